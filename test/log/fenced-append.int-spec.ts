@@ -116,7 +116,7 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
     await connection.close();
   });
 
-  it('has the position before the batch in its outcome, and compares with the newest 500 visitor events only', async () => {
+  it('has the position before the batch in its outcome, and compares with the newest 2,000 visitor events only', async () => {
     const connection = new AppendConnection(postgres, new AppendReadiness(async () => {}));
     const calls: (AppendCall & { previous: number })[] = [];
     const recording = {
@@ -132,7 +132,7 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
     const visit = () => queue.append(about('ab', { category: 'visitor' }));
     await visit();
     const first = await log.head();
-    await Promise.all(Array.from({ length: 499 }, visit));
+    for (const length of [1_000, 999]) await Promise.all(Array.from({ length }, visit));
     const asOf = (position: number) => queue.append(about('cd', { asOf: { position, found: false } }));
     expect(await asOf(first)).toMatchObject({ status: 'appended' });
     await visit();
@@ -141,8 +141,15 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
       { status: 'stale' },
       { status: 'appended' },
     ]);
-    expect(calls.map(({ previous }) => previous)).toEqual([0, first, first + 499, first + 500, first + 501]);
-    expect(calls.map((call) => call.asOf)).toEqual([null, null, first, null, first]);
+    expect(calls.map(({ previous }) => previous)).toEqual([
+      0,
+      first,
+      first + 1_000,
+      first + 1_999,
+      first + 2_000,
+      first + 2_001,
+    ]);
+    expect(calls.map((call) => call.asOf)).toEqual([null, null, null, first, null, first]);
     await connection.close();
   });
 
