@@ -1,5 +1,8 @@
 import 'reflect-metadata';
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { request } from 'undici';
 import { startAdmin, stopAdmin } from '../../src/admin/admin.js';
 import { Logger } from '../../src/kernel/logger.js';
@@ -51,7 +54,9 @@ export async function startTestAdmin(
   databaseUrl: string,
   environment: Record<string, string> = {},
 ): Promise<TestAdmin> {
-  const required = { ADMIN_PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
+  // Erasures are listed there: those of a spec do not belong in the folder of the checkout.
+  const folder = mkdtempSync(join(tmpdir(), 'cc-admin-'));
+  const required = { ADMIN_PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, DATA_DIR: folder, SECRET_KEY };
   const settings = readSettings({ ...required, ...environment });
   const postgres = await openDatabase(databaseUrl);
   const running = await startAdmin({
@@ -94,7 +99,10 @@ export async function startTestAdmin(
       const reply = await anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
       return withHeaders({ cookie: cookieOf(reply), 'x-cc-csrf': '1' });
     },
-    stop: () => stopAdmin(running, settings.shutdownGraceMs),
+    async stop() {
+      await stopAdmin(running, settings.shutdownGraceMs);
+      rmSync(folder, { recursive: true, force: true });
+    },
   };
 }
 
