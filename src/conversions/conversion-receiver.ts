@@ -10,16 +10,9 @@ import { uuidv7 } from '../kernel/uuid.js';
 import type { AppendOutcome, AsOf, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
-import {
-  asOfRecord,
-  LOOKUPS_MAX,
-  type Matcher,
-  matchAtReceipt,
-  UNREADABLE,
-  type VisitorRecord,
-} from '../visitors/matcher.js';
+import { LOOKUPS_MAX, type Matcher, UNREADABLE, type VisitorRecord } from '../visitors/matcher.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
-import { type Decision, decide, sentData } from './decide-conversion.js';
+import { type CurrentDecision, type Decision, decideOnRecord, sentData } from './decide-conversion.js';
 import { differences } from './differences.js';
 import { hashPersonal } from './hash-personal.js';
 import { receiptOf } from './receipt.js';
@@ -34,10 +27,9 @@ export interface StoredConversion {
   readonly received?: ReceivedConversion;
 }
 
-interface Prepared extends Decision {
+interface Prepared extends CurrentDecision {
   readonly command: ReceiveConversion;
   readonly hashes: PersonalHashes;
-  readonly asOf: AsOf | undefined;
 }
 
 interface Appended {
@@ -116,11 +108,8 @@ export class ConversionReceiver {
   }
 
   private decide(command: ReceiveConversion, hashes: PersonalHashes, record: VisitorRecord, id: string): Prepared {
-    const { loadedSite, fields, rules } = command;
-    const { settings } = loadedSite.site;
-    const match = matchAtReceipt(record, settings, this.clock.nowMs(), rules.identifierTtlMs, fields.occurredAt);
-    const decision = decide(command, hashes, match, id, this.deliveries.planFor(loadedSite));
-    return { command, hashes, asOf: asOfRecord(record), ...decision };
+    const plan = this.deliveries.planFor(command.loadedSite);
+    return { command, hashes, ...decideOnRecord(command, hashes, record, id, plan, this.clock.nowMs()) };
   }
 
   /** Replaces those whose dedup key an earlier conversion holds by duplicates, which are stored as well. */

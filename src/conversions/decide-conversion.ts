@@ -1,7 +1,14 @@
 import type { ConversionData, ConversionPersonal, DeliveryPlan } from '../events/conversion.events.js';
-import type { DedupClaim } from '../log/event.js';
+import type { AsOf, DedupClaim } from '../log/event.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
-import { filtersBots, type Match, reachesBotThreshold } from '../visitors/matcher.js';
+import {
+  asOfRecord,
+  filtersBots,
+  type Match,
+  matchAtReceipt,
+  reachesBotThreshold,
+  type VisitorRecord,
+} from '../visitors/matcher.js';
 import { addressWarning, storedItems, storedText } from './address-digest.js';
 import type { OpeningEvent } from './conversion.js';
 import { isCorrection } from './correction.js';
@@ -16,6 +23,24 @@ export interface Decision {
   readonly claim: DedupClaim;
   /** For the sender. */
   readonly warning: string | undefined;
+}
+
+/** A decision on what is stored about the person. It is outdated if the log has a newer event about the person. */
+export interface CurrentDecision extends Decision {
+  readonly asOf: AsOf | undefined;
+}
+
+export function decideOnRecord(
+  command: ReceiveConversion,
+  hashes: PersonalHashes,
+  record: VisitorRecord,
+  conversionId: string,
+  plan: DeliveryPlan,
+  nowMs: number,
+): CurrentDecision {
+  const { loadedSite, fields, rules } = command;
+  const match = matchAtReceipt(record, loadedSite.site.settings, nowMs, rules.identifierTtlMs, fields.occurredAt);
+  return { asOf: asOfRecord(record), ...decide(command, hashes, match, conversionId, plan) };
 }
 
 /** The event to store and its dedup claim. The append decides whether it is a duplicate. */

@@ -313,11 +313,11 @@ export async function readHead(source: Queryable): Promise<number> {
   return Number(rows[0]?.head ?? 0);
 }
 
-/** The same as an expression, for a query on other tables that states as of which position it reads them. */
+/** SQL for the position of the newest event, for a query on other tables that states as of which position it reads them. */
 export const NEWEST_POSITION = `coalesce((SELECT last FROM cc.seals ORDER BY last DESC LIMIT 1),
   (SELECT max(position) FROM cc.events), 0)`;
 
-/** The same at a lower cost: the newest seal names it. */
+/** Position of the newest event, at a lower cost than `readHead`: the newest seal names it. */
 export async function readNewestPosition(source: Queryable): Promise<number> {
   const { rows } = await source.query<{ newest: number }>({
     name: 'read-newest-position',

@@ -160,7 +160,7 @@ export class RecentRow implements PageRow {
       position: this.position,
       id: this.parse().id,
       type: this.type,
-      stream: `${this.category}-${this.streamId}`,
+      stream: this.stream,
       version: this.version,
       site: this.site,
       time: this.time,
@@ -172,8 +172,7 @@ export class RecentRow implements PageRow {
   }
 
   publicEvent(): PublicEvent {
-    const { position, category, version, type, site, time } = this;
-    const stream = `${category}-${this.streamId}`;
+    const { position, category, stream, version, type, site, time } = this;
     return {
       position,
       id: this.parse().id,
@@ -185,6 +184,10 @@ export class RecentRow implements PageRow {
       time,
       data: JSON.stringify(this.data()),
     };
+  }
+
+  private get stream(): string {
+    return `${this.category}-${this.streamId}`;
   }
 
   private parse(): SerialisedEvent {

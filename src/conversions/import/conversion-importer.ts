@@ -7,18 +7,11 @@ import type { AppendOutcome, AsOf, DedupClaim } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import type { PersonalHashes } from '../../platforms/personal-hashes.js';
 import type { LoadedSite } from '../../sites/site-directory.js';
-import {
-  asOfRecord,
-  LOOKUPS_MAX,
-  type Matcher,
-  matchAtReceipt,
-  UNREADABLE,
-  type VisitorRecord,
-} from '../../visitors/matcher.js';
+import { LOOKUPS_MAX, type Matcher, UNREADABLE, type VisitorRecord } from '../../visitors/matcher.js';
 import type { OpeningEvent } from '../conversion.js';
 import { duplicateOf } from '../conversion-receiver.js';
 import { correctionProblem } from '../correction.js';
-import { type Decision as Decided, decide } from '../decide-conversion.js';
+import { type CurrentDecision, decideOnRecord } from '../decide-conversion.js';
 import { hashPersonal } from '../hash-personal.js';
 import type { ReceiveConversion } from '../receive-conversion.command.js';
 import { lineId } from './line-id.js';
@@ -51,9 +44,8 @@ interface Line {
   outcome?: LineOutcome;
 }
 
-interface Decision extends Decided {
+interface Decision extends CurrentDecision {
   readonly line: Line;
-  readonly asOf: AsOf | undefined;
 }
 
 /**
@@ -146,11 +138,9 @@ export class ConversionImporter {
   private async decide(line: Line, requiresRecord: boolean): Promise<Decision> {
     const { clock, planOf } = this.dependencies;
     const { command, hashes, id } = line;
-    const { loadedSite, fields, rules } = command;
-    const { settings } = loadedSite.site;
     const record = await this.recordOf(line, requiresRecord);
-    const match = matchAtReceipt(record, settings, clock.nowMs(), rules.identifierTtlMs, fields.occurredAt);
-    return { line, asOf: asOfRecord(record), ...decide(command, hashes, match, id, planOf(loadedSite)) };
+    const plan = planOf(command.loadedSite);
+    return { line, ...decideOnRecord(command, hashes, record, id, plan, clock.nowMs()) };
   }
 
   private async recordOf({ command, hashes, stale }: Line, requiresRecord: boolean): Promise<VisitorRecord> {
