@@ -16,11 +16,12 @@ RUN npx nest build && npm prune --omit=dev --omit=optional
 FROM node:${NODE_VERSION}-bookworm-slim
 WORKDIR /app
 COPY LICENSE ./
+COPY bin bin
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 # The command line, under the name of the package's bin entry.
-RUN chmod +x dist/cli.js && ln -s /app/dist/cli.js /usr/local/bin/clean-conversions
+RUN ln -s /app/bin/clean-conversions.js /usr/local/bin/clean-conversions
 # Contains the list of erasures. Mount a volume here, and back it up apart from the database.
 RUN mkdir /data && chown node:node /data
 # All interfaces of the container: the container's network decides who can reach it.

@@ -40,6 +40,7 @@ await consumer.run({
       version: Number(header('cc_version')),
       site: header('cc_site'),
       time: header('ce_time'),
+      actor: header('ce_actor'),
       data: JSON.parse(message.value.toString()),
     };
     process.stdout.write(`${JSON.stringify(event)}\n`);

@@ -11,6 +11,9 @@ import { signInLink } from './users/user-document.js';
 
 // A process of its own: a search, an export or a password that is hashed must not delay conversions or use their memory.
 
+/** Its low priority makes this process slow while conversions need all processors: it then answers late instead of not at all. */
+const CONNECT_WITHIN_MS = 20_000;
+
 // The service decides when this process stops: Ctrl-C in a terminal and a supervisor's signals reach both.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.once('uncaughtException', (error) => void fail(error.stack ?? messageOf(error)));
@@ -29,11 +32,17 @@ try {
 
 async function run(): Promise<void> {
   const settings = readSettings(process.env);
-  const { databaseUrl, dataDir, shutdownGraceMs } = settings;
+  const { databaseUrl, standby, dataDir, shutdownGraceMs } = settings;
   // Whatever is being waited for: a database that does not answer, or a request.
   void serviceEnded.then(() => setTimeout(() => process.exit(1), shutdownGraceMs * STOPPED_WITHIN));
   const logger = new Logger(settings.logLevel);
-  const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage: (line) => logger.warn(line) });
+  const postgres = await Postgres.open({
+    databaseUrl,
+    standby,
+    dataDir,
+    onMessage: (line) => logger.warn(line),
+    connectWithinMs: CONNECT_WITHIN_MS,
+  });
   const admin = await startAdmin({ settings, logger, sealer: openSealer(settings), postgres });
   await report({ kind: 'listening', url: admin.url, firstLink: await prepareFirstAdministrator(admin, settings) });
   await serviceEnded;

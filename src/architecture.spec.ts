@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path';
 /** Folders by layer, lowest first. A folder may import from lower layers and from itself; files directly in `src` import anything. */
 const LAYERS = [
   ['kernel'],
-  ['dashboard', 'http', 'postgres', 'tag'],
+  ['dashboard', 'http', 'postgres', 'tag', 'tracing'],
   ['platforms'],
   ['events'],
   ['log'],
@@ -64,6 +64,13 @@ describe('architecture', () => {
       'platforms/x/verdict.ts',
       'postgres/database-clock.ts',
     ]);
+  });
+
+  it('loads OpenTelemetry only when a collector is configured', () => {
+    const importing = (pattern: RegExp) => files.filter((file) => pattern.test(text(file)));
+    expect(importing(/^import (?!type)[^;]*'@opentelemetry/m)).toEqual(['tracing/otlp-tracing.ts']);
+    expect(importing(/from '.*otlp-tracing\.js'/)).toEqual([]);
+    expect(importing(/await import\('\.\/otlp-tracing\.js'\)/)).toEqual(['tracing/open-tracing.ts']);
   });
 
   it('keeps NestJS, TypeORM and business terms out of log/', () => {

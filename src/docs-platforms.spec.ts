@@ -116,7 +116,7 @@ describe.each(PLATFORMS)('the page of $name', (platform) => {
   });
 
   it('shows commands that connect the platform', () => {
-    const commands = blocksOf(file).filter((line) => line.startsWith('npm run cc -- platforms connect '));
+    const commands = blocksOf(file).filter((line) => line.startsWith('npx clean-conversions platforms connect '));
     let connection = newConnection(platform);
     for (const command of commands) {
       const [, target] = /connect (\w+) --site shop\.example/.exec(command) ?? [];

@@ -4,12 +4,16 @@ import { AdminProcess } from './app/admin-process.js';
 import { firstLinkText } from './app/banner.js';
 import { isContainerTerminal } from './app/main-terminal.js';
 import { unsupportedNodeText } from './app/node-support.js';
+import { recordVersion } from './app/record-version.js';
 import { startService } from './app/service.js';
 import { messageOf, UserError } from './kernel/errors.js';
+import { withLogTimeout } from './kernel/log-timeout.js';
 import { Logger } from './kernel/logger.js';
+import { productVersion } from './kernel/product-version.js';
 import { readSettings } from './kernel/settings.js';
 import { Shutdown } from './kernel/shutdown.js';
 import { describeUnknownSetting, findUnknownSettings } from './kernel/unknown-settings.js';
+import { EventLog } from './log/event-log.js';
 
 // Requests in flight are promoted to the old generation and die soon after. Collecting at 1.5 times the live heap instead of
 // V8's several times keeps the process about 50 MB smaller under load; the cost was within the noise.
@@ -19,6 +23,10 @@ try {
   for (const unknown of findUnknownSettings(process.env)) process.stderr.write(`${describeUnknownSetting(unknown)}\n`);
   const settings = readSettings(process.env);
   const { app, banner } = await startService(settings);
+  // It already accepts conversions, and does so whether or not this succeeds.
+  await withLogTimeout(recordVersion(app.get(EventLog), productVersion())).catch((error: unknown) =>
+    app.get(Logger).warn(`The start of this version may not be recorded: ${messageOf(error)}`),
+  );
   process.stdout.write(banner + unsupportedNodeText(process.versions.node));
   if (settings.adminPort !== undefined) {
     const admin = new AdminProcess({

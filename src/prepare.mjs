@@ -1,5 +1,6 @@
-// Runs before `npm start`, `npm test` and `npm run cc`: installs and builds what is missing or out of date, and prints nothing
-// otherwise. Plain JavaScript without dependencies, because nothing is installed when it runs for the first time.
+// Runs before `npm start`, `npm test`, `npm run cc` and, in a checkout, `npx clean-conversions`: installs and builds what is missing
+// or out of date, and prints nothing otherwise. Plain JavaScript without dependencies, because nothing is installed when it runs for
+// the first time.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -67,7 +68,7 @@ function fingerprint() {
 function run(message, command, args) {
   console.error(message);
   const isWindows = process.platform === 'win32';
-  // On standard error, so that `npm run -s cc -- … --json` prints only its JSON document. In a process group of its own, so
+  // On standard error, so that `npx clean-conversions … --json` prints only its JSON document. In a process group of its own, so
   // that a signal to this process ends the step with all its children, wherever the signal came from.
   const child = spawn(command, args, { cwd: root, stdio: ['ignore', 2, 2], shell: isWindows, detached: !isWindows });
   const end = (signal) => {

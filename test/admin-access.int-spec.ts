@@ -2,6 +2,7 @@ import { jest } from '@jest/globals';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { routesOfControllers } from './support/admin-routes.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { storeConversion } from './support/stored-conversion.js';
@@ -11,6 +12,13 @@ jest.setTimeout(60_000);
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 /** Routes for signing in and out, which need no session. */
 const ANONYMOUS = ['GET /session/options', 'POST /session', 'POST /session/password', 'DELETE /session'];
+/** Addresses that browsers navigate to, which the document leaves out. Without a provider, and without a sign-in that was started: */
+const NAVIGATED = [
+  ['GET /session/provider', 404],
+  ['GET /session/provider/callback', 404],
+  ['GET /session/provider/sign-out', 404],
+  ['GET /oauth/callback', 303],
+] as const;
 /** Changes that every user may make, because they concern only the user's own sessions and tokens. */
 const OWN = ['DELETE /sessions', 'POST /tokens', 'DELETE /tokens/{id}'];
 const ID = '01980000-0000-7000-8000-000000000000';
@@ -19,6 +27,8 @@ let server: TestServer;
 let admin: TestAdmin;
 let log: EventLog;
 let routes: string[];
+/** Those that take a site in the query. */
+let bySite: string[];
 
 beforeAll(async () => {
   server = await startTestServer();
@@ -30,6 +40,13 @@ beforeAll(async () => {
       .filter((method) => METHODS.includes(method))
       .map((method) => `${method.toUpperCase()} ${path.replace('/api/v1', '')}`),
   );
+  bySite = routes.filter((route) => {
+    const [method, path] = route.split(' ') as [string, string];
+    const { parameters = [] } = document.paths[`/api/v1${path}`][method.toLowerCase()];
+    return parameters.some(
+      (parameter: { in: string; name: string }) => parameter.in === 'query' && parameter.name === 'site',
+    );
+  });
   const boss = await admin.signedIn('admin');
   await boss('/sites', { method: 'POST', body: { host: 'own.example' } });
   await boss('/sites', { method: 'POST', body: { host: 'other.example' } });
@@ -58,6 +75,44 @@ describe('access to the management API', () => {
   it('covers every route of the document', () => {
     expect(routes.length).toBeGreaterThan(10);
     expect(routes).toEqual(expect.arrayContaining([...ANONYMOUS, ...OWN]));
+  });
+
+  it('covers every route of the controllers: those that the document leaves out are for anyone', async () => {
+    const leftOut = routesOfControllers(admin).filter((route) => !routes.includes(route));
+    expect(leftOut.sort()).toEqual(NAVIGATED.map(([route]) => route).sort());
+    const head = await log.head();
+    for (const caller of [admin.anonymous, admin.withHeaders({ cookie: 'cc_platform=stolen; cc_sign_in=stolen' })])
+      for (const [route, expected] of NAVIGATED) {
+        const { status, headers } = await caller(
+          `${route.replace('GET ', '')}?state=unknown&code=stolen&site=other.example`,
+        );
+        expect([route, status, headers['set-cookie']]).toEqual([route, expected, undefined]);
+        expect([undefined, '/?sign-in=expired']).toContain(headers['location']);
+      }
+    expect(await log.read({ after: head })).toEqual([]);
+  });
+
+  it('answers 404 about a site of others in the query, as about one that does not exist', async () => {
+    expect(bySite).toEqual(['GET /events', 'GET /jobs']);
+    const boss = await admin.signedIn('admin');
+    await boss('/sites/other.example/jobs', { method: 'POST', body: { kind: 'export', format: 'csv' } });
+    for (const role of ['operator', 'analyst'] as const) {
+      const user = await admin.signedIn(role, ['own.example']);
+      const { body } = await user('/tokens', { method: 'POST', body: { name: 'all', scopes: ['read'] } });
+      const token = admin.withHeaders({ authorization: `Bearer ${body.token}` });
+      for (const caller of [user, token])
+        for (const route of bySite) {
+          const answers = [];
+          for (const site of ['other.example', 'unknown.example']) {
+            const answer = await caller(`${route.replace('GET ', '')}?site=${site}`);
+            answers.push(JSON.stringify([answer.status, answer.body]).replaceAll(site, '<site>'));
+          }
+          expect([route, answers[0]]).toEqual([route, expect.stringMatching(/^\[404,/)]);
+          expect([route, answers[1]]).toEqual([route, answers[0]]);
+        }
+      expect((await user('/jobs')).body.items).toEqual([]);
+      expect((await token('/jobs?site=own.example')).body.items).toEqual([]);
+    }
   });
 
   it('answers 401 without a session or a token', async () => {
@@ -94,6 +149,42 @@ describe('access to the management API', () => {
         expect((await caller('/events?site=other.example')).status).toBe(404);
       }
     }
+  });
+
+  it('finds and changes nothing of a site of others by the ids of what it has', async () => {
+    const boss = await admin.signedIn('admin');
+    const other = '/sites/other.example';
+    const { body: key } = await boss(`${other}/keys`, { method: 'POST', body: { name: 'Secret shop' } });
+    const settings = { pixel_id: '1', access_token: 'token' };
+    await boss(`${other}/connections/meta`, { method: 'PUT', body: { settings } });
+    await boss(`${other}/webhook`, { method: 'PUT', body: { url: 'https://hooks.other.example/totals' } });
+    const { body: job } = await boss(`${other}/jobs`, { method: 'POST', body: { kind: 'export', format: 'csv' } });
+    const conversion = await storeConversion(log, {
+      ...{ site: 'other.example', orderId: 'ORD-SECRET', settings },
+      outcomes: [{ status: 'failed', reason: 'gave_up' }],
+    });
+    const ids = [key.key?.id ?? key.id, job.id, conversion];
+    expect(ids).toEqual(ids.map(() => expect.stringMatching(/^[0-9a-f-]{36}$/)));
+    const head = await log.head();
+    // The stream of events does not end; it has a spec of its own.
+    const tried = routes.filter((route) => ![...ANONYMOUS, ...OWN, 'GET /events'].includes(route));
+    for (const role of ['operator', 'analyst'] as const) {
+      const user = await admin.signedIn(role, ['own.example']);
+      const { body } = await user('/tokens', { method: 'POST', body: { name: 'all', scopes: ['read'] } });
+      for (const caller of [user, admin.withHeaders({ authorization: `Bearer ${body.token}` })])
+        for (const route of tried)
+          for (const id of ids) {
+            const [method, path] = route.split(' ') as [string, string];
+            // No body: what is created or set in the own site is of no interest.
+            const target = path.replace('{site}', 'own.example').replace('{connection}', 'meta');
+            const answer = await caller(target.replaceAll(/\{\w+\}/g, id), { method });
+            const text = JSON.stringify(answer.body ?? null);
+            expect([route, /other\.example|ORD-SECRET|Secret shop/.exec(text)?.[0]]).toEqual([route, undefined]);
+            if (path.includes('{id}')) expect([route, answer.status >= 400]).toEqual([route, true]);
+          }
+    }
+    expect(await log.read({ after: head, site: 'other.example' })).toEqual([]);
+    expect((await boss(`/jobs/${job.id}`)).body.state).not.toBe('cancelled');
   });
 
   it('answers 403 to every change by an analyst', async () => {

@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import type { QueryConfig } from 'pg';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import { EventLog } from '../src/log/event-log.js';
 import { findNewestByField } from '../src/log/newest-by-field.js';
@@ -177,8 +178,42 @@ describe('the sync log of the management API', () => {
     ['order=Q-1', ['d', 'c', 'b', 'a']],
     ['order=Q-1&platform=tiktok', ['d']],
     ['order=NOISE', []],
+    ['reason=D', ['d']],
+    ['reason=http', []],
+    ['kind=push&reason=p', ['p']],
+    ['event=purchase', ['e', 'd', 'c', 'b', 'a']],
+    ['event=purchase&order=Q-1&reason=b', ['b']],
+    ['event=lead', []],
   ])('finds attempts by %s', async (query, reasons) => {
     expect(await found(query)).toEqual(reasons);
+  });
+
+  it('finds attempts by order for several callers with one connection', async () => {
+    const { pool } = admin.postgres;
+    const others = await Promise.all(Array.from({ length: pool.options.max - 1 }, () => pool.connect()));
+    try {
+      const searches = Array.from({ length: 10 }, () => found('order=Q-1'));
+      expect(await Promise.all(searches)).toEqual(Array(10).fill(['d', 'c', 'b', 'a']));
+    } finally {
+      for (const other of others) other.release();
+    }
+  });
+
+  it('finds an event and a reason behind more attempts than are looked at first', async () => {
+    const site = 'busy.example';
+    await operator('/sites', { method: 'POST', body: { host: site } });
+    await operator(`/sites/${site}/connections/meta`, { method: 'PUT', body: { settings: META } });
+    const attempts = (count: number, reason: string) => Array.from({ length: count }, () => ({ ...FAILED, reason }));
+    const outcomes = [...attempts(3, 'Expired token'), ...attempts(600, 'other')];
+    await storeConversion(log, { site, orderId: 'B-1', settings: META, outcomes });
+    const search = async (query: string) => (await operator(`/sites/${site}/sync-log?${query}`)).body;
+    const first = await search('reason=expired&event=purchase&limit=2');
+    expect(first.items).toMatchObject([{ attempt: 3, orderId: 'B-1', event: 'purchase' }, { attempt: 2 }]);
+    const second = await search(`reason=expired&limit=2&cursor=${first.next}`);
+    expect(second.items).toEqual([expect.objectContaining({ attempt: 1, reason: 'Expired token' })]);
+    expect(second).not.toHaveProperty('next');
+    expect(await search('reason=HTTP%20400&status=failed&limit=1')).toMatchObject({ items: [{ attempt: 603 }] });
+    expect((await search('event=lead')).items).toEqual([]);
   });
 
   it('names the order and the event of each delivery', async () => {
@@ -198,18 +233,29 @@ describe('the sync log of the management API', () => {
     expect(await found(`to=${head + 1}`)).toEqual(['d', 'c', 'b', 'a']);
     expect(await found(`from=${head + 1}&kind=delivery`)).toEqual(['e']);
     expect(await found('from=2000-01-01&to=2000-01-02')).toEqual([]);
-    for (const query of ['from=soon', 'conversion=x', 'platform=meta:second', 'status=all', 'cursor=0', 'order='])
+    for (const query of [
+      'from=soon',
+      'conversion=x',
+      'platform=meta:second',
+      'status=all',
+      'cursor=0',
+      'order=',
+      'reason=',
+    ])
       expect((await analyst(`/sites/${QUIET}/sync-log?${query}`)).status).toBe(400);
   });
 
-  it('is read page by page', async () => {
+  it.each([
+    ['', ['p', 'e', 'd', 'c', 'b', 'a']],
+    ['&event=purchase', ['e', 'd', 'c', 'b', 'a']],
+  ])('is read page by page%s', async (query, expected) => {
     const reasons: unknown[] = [];
     for (let cursor: number | undefined = Number.MAX_SAFE_INTEGER; cursor !== undefined; ) {
-      const page = await search(`limit=2&cursor=${cursor}`);
+      const page = await search(`limit=2&cursor=${cursor}${query}`);
       reasons.push(...page.items.map(({ reason }) => reason));
       cursor = page.next;
     }
-    expect(reasons).toEqual(['p', 'e', 'd', 'c', 'b', 'a']);
+    expect(reasons).toEqual(expected);
   });
 
   it('reads only the partitions of the period', async () => {
@@ -217,23 +263,17 @@ describe('the sync log of the management API', () => {
     const { rows } = await pool.query('SELECT count(*)::int AS all FROM cc.log_partitions');
     expect(rows[0].all).toBeGreaterThan(1);
     const plan: string[] = [];
-    const explaining = {
-      connect: async () => {
-        const client = await pool.connect();
-        return {
-          query: async (text: string, values?: unknown[]) => {
-            if (text.startsWith('SELECT found'))
-              for (const row of (await client.query(`EXPLAIN ${text}`, values)).rows) plan.push(row['QUERY PLAN']);
-            return client.query(text, values);
-          },
-          release: (error?: boolean) => client.release(error),
-        };
-      },
-      query: pool.query.bind(pool),
-    } as unknown as typeof pool;
-    const found = await findNewestByField(explaining, {
+    const search = {
       ...{ site: QUIET, field: 'platform', indexed: ATTEMPT_TYPES, after: 0, before: head + 1, limit: 5 },
       keys: [{ type: 'conversion.failed.v1', value: 'meta' }],
+    };
+    const found = await admin.postgres.read((client) => {
+      const query = async (text: string | QueryConfig, values?: unknown[]) => {
+        if (typeof text === 'string' && text.startsWith('SELECT found'))
+          for (const row of (await client.query(`EXPLAIN ${text}`, values)).rows) plan.push(row['QUERY PLAN']);
+        return client.query(text as string, values);
+      };
+      return findNewestByField({ query } as unknown as typeof client, search);
     });
     expect(found).toMatchObject([{ data: { reason: 'b' } }]);
     expect(plan.filter((line) => / on events_\S+ e/.test(line))).toHaveLength(1);
@@ -294,7 +334,7 @@ describe('retries over the management API', () => {
     expect((await retry(dryRun)).body).toMatchObject({ requested: 1 });
     expect((await retry({ ...dryRun, status: ['queued', 'failed'] })).body).toMatchObject({ requested: 1 });
     const refused = await retry({ ...dryRun, status: ['failed'] });
-    expect(refused.status).toBe(400);
+    expect(refused.status).toBe(422);
     expect(JSON.stringify(refused.body)).toMatch(/outcome.*status.*queued/);
   });
 

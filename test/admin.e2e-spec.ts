@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
+import { PLATFORMS } from '../src/platforms/index.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { startTestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
@@ -12,6 +13,8 @@ import { eventually, SECRET_KEY } from './support/service.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
 jest.setTimeout(120_000);
+
+const SIGN_IN_PLATFORMS = PLATFORMS.flatMap(({ name, authorization }) => (authorization ? [name] : []));
 
 describe('the management API beside the service', () => {
   let server: TestServer;
@@ -73,7 +76,7 @@ describe('the management API beside the service', () => {
     );
   });
 
-  it('is killed between the code and the tokens of a sign-in at a platform: the person signs in again', async () => {
+  it('is killed between the code and the tokens of sign-ins at all platforms: the person signs in again', async () => {
     service = await start('0');
     const [killed] = await listening(1);
     const sandbox = await new Sandbox().start();
@@ -81,28 +84,32 @@ describe('the management API beside the service', () => {
     const admin = await startTestAdmin(databaseUrl);
     const caller = await admin.signedIn('admin');
     await caller('/sites', { method: 'POST', body: { host: 'killed.example' } });
-    const app = { clientId: 'app', clientSecret: 'secret', endpoint: `${sandbox.url}/google_ads` };
-    await caller('/oauth-apps/google_ads', { method: 'PUT', body: app });
-    const hang = JSON.stringify({ platform: 'google_ads', call: 'token', mode: 'hang', times: 1 });
-    await fetch(`${sandbox.url}/behave`, { method: 'POST', body: hang });
-    const { url, cookie, path } = await startSignIn(caller, 'killed.example', 'google_ads');
-    const answer = (await followConsent(url, 'Allow')).replace(admin.url, killed?.url as string);
-    // The names of cookies contain the port, because the two have no address in common.
-    const portOf = (of: string | undefined) => `_${new URL(of as string).port}=`;
-    const cookies = cookie.replaceAll(portOf(admin.url), portOf(killed?.url));
-    const coming = fetch(answer, { headers: { cookie: cookies }, redirect: 'manual' }).catch(() => 'killed');
-    const status = async () => (await caller(path)).body.status as string;
-    await eventually(
-      async () => (await fetch(`${sandbox.url}/behave`)).text(),
-      (behaviours) => !behaviours.includes('hang'),
-      { withinMs: 60_000 },
+    const behaviours = async () => (await fetch(`${sandbox.url}/behave`)).text();
+    const signIns: { name: string; answer: string; path: string; cookie: string }[] = [];
+    for (const name of SIGN_IN_PLATFORMS) {
+      const app = { clientId: 'app', clientSecret: 'secret', endpoint: `${sandbox.url}/${name}` };
+      await caller(`/oauth-apps/${name}`, { method: 'PUT', body: app });
+      const hang = JSON.stringify({ platform: name, call: 'token', mode: 'hang', times: 1 });
+      await fetch(`${sandbox.url}/behave`, { method: 'POST', body: hang });
+      const { url, cookie, path } = await startSignIn(caller, 'killed.example', name);
+      const answer = (await followConsent(url, 'Allow')).replace(admin.url, killed?.url as string);
+      // The names of cookies contain the port, because the two have no address in common.
+      const portOf = (of: string | undefined) => `_${new URL(of as string).port}=`;
+      signIns.push({ name, answer, path, cookie: cookie.replaceAll(portOf(admin.url), portOf(killed?.url)) });
+    }
+    expect((await behaviours()).match(/hang/g)).toHaveLength(SIGN_IN_PLATFORMS.length);
+    const coming = signIns.map(({ answer, cookie }) =>
+      fetch(answer, { headers: { cookie }, redirect: 'manual' }).catch(() => 'killed'),
     );
+    const statuses = () => Promise.all(signIns.map(async ({ path }) => (await caller(path)).body.status as string));
+    await eventually(behaviours, (text) => !text.includes('hang'), { withinMs: 60_000 });
     process.kill(killed?.process as number, 'SIGKILL');
-    expect(await coming).toBe('killed');
-    expect(await status()).toBe('exchanging');
+    expect(await Promise.all(coming)).toEqual(signIns.map(() => 'killed'));
+    expect(await statuses()).toEqual(signIns.map(() => 'exchanging'));
     await admin.postgres.pool.query(`UPDATE platform_sign_ins SET changed_at = changed_at - interval '1 minute'`);
-    expect(await status()).toBe('interrupted');
-    expect((await signInAt(admin, caller, 'killed.example', 'google_ads')).status).toBe('granted');
+    expect(await statuses()).toEqual(signIns.map(() => 'interrupted'));
+    for (const { name } of signIns)
+      expect([name, (await signInAt(admin, caller, 'killed.example', name)).status]).toEqual([name, 'granted']);
     await admin.stop();
     await sandbox.stop();
   });

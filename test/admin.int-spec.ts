@@ -31,7 +31,7 @@ afterAll(async () => {
 describe('management API', () => {
   it('signs a user in with a link, once, and then with the password', async () => {
     const { id, email } = await admin.addUser('admin');
-    const link = await admin.users.reset(id);
+    const { secret: link } = await admin.users.reset(id);
     const first = await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
     expect(first.status).toBe(200);
     expect(first.body).toMatchObject({ id, email, role: 'admin' });
@@ -108,7 +108,7 @@ describe('management API', () => {
 
   it('opens a new session at each sign-in and ends all of them on request', async () => {
     const { id, email } = await admin.addUser('analyst');
-    const link = await admin.users.reset(id);
+    const { secret: link } = await admin.users.reset(id);
     const chosen = `__Host-cc_session_${new URL(admin.url).port}=${'A'.repeat(43)}`;
     const first = await admin.anonymous('/session/password', {
       method: 'POST',
@@ -194,7 +194,7 @@ describe('management API', () => {
 
   it('answers 429 after ten wrong passwords, also to the right one', async () => {
     const { id, email } = await admin.addUser('analyst');
-    const link = await admin.users.reset(id);
+    const { secret: link } = await admin.users.reset(id);
     await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
     const wrong = { method: 'POST', body: { email, password: 'wrong horse battery staple' } };
     const tries = [];

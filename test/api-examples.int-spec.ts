@@ -45,7 +45,7 @@ beforeAll(async () => {
   await store('ORD-2', 'failed');
   await store('ORD-3', 'failed', 'delivered');
   const { id } = await admin.addUser('admin');
-  values['<what follows # in the link>'] = await admin.users.reset(id);
+  values['<what follows # in the link>'] = (await admin.users.reset(id)).secret;
 });
 afterAll(async () => {
   await log?.close();
@@ -56,6 +56,11 @@ afterAll(async () => {
 function store(orderId: string, ...statuses: ('failed' | 'delivered')[]): Promise<string> {
   const outcomes = statuses.map((status) => ({ status }));
   return storeConversion(log, { site: SITE, orderId, settings: META, outcomes });
+}
+
+/** A schema of the document, also behind a reference. */
+function resolved(schema: { $ref?: string } = {}): object {
+  return schema.$ref === undefined ? schema : openApi.components.schemas[schema.$ref.split('/').at(-1) as string];
 }
 
 describe('docs/api.md', () => {
@@ -98,6 +103,19 @@ describe('docs/api.md', () => {
       .map((span) => span.replaceAll(/\{\w+\}|<\w+>/g, '{}'));
     expect(named.length).toBeGreaterThan(20);
     expect(named.filter((route) => !known.includes(route))).toEqual([]);
+  });
+
+  it('names every list without a cursor', () => {
+    const isList = ({ responses, parameters = [] }: { responses: object; parameters?: { name: string }[] }) => {
+      const { content } = (responses as Record<string, { content?: Record<string, { schema: object }> }>)['200'] ?? {};
+      const { properties = {} } = resolved(content?.['application/json']?.schema) as { properties?: object };
+      return 'items' in properties && !parameters.some(({ name }) => name === 'cursor');
+    };
+    const lists = Object.entries(openApi.paths as Record<string, { get?: never }>)
+      .filter(([, { get }]) => get && isList(get))
+      .map(([path]) => `GET ${path.replace('/api/v1', '')}`);
+    const [, text = ''] = /These lists have no cursor(.*?)\n- /s.exec(DOCUMENT) ?? [];
+    expect([...text.matchAll(/`(GET [^`]+)`/g)].map(([, route]) => route).sort()).toEqual(lists.sort());
   });
 
   it('has bodies of jobs that are accepted', async () => {

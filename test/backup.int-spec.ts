@@ -107,7 +107,7 @@ async function open(databaseUrl: string) {
       const verdict = directory.checkKey(site, key);
       if (!verdict.ok) throw new Error('the key should be valid');
       // No platform is connected: nothing is delivered.
-      const matcher = { find: async () => ({ identifiers: [], consent: [] }) } as never;
+      const matcher = { absent: () => ({ identifiers: [], consent: [] }) } as never;
       const deliveries = { planFor: () => ({}), deliver: async () => ({}) } as never;
       const handler = new ReceiveConversionHandler(log, matcher, deliveries, postgres.clock);
       const post = (orderId: string) => {

@@ -377,6 +377,7 @@ describe('delivery through crashes', () => {
       await sleep(5);
     }
     const answers = await Promise.all(replies);
+    // If the platforms shared their limits, these would wait for eight sockets, each of them occupied for 10 s: several minutes.
     await eventually(
       () => itemsAt(healthy),
       (items) => items === 2 * HUNG_CONVERSIONS,
@@ -388,9 +389,6 @@ describe('delivery through crashes', () => {
     process.stdout.write(
       `hang drill: ${before.length} outcomes before the first timeout, ${sockets} sockets to the hanging platform\n`,
     );
-    // If the platforms shared their limits, only some could be sent before the first attempts time out, after 10 s.
-    for (const name of ['segment', 'reddit'])
-      expect(before.filter(({ data }) => data.platform === name).length).toBeGreaterThan(20);
     expect(new Set(answers.map((reply) => reply?.status))).toEqual(new Set([200]));
     expect(sockets).toBeGreaterThan(0);
     expect(sockets).toBeLessThanOrEqual(8);

@@ -1,5 +1,5 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -77,8 +77,9 @@ describe('the image', () => {
   it('has the command line under the name of the package’s bin entry', () => {
     const { bin } = JSON.parse(read('package.json')) as { bin: Record<string, string> };
     const [[name, path]] = Object.entries(bin) as [[string, string]];
-    expect(shipped('RUN')[0]).toBe(`chmod +x ${path} && ln -s /app/${path} /usr/local/bin/${name}`);
-    expect(read(path.replace('dist/', 'src/').replace('.js', '.ts'))).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect(shipped('RUN')[0]).toBe(`ln -s /app/${path} /usr/local/bin/${name}`);
+    expect(read(path)).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect(statSync(join(checkout, path)).mode & 0o111).toBe(0o111);
   });
 
   it('has a data folder that its user can write to, for the list of erasures', () => {
@@ -181,6 +182,17 @@ describe('the composition', () => {
     expect(service.environment).not.toHaveProperty('DATA_DIR');
   });
 
+  it('runs the service on a read-only file system, without privileges, and lets it end by itself', () => {
+    expect(service).toMatchObject({
+      read_only: 'true',
+      tmpfs: ['/tmp'],
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    });
+    const [, seconds] = /^(\d+)s$/.exec(service.stop_grace_period ?? '') as RegExpExecArray;
+    expect(Number(seconds) * 1000).toBeGreaterThan(readSettings(service.environment).shutdownGraceMs);
+  });
+
   it('publishes only the TLS port of the proxy, and trusts only the proxy', () => {
     expect(proxy.ports).toEqual(['443:443']);
     expect(service.ports).toBeUndefined();
@@ -274,6 +286,7 @@ interface Service {
   readonly networks: string[];
   readonly depends_on?: Record<string, { condition: string }>;
   readonly healthcheck?: { test: string[] };
+  readonly stop_grace_period?: string;
 }
 
 interface Composition {

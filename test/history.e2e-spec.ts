@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DiagnosticSeverity, Parser } from '@asyncapi/parser';
@@ -11,6 +20,7 @@ import { Client } from 'pg';
 import { runCli } from '../src/cli/run-cli.js';
 import { publishedFields } from '../src/events/unpublished-fields.js';
 import { replayEvents } from '../src/history/replay-events.js';
+import { withoutPersonal } from '../src/history/without-personal.js';
 import type { StoredEvent } from '../src/log/event.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
@@ -92,6 +102,7 @@ describe('events export', () => {
       file,
       format: 'parquet',
       events: all.length,
+      position: all.at(-1)?.position,
     });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(await readParquet(file)).toEqual(all);
@@ -123,6 +134,40 @@ describe('events export', () => {
     expect(await readParquet(none)).toEqual([]);
   });
 
+  it('writes a folder for each day, and later runs add only newer events', async () => {
+    const out = join(folder, 'days');
+    const partitioned = ['--format', 'parquet', '--partition-by', 'day', '--no-personal', '--out', out];
+    const half = String((await lines('events', 'export', '--to', '20')).at(-1)?.position);
+    const first = await json('events', 'export', ...partitioned, '--to', half);
+    const second = await json('events', 'export', ...partitioned);
+    const names = readdirSync(out, { recursive: true })
+      .map(String)
+      .filter((name) => name.endsWith('.parquet'));
+    expect(names).toHaveLength(first.files + second.files);
+    const rows = (await Promise.all(names.sort().map((name) => readParquet(join(out, name))))).flat();
+    const all = await lines('events', 'export', '--to', String(second.position + 1));
+    expect(rows).toEqual(all.map(withoutPersonal));
+    for (const name of names)
+      for (const { time } of await readParquet(join(out, name))) expect(name).toContain(`day=${time.slice(0, 10)}`);
+    expect(await json('events', 'export', ...partitioned, '--to', String(second.position + 1))).toMatchObject({
+      events: 0,
+      files: 0,
+    });
+    expect(await errorOf('events', 'export', '--partition-by', 'day', '--out', out)).toMatch(/other options/);
+    const checkpoint = join(out, '_export.json');
+    writeFileSync(checkpoint, JSON.stringify({ ...JSON.parse(readFileSync(checkpoint, 'utf8')), log: 'another' }));
+    expect(await errorOf('events', 'export', ...partitioned)).toMatch(/export of another log/);
+    expect((await cli(['events', 'export', '--partition-by', 'day'])).stderr).toMatch(/requires a folder/);
+  });
+
+  it('refuses an unknown type with the one that was meant, and a start after the end', async () => {
+    const { code, stderr } = await cli(['events', 'export', '--type', 'conversion.recieved.v1']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Did you mean conversion.received.v1?')]);
+    expect(await errorOf('events', 'export', '--from', '9', '--to', '3')).toMatch(
+      /start of the range is after its end/,
+    );
+  });
+
   it('exports valid JSON for control characters, quotes and events without data', async () => {
     const data = { text: 'tab\t "quoted" \\ back\nslash ✓ 😀', nested: { list: [1, 2.5, null] }, empty: {} };
     await withLog((log) =>
@@ -139,7 +184,7 @@ describe('events export', () => {
         ],
       }),
     );
-    const exported = await lines('events', 'export', '--type', 'test.odd.v1');
+    const exported = (await lines('events', 'export')).filter(({ type }) => (type as string) === 'test.odd.v1');
     expect(exported).toEqual((await readLog()).filter(({ type }) => type === 'test.odd.v1'));
     expect(exported[0]).toMatchObject({ data, personal: { subject: 'ab'.repeat(32), ...data } });
   });
@@ -502,7 +547,7 @@ describe('alert rules and dashboard', () => {
   const served = async () => {
     const { body } = await send(service, { path: '/metrics', headers: { Host: 'localhost' } });
     // Served only if Kafka is configured.
-    const names = new Set<string>(['cc_kafka_relay_lag_events']);
+    const names = new Set<string>(['cc_kafka_relay_lag_events', 'cc_kafka_relay_refused']);
     for (const [, name, type] of body.matchAll(/^# TYPE (\w+) (\w+)/gm))
       for (const suffix of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) names.add(`${name}${suffix}`);
     return { names, body };
@@ -554,7 +599,8 @@ describe('an interrupted export', () => {
     await fillTo(25_000);
     const whole = join(folder, `whole.${format}`);
     const out = join(folder, `resumed.${format}`);
-    const filters = ['--type', 'test.counted.v1', '--to', '1000000'];
+    const { first, last } = await countedRange();
+    const filters = ['--from', String(first), '--to', String(last + 1)];
     await json('events', 'export', ...filters, '--format', format, '--out', whole);
 
     const stop = new AbortController();
@@ -572,7 +618,8 @@ describe('an interrupted export', () => {
 
     const { code, stderr } = await cli(['events', 'export', ...filters, '--format', format, '--out', out]);
     expect(code).toBe(0);
-    expect(stderr).toMatch(/^Resuming .* after position \d+: it contains 10000 events\.\n$/);
+    const page = format === 'parquet' ? 20_000 : 10_000;
+    expect(stderr).toMatch(new RegExp(`^Resuming .* after position \\d+: it contains ${page} events\\.\\n$`));
     expect(readFileSync(out).equals(readFileSync(whole))).toBe(true);
     expect([existsSync(`${out}.part`), existsSync(`${out}.part.json`)]).toEqual([false, false]);
   });
@@ -602,6 +649,13 @@ async function fillTo(count: number): Promise<void> {
   });
 }
 
+async function countedRange(): Promise<{ first: number; last: number }> {
+  const { rows } = await owner.query(
+    `SELECT min(position)::float8 AS first, max(position)::float8 AS last FROM cc.events WHERE type = 'test.counted.v1'`,
+  );
+  return rows[0];
+}
+
 async function readLog(): Promise<LooseEvent[]> {
   return withLog(async (log) => loosely(await log.read()));
 }
@@ -619,11 +673,9 @@ async function withLog<Result>(use: (log: EventLog) => Promise<Result>): Promise
 
 async function readParquet(file: string): Promise<StoredEvent[]> {
   const rows = await parquetReadObjects({ file: await asyncBufferFromFile(file) });
-  return rows.map((row) => ({
-    ...row,
-    position: Number(row['position']),
-    time: (row['time'] as Date).toISOString(),
-    personal: row['personal'] ?? null,
+  return rows.map(({ position, id, type, stream, version, site, time, actor, data, personal = null }) => ({
+    ...{ position: Number(position), id, type, stream, version, site, time: (time as Date).toISOString(), actor },
+    ...{ data, personal },
   })) as never;
 }
 

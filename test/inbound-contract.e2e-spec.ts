@@ -765,7 +765,7 @@ describe('an email address inside orderId or event', () => {
     expect(rows).toEqual([{ found: 0 }]);
   });
 
-  it('does not hide the conversion from whoever asks with the original values', async () => {
+  it('finds the conversion with the original values', async () => {
     const [first] = replies as [Reply];
     const [order, event] = [encodeURIComponent(ORDER), encodeURIComponent(EVENT)];
     for (const query of [`?orderId=${order}`, `?orderId=${order}&event=${event}`]) {

@@ -38,6 +38,8 @@ const QUIET = { warn: () => {}, error: () => {} };
 let server: TestServer;
 let dependencies: JobDependencies;
 let store: JobStore;
+/** Position of the last event that exports contain: each job is an event, too. */
+let until: number;
 const closing: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
@@ -59,6 +61,7 @@ beforeAll(async () => {
     const events = Array.from({ length: 500 }, () => event) as unknown as [typeof event];
     await log.append({ category: 'test', stream: randomUUID(), expected: 'new', site: SITE, actor: 'system', events });
   }
+  until = await log.head();
 });
 afterEach(async () => {
   await dependencies.postgres.pool.query('DELETE FROM cc.jobs');
@@ -69,7 +72,7 @@ afterAll(async () => {
 }, 60_000);
 
 async function newExport(format: FormatName = 'ndjson') {
-  const request: JobRequest = { kind: 'export', format, after: 0, until: await dependencies.log.head() };
+  const request: JobRequest = { kind: 'export', format, after: 0, until };
   return store.create(SITE, 'user:ada', request);
 }
 
@@ -247,18 +250,18 @@ describe('jobs', () => {
     const givenBack = await newExport();
     await whileRunning(async () => {
       await inState(givenBack.id, 'running');
-      await store.cancel(cancelled.id);
+      await store.cancel(cancelled, 'user:ada');
       await inState(cancelled.id, 'cancelled');
     }, endless);
     expect(await store.find(givenBack.id)).toMatchObject({ state: 'queued', claims: 0 });
-    await store.cancel(givenBack.id);
+    await store.cancel(givenBack, 'user:ada');
     expect(await store.find(givenBack.id)).toMatchObject({ state: 'cancelled' });
   });
 
   it('are cancelled also if the file was complete before that was noticed', async () => {
     const { id } = await newExport();
     const taken = await claim();
-    await store.cancel(id);
+    await store.cancel({ id, site: SITE }, 'user:ada');
     await store.finish(taken, 'succeeded', { result: {} });
     expect(await store.find(id)).toMatchObject({ state: 'cancelled', fileUntil: null, bytes: 0 });
   });
@@ -271,10 +274,10 @@ describe('jobs', () => {
     const dryRun = uuidv7();
     const { id } = await store.create(SITE, 'user:ada', request as JobRequest, dryRun);
     await expect(store.create(SITE, 'user:ada', request as JobRequest, dryRun)).rejects.toThrow('already');
-    await store.cancel(id);
+    await store.cancel({ id, site: SITE }, 'user:ada');
     const other = await store.create(SITE, 'user:ada', request as JobRequest, dryRun);
     await claim();
-    await store.cancel(other.id);
+    await store.cancel(other, 'user:ada');
     await expect(store.create(SITE, 'user:ada', request as JobRequest, dryRun)).rejects.toThrow('already');
     await endLeases();
     await store.clean();
@@ -329,6 +332,22 @@ describe('jobs', () => {
     expect(await digestOf(id)).toBe(expected);
   });
 
+  it('fail with the reason when people of the site are erased again and again', async () => {
+    const { id } = await newExport();
+    for (let erased = 0; erased < 6; erased += 1) {
+      expect(await store.find(id)).toMatchObject({ state: 'queued' });
+      const run = new JobRun(store, await claim(), clockAt);
+      await run.save(Buffer.from('about a person'), { position: 1, events: 1 });
+      await store.deleteExports(SITE);
+      await run.close();
+    }
+    expect(await store.find(id)).toMatchObject({
+      ...{ state: 'failed', bytes: 0, finishedAt: expect.any(Date) },
+      reason: expect.stringContaining('was erased 6 times while it ran'),
+    });
+    expect(await store.claim()).toBeUndefined();
+  });
+
   it('are cleaned by the service, which runs also without the management API', async () => {
     const { id } = await newExport();
     await whileRunning(() => inState(id, 'succeeded'));
@@ -342,10 +361,20 @@ describe('jobs', () => {
   it('of a process that died are cancelled without it', async () => {
     const { id } = await newExport();
     await claim();
-    await store.cancel(id);
+    await store.cancel({ id, site: SITE }, 'user:ada');
     expect(await store.find(id)).toMatchObject({ state: 'running' });
     await endLeases();
     await store.clean();
+    expect(await store.find(id)).toMatchObject({ state: 'cancelled' });
+  });
+
+  it('that were given back after a cancellation are cancelled by the next one', async () => {
+    const { id } = await newExport();
+    const held = await claim();
+    await store.cancel({ id, site: SITE }, 'user:ada');
+    await store.release(held, false);
+    expect(await store.find(id)).toMatchObject({ state: 'queued' });
+    await store.cancel({ id, site: SITE }, 'user:ada');
     expect(await store.find(id)).toMatchObject({ state: 'cancelled' });
   });
 

@@ -103,9 +103,9 @@ describe('the people of whom something is stored', () => {
     const key = { id: 'k1', trial: false } as SiteKey;
     const rules = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
     const convert = (email: string) =>
-      receiver.receive([
+      receiver.receive(
         new ReceiveConversion(loadedSite, key, { email, event: 'lead', value: 1, currency: 'EUR' }, rules),
-      ]);
+      );
     await load();
     const start = await log.head();
     const subjects: string[] = [];

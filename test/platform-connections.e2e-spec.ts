@@ -196,15 +196,18 @@ describe('connection', () => {
     expect((await cli('sync', 'log', '--site', SITE, '--platform', 'meta:Third')).stderr).toContain('not "Third"');
   });
 
-  it('stores its secrets before the event that refers to them', async () => {
-    const { append } = log;
+  it('stores its secrets with the event that refers to them', async () => {
+    const { appendWith } = log;
     const stored: unknown[] = [];
-    jest.spyOn(log, 'append').mockImplementation(async (request) => {
-      stored.push(await secrets.connectionSecrets(SITE, 'segment'));
-      return append.call(log, request);
+    const read = async () => stored.push(await secrets.connectionSecrets(SITE, 'segment'));
+    jest.spyOn(log, 'appendWith').mockImplementation(async (request, change) => {
+      await read();
+      const outcome = await appendWith.call(log, request, change);
+      await read();
+      return outcome;
     });
     await commands.execute(new ConnectPlatform('system', SITE, segment, { set: { write_key: TOKEN } }));
-    expect(stored).toEqual([{ write_key: TOKEN }]);
+    expect(stored).toEqual([{}, { write_key: TOKEN }]);
   });
 
   it('appends no event without a change', async () => {

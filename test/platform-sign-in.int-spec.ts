@@ -222,28 +222,31 @@ describe('sign-in at a platform', () => {
     expect([status, reason]).toEqual(['failed', expected]);
   });
 
-  it('accepts an answer once, with its state, in the browser and the session that started it', async () => {
-    const started = await startSignIn(boss, site.host, 'google_ads');
-    const expired = { status: 303, headers: expect.objectContaining({ location: '/?sign-in=expired' }) };
-    const other = await admin.signedIn('operator');
-    const others = await startSignIn(other, site.host, 'google_ads');
-    const answer = await followConsent(started.url, 'Allow');
-    const wrong = await followConsent(started.url, 'Allow, and come back with another state');
-    expect(await comeBack(admin, wrong, started.cookie)).toMatchObject(expired);
-    expect(await comeBack(admin, answer, undefined)).toMatchObject(expired);
-    expect(await comeBack(admin, answer, others.cookie)).toMatchObject(expired);
-    // Another user's answer in this browser: the tokens of a stranger's account must not be connected.
-    expect(await comeBack(admin, await followConsent(others.url, 'Allow'), started.cookie)).toMatchObject(expired);
-    expect((await boss(started.path)).body.status).toBe('started');
-    await comeBack(admin, answer, started.cookie);
-    expect((await boss(started.path)).body.status).toBe('granted');
-    expect(await comeBack(admin, answer, started.cookie)).toMatchObject(expired);
-    // Neither another user nor another connection can use the tokens.
-    expect((await other(started.path)).status).toBe(404);
-    const body = { signIn: started.id, settings: CHOSEN['google_ads'] };
-    expect((await other(connectionPath('google_ads'), { method: 'PUT', body })).status).toBe(409);
-    expect((await boss(connectionPath('google_ads:second'), { method: 'PUT', body })).status).toBe(409);
-  });
+  it.each(NAMES)(
+    'accepts an answer of %s once, with its state, in the browser and the session that started it',
+    async (name) => {
+      const started = await startSignIn(boss, site.host, name);
+      const expired = { status: 303, headers: expect.objectContaining({ location: '/?sign-in=expired' }) };
+      const other = await admin.signedIn('operator');
+      const others = await startSignIn(other, site.host, name);
+      const answer = await followConsent(started.url, 'Allow');
+      const wrong = await followConsent(started.url, 'Allow, and come back with another state');
+      expect(await comeBack(admin, wrong, started.cookie)).toMatchObject(expired);
+      expect(await comeBack(admin, answer, undefined)).toMatchObject(expired);
+      expect(await comeBack(admin, answer, others.cookie)).toMatchObject(expired);
+      // Another user's answer in this browser: the tokens of a stranger's account must not be connected.
+      expect(await comeBack(admin, await followConsent(others.url, 'Allow'), started.cookie)).toMatchObject(expired);
+      expect((await boss(started.path)).body.status).toBe('started');
+      await comeBack(admin, answer, started.cookie);
+      expect((await boss(started.path)).body.status).toBe('granted');
+      expect(await comeBack(admin, answer, started.cookie)).toMatchObject(expired);
+      // Neither another user nor another connection can use the tokens.
+      expect((await other(started.path)).status).toBe(404);
+      const body = { signIn: started.id, settings: CHOSEN[name] };
+      expect((await other(connectionPath(name), { method: 'PUT', body })).status).toBe(409);
+      expect((await boss(connectionPath(`${name}:second`), { method: 'PUT', body })).status).toBe(409);
+    },
+  );
 
   it('of two simultaneous answers with one state takes one', async () => {
     const started = await startSignIn(boss, site.host, 'google_ads');
@@ -254,13 +257,17 @@ describe('sign-in at a platform', () => {
     expect((await boss(started.path)).body.status).toBe('granted');
   });
 
-  it('ends after ten minutes, with the session, and when the person may no longer change the site', async () => {
-    const late = await startSignIn(boss, site.host, 'google_ads');
+  it.each(NAMES)('of %s ends after ten minutes, and can be started again', async (name) => {
+    const late = await startSignIn(boss, site.host, name);
     await admin.postgres.pool.query(`UPDATE platform_sign_ins SET expires_at = now() WHERE id = $1`, [late.id]);
     const answer = await followConsent(late.url, 'Allow');
     expect((await comeBack(admin, answer, late.cookie)).headers['location']).toBe('/?sign-in=expired');
     expect((await boss(late.path)).body.status).toBe('expired');
+    expect((await connect(name, late.id)).status).toBe(409);
+    expect((await signInAt(admin, boss, site.host, name)).status).toBe('granted');
+  });
 
+  it('ends with the session, and when the person may no longer change the site', async () => {
     const leaving = await admin.signedIn('operator');
     const left = await startSignIn(leaving, site.host, 'google_ads');
     await leaving('/session', { method: 'DELETE' });
@@ -278,17 +285,20 @@ describe('sign-in at a platform', () => {
     });
   });
 
-  it('says so when the process ended between the code and the tokens, and can be started again', async () => {
-    const started = await startSignIn(boss, site.host, 'google_ads');
-    await admin.postgres.pool.query(
-      `UPDATE platform_sign_ins SET status = 'exchanging', changed_at = now() - interval '2 minutes' WHERE id = $1`,
-      [started.id],
-    );
-    expect((await boss(started.path)).body.status).toBe('interrupted');
-    const { id, status } = await signInAt(admin, boss, site.host, 'google_ads');
-    expect(status).toBe('granted');
-    expect((await connect('google_ads', id)).status).toBe(200);
-  });
+  it.each(NAMES)(
+    'says so when the process ended between the code and the tokens of %s, and can be started again',
+    async (name) => {
+      const started = await startSignIn(boss, site.host, name);
+      await admin.postgres.pool.query(
+        `UPDATE platform_sign_ins SET status = 'exchanging', changed_at = now() - interval '2 minutes' WHERE id = $1`,
+        [started.id],
+      );
+      expect((await boss(started.path)).body.status).toBe('interrupted');
+      const { id, status } = await signInAt(admin, boss, site.host, name);
+      expect(status).toBe('granted');
+      expect((await connect(name, id)).status).toBe(200);
+    },
+  );
 
   it('is not shown as connected before it is, and says so when the process ended meanwhile', async () => {
     const { id, path } = await signInAt(admin, boss, site.host, 'google_ads');

@@ -33,7 +33,8 @@ interface Ports {
 interface Proxy {
   readonly name: string;
   readonly binary: string;
-  /** Turns the page's configuration into one for these ports. */
+  readonly file: string;
+  /** Turns the configuration into one for these ports. */
   readonly configure: (sample: string, ports: Ports, folder: string) => string;
   readonly args: (file: string, folder: string) => readonly string[];
   readonly redirectStatus: number;
@@ -42,6 +43,7 @@ interface Proxy {
 const PROXIES: readonly Proxy[] = [
   {
     name: 'nginx',
+    file: 'deploy/nginx.conf',
     binary: '/usr/sbin/nginx',
     configure: (sample, ports, folder) => {
       const site = replaceAll(sample, {
@@ -64,6 +66,7 @@ const PROXIES: readonly Proxy[] = [
   },
   {
     name: 'caddy',
+    file: 'deploy/Caddyfile',
     binary: '/usr/bin/caddy',
     configure: (sample, ports) => {
       const site = replaceAll(sample, {
@@ -79,8 +82,8 @@ const PROXIES: readonly Proxy[] = [
     redirectStatus: 308,
   },
 ];
-for (const { name, binary } of PROXIES)
-  if (!existsSync(binary)) console.warn(`SKIPPED: docs/reverse-proxy.md with ${name}, which is not installed.`);
+for (const { name, binary, file } of PROXIES)
+  if (!existsSync(binary)) console.warn(`SKIPPED: ${file} with ${name}, which is not installed.`);
 
 const root = mkdtempSync(join(tmpdir(), 'cc-proxy-'));
 // Started by root, the database runs as another user, which must be able to enter its data folder.
@@ -124,7 +127,7 @@ describe.each(PROXIES.filter(({ binary }) => existsSync(binary)))('the $name con
     const { port } = shop.address() as AddressInfo;
     ports = { http, https, service: Number(new URL(service.url).port), shop: port };
     const file = join(folder, 'proxy.conf');
-    writeFileSync(file, proxy.configure(sampleOf(proxy.name), ports, folder));
+    writeFileSync(file, proxy.configure(readFileSync(join(checkout, proxy.file), 'utf8'), ports, folder));
     const env = { PATH: process.env['PATH'] ?? '', HOME: folder };
     child = spawn(proxy.binary, proxy.args(file, folder), { env, stdio: ['ignore', 'pipe', 'pipe'] });
     child.stdout?.on('data', (chunk) => {
@@ -246,13 +249,7 @@ describe('the Cloudflare Worker, run in Node', () => {
   });
 });
 
-/** The first code block below the heading of that name. */
-function sampleOf(name: string): string {
-  const section = new RegExp(`^## ${name}$([\\s\\S]*?)(?=^## )`, 'im').exec(page)?.[1] ?? '';
-  return /^```\w+\n([\s\S]*?)^```$/m.exec(section)?.[1] as string;
-}
-
-/** Every text must occur, so that a change of the page cannot leave a sample untested. */
+/** Every text must occur, so that a change of the file cannot leave a part of it untested. */
 function replaceAll(text: string, replacements: Readonly<Record<string, string>>): string {
   let replaced = text;
   for (const [from, to] of Object.entries(replacements)) {

@@ -54,6 +54,18 @@ const skipped = [
   [isInstalled('nginx'), 'the nginx sample', 'install the package nginx'],
   [isInstalled('faketime'), 'tests with a wrong clock', 'install the package faketime'],
   [isInstalled('caddy'), 'the Caddy sample', 'install the package caddy'],
+  [
+    canImport('pyarrow, duckdb, polars, pandas'),
+    "analysts' tools that read exports",
+    'pip install pyarrow duckdb polars pandas; CC_PYTHON names the interpreter',
+  ],
+  [
+    canImport('kafka, cloudevents.core'),
+    'the CloudEvents SDK for Python',
+    'pip install cloudevents kafka-python; CC_PYTHON names the interpreter',
+  ],
+  [isInstalled('promtool'), 'checks of metrics and alert rules with promtool', 'install the package prometheus'],
+  [isInstalled('javac'), "Java's own client of Kafka", 'install the package openjdk-17-jdk-headless'],
 ].filter(([isPresent]) => !isPresent);
 for (const [, part, remedy] of skipped) console.log(`SKIPPED: ${part} (${remedy}).`);
 console.log(`\n${passed} passed, ${failed} failed`);
@@ -76,7 +88,7 @@ function runJest(name, node, options) {
     '--disable-warning=ExperimentalWarning',
     bin('jest/bin/jest.js'),
     // The default of 5 s is too short on a busy machine. No test asserts a duration.
-    ...['-c', 'test/jest.config.mjs', '--maxWorkers=2', '--testTimeout=60000', '--json', `--outputFile=${results}`],
+    ...['-c', 'test/jest.config.mjs', '--maxWorkers=2', '--testTimeout=180000', '--json', `--outputFile=${results}`],
     ...options,
   ]);
   const report = existsSync(results) ? JSON.parse(readFileSync(results, 'utf8')) : {};
@@ -86,6 +98,10 @@ function runJest(name, node, options) {
 }
 
 /** Debian installs servers into /usr/sbin, which is not in the PATH of every user. */
+function canImport(packages) {
+  return spawnSync(process.env.CC_PYTHON ?? 'python3', ['-c', `import ${packages}`]).status === 0;
+}
+
 function isInstalled(program) {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
   return folders.some((path) => existsSync(join(path, program)));

@@ -2,6 +2,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
+import { VERSION_STREAM } from '../src/events/log.events.js';
+import { productVersion } from '../src/kernel/product-version.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Postgres } from '../src/postgres/postgres.js';
 import { DisconnectPlatform } from '../src/sites/connection.commands.js';
@@ -34,6 +36,7 @@ describe('a second start on the same data folder', () => {
     rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
+  const versionsStarted = async () => (await log.readStream('log', VERSION_STREAM)).map(({ data }) => data);
   const siteEvents = async () => (await log.read({ categories: ['site'] })).map(({ type }) => type);
   const sandboxPort = () => readFileSync(join(dataDir, 'demo-sandbox-port'), 'utf8');
 
@@ -51,7 +54,7 @@ describe('a second start on the same data folder', () => {
     const sites = new SiteRepository(log);
     const { host, keys } = await sites.get('localhost');
     await new RevokeKeyHandler(sites).execute(new RevokeKey('cli', host, keys[0]?.id as string));
-    const noSecrets = { deleteConnectionSecrets: async () => {} } as never;
+    const noSecrets = { within: () => ({ deleteConnectionSecrets: async () => {} }) } as never;
     await new DisconnectPlatformHandler(sites, noSecrets).execute(new DisconnectPlatform('cli', host, 'meta'));
     const before = await siteEvents();
     await service.end('SIGKILL');
@@ -64,5 +67,7 @@ describe('a second start on the same data folder', () => {
     const added = (await siteEvents()).slice(before.length);
     expect(added.filter((type) => type !== 'site.platform_connected.v1')).toEqual([]);
     expect([0, 11]).toContain(added.length);
+    // Both starts were of this version.
+    expect(await versionsStarted()).toEqual([{ version: productVersion() }]);
   });
 });

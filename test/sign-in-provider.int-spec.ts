@@ -1,6 +1,9 @@
 import { jest } from '@jest/globals';
 import { request } from 'undici';
-import { startTestAdmin, type TestAdmin } from './support/admin.js';
+import { USER } from '../src/events/user.events.js';
+import { Logger } from '../src/kernel/logger.js';
+import { readStream } from '../src/log/event-reader.js';
+import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { CLIENT, startTestProvider, type TestProvider } from './support/oidc-provider.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -82,10 +85,10 @@ afterAll(async () => {
 
 /** The user that the browser is signed in as. */
 async function userOf(browser: Browser) {
-  const session = browser.jar(admin.url).get(`__Host-cc_session_${new URL(admin.url).port}`);
-  return session === undefined
-    ? undefined
-    : (await admin.withHeaders({ cookie: `__Host-cc_session_${new URL(admin.url).port}=${session}` })('/session')).body;
+  const jar = browser.jar(admin.url);
+  if (!jar.has(`__Host-cc_session_${new URL(admin.url).port}`)) return undefined;
+  const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+  return (await admin.withHeaders({ cookie })('/session')).body;
 }
 
 describe('sign-in at an OpenID Connect provider', () => {
@@ -96,12 +99,15 @@ describe('sign-in at an OpenID Connect provider', () => {
     const back = await browser.get(await browser.signInAtProvider('ada'));
     expect(back).toMatchObject({ status: 303, location: `${admin.url}/` });
     expect(await userOf(browser)).toMatchObject({ id, role: 'operator' });
+    const linked = async () => (await readStream(admin.postgres.pool, USER, id)).map(({ type }) => type);
+    expect(await linked()).toEqual(['user.added.v1', 'user.identity_linked.v1']);
     // The address now belongs to another account at the provider.
     provider.people.set('ada', { email: 'renamed@team.example', email_verified: true });
     provider.people.set('eve', { email, email_verified: true });
     const [renamed, other] = [new Browser(), new Browser()];
     await renamed.get(await renamed.signInAtProvider('ada'));
     expect(await userOf(renamed)).toMatchObject({ id });
+    expect(await linked()).toHaveLength(2);
     const refused = await other.get(await other.signInAtProvider('eve'));
     expect(refused.location).toBe(`${admin.url}/sign-in?refused=unknown_user`);
     expect(await userOf(other)).toBeUndefined();
@@ -146,21 +152,30 @@ describe('sign-in at an OpenID Connect provider', () => {
   });
 
   it.each([
-    ['some seconds behind', -65, ''],
-    ['some seconds ahead', 50, ''],
+    ['30 seconds behind', -30, ''],
+    ['30 seconds ahead', 30, ''],
+    // Its tokens are valid for a minute, and a minute is tolerated.
+    ['some seconds more than a minute behind', -65, ''],
     ['an hour behind', -3_600, 'sign-in?refused=clock'],
+    ['an hour ahead', 3_600, 'sign-in?refused=clock'],
   ])('with a clock of the provider that is %s', async (_, seconds, page) => {
     const { id, email } = await admin.addUser('operator');
     // An account of its own: the first sign-in binds it to the user.
     const login = `dora${seconds}`;
     provider.people.set(login, { email, email_verified: true });
     provider.clockAheadMs = seconds * 1_000;
+    const warn = jest.spyOn(Logger.prototype, 'warn');
     try {
       const browser = new Browser();
       const back = await browser.get(await browser.signInAtProvider(login));
       expect(back.location).toBe(`${admin.url}/${page}`);
       expect((await userOf(browser))?.id).toBe(page === '' ? id : undefined);
+      const reasons = warn.mock.calls.map(([, fields]) => (fields as { reason?: string } | undefined)?.reason);
+      expect(reasons).toEqual(
+        page === '' ? [] : [expect.stringMatching(/differ by more than 60 s\. Synchronise both/)],
+      );
     } finally {
+      warn.mockRestore();
       provider.clockAheadMs = 0;
     }
   });
@@ -192,6 +207,25 @@ describe('sign-in at an OpenID Connect provider', () => {
       provider.register(direct.url);
       await mapped.stop();
     }
+  });
+
+  it('knows a session that came from the provider until the user signs in otherwise, or out', async () => {
+    const { id, email } = await admin.addUser('operator');
+    provider.people.set('finn', { email, email_verified: true });
+    const browser = new Browser();
+    await browser.get(await browser.signInAtProvider('finn'));
+    expect(await userOf(browser)).toMatchObject({ id, provider: true });
+    const cookie = [...browser.jar(admin.url)].map(([name, value]) => `${name}=${value}`).join('; ');
+    const caller = admin.withHeaders({ cookie, 'x-cc-csrf': '1' });
+    const { secret: link } = await admin.users.reset(id);
+    const replies = [
+      await caller('/session/password', { method: 'POST', body: { link, password: PASSWORD } }),
+      await caller('/session', { method: 'DELETE' }),
+    ];
+    for (const { headers } of replies)
+      expect([headers['set-cookie']].flat()).toContainEqual(expect.stringMatching(/cc_provider_\d+=;.* Max-Age=0$/));
+    const plain = admin.withHeaders({ cookie: cookieOf(replies[0] as (typeof replies)[0]) });
+    expect((await plain('/session')).body).not.toHaveProperty('provider');
   });
 
   it('signs out at the provider and comes back', async () => {

@@ -32,7 +32,7 @@ afterAll(async () => {
 /** A user who has chosen a password. */
 async function addUser(email: string): Promise<UserRow> {
   const { id } = await users.add({ email, role: 'operator', sites: null });
-  return (await users.choosePassword(await users.reset(id), PASSWORD)) as UserRow;
+  return (await users.choosePassword((await users.reset(id)).secret, PASSWORD)) as UserRow;
 }
 
 describe('sign-in', () => {
@@ -44,6 +44,25 @@ describe('sign-in', () => {
     expect(await throttle.admit('ada@shop.example', '198.51.100.1')).toBe(true);
     const { rows } = await postgres.pool.query('SELECT FROM cc.sign_in_attempts');
     expect(rows).toHaveLength(11 * 3);
+  });
+
+  it('admits any number of people of one network who know their passwords', async () => {
+    const throttle = new SignInThrottle(postgres);
+    for (let count = 0; count < 60; count += 1) {
+      expect(await throttle.admit(`user${count}@shop.example`, '203.0.113.2')).toBe(true);
+      await throttle.forget(`user${count}@shop.example`, '203.0.113.2');
+    }
+  });
+
+  it('takes back one attempt of a network for each success, also for those at once', async () => {
+    const throttle = new SignInThrottle(postgres);
+    const names = Array.from({ length: 50 }, (_, index) => `guessed${index}@shop.example`);
+    for (const name of names) expect(await throttle.admit(name, '203.0.113.3')).toBe(true);
+    expect(await throttle.admit('ada@shop.example', '203.0.113.3')).toBe(false);
+    await Promise.all(names.slice(0, 3).map((name) => throttle.forget(name, '203.0.113.3')));
+    const admitted: boolean[] = [];
+    for (const name of names.slice(0, 4)) admitted.push(await throttle.admit(name, '203.0.113.3'));
+    expect(admitted).toEqual([true, true, true, false]);
   });
 
   it('opens no session with a password that was reset while it was checked', async () => {
@@ -64,7 +83,7 @@ describe('sign-in', () => {
 
   it('ends the link of a user who is disabled, also for the time after', async () => {
     const { id } = await addUser('link@shop.example');
-    const link = await users.reset(id);
+    const { secret: link } = await users.reset(id);
     await users.change(id, { disabled: true });
     await users.change(id, { disabled: false });
     expect(await users.choosePassword(link, PASSWORD)).toBeUndefined();
@@ -79,7 +98,7 @@ describe('sign-in', () => {
 
   it('lets a reset and the choice of a password wait for each other without a deadlock', async () => {
     const { id } = await addUser('both@shop.example');
-    const link = await users.reset(id);
+    const { secret: link } = await users.reset(id);
     const client = await postgres.pool.connect();
     await client.query('BEGIN');
     // As a reset does it: first the user.

@@ -100,7 +100,11 @@ describe('a conversion that is overtaken by another instance after its look-up',
   const paths: Record<string, (command: ReceiveConversion) => Promise<unknown>> = {
     async received(command) {
       const deliveries = { planFor: () => ({}) as never };
-      const [stored] = await new ConversionReceiver(log, matcher, deliveries, postgres.clock).receive([command]);
+      return new ConversionReceiver(log, matcher, deliveries, postgres.clock).receive(command);
+    },
+    async 'received in a batch'(command) {
+      const deliveries = { planFor: () => ({}) as never };
+      const [stored] = await new ConversionReceiver(log, matcher, deliveries, postgres.clock).receiveAll([command]);
       return (stored as PromiseFulfilledResult<StoredConversion>).value;
     },
     async imported(command) {
@@ -160,13 +164,13 @@ describe('a conversion that is overtaken by another instance after its look-up',
     const matchLate = async (overtake: (jane: ReturnType<typeof person>) => Promise<unknown>) => {
       const jane = person();
       await jane.visit();
-      const [result] = await new ConversionReceiver(
+      const { opening } = await new ConversionReceiver(
         log,
-        { find: async () => ({ identifiers: [], consent: [] }) } as never,
+        { absent: () => ({ identifiers: [], consent: [] }) } as never,
         { planFor: () => ({}) as never },
         postgres.clock,
-      ).receive([jane.command]);
-      const { conversionId } = (result as PromiseFulfilledResult<StoredConversion>).value.opening.data;
+      ).receive(jane.command);
+      const { conversionId } = opening.data;
       const skipped = { conversionId, platform: 'meta', attempt: 1, status: 'skipped', reason: 'no_click_identifier' };
       await log.append({
         ...{ category: CONVERSION, stream: conversionId, expected: 1, site: HOST, actor: 'system' },

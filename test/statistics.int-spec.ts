@@ -240,11 +240,15 @@ describe('series', () => {
     await events.outcome(id, 'accepted', 'google_ads', { attempt: 2, nextTry });
     await events.outcome(id, 'rejected', 'google_ads', { attempt: 3 });
     await events.outcome(id, 'accepted', 'ga4');
+    const trial = await events.decided('received', JANE, { trial: true });
+    await events.outcome(trial, 'skipped', 'meta', { uncounted: true });
+    const correction = await events.decided('received', JANE, { correction: true });
+    await events.outcome(correction, 'failed', 'meta', { uncounted: true });
     await catchUp();
     const { body } = await boss(`/sites/${host}/series`);
     const counts = body.buckets.flatMap(({ platforms }: { platforms: object }) => Object.entries(platforms));
     expect(Object.fromEntries(counts)).toMatchObject({
-      meta: { delivered: 1, acceptance: 1 },
+      meta: { delivered: 1, failed: 0, skipped: 0, acceptance: 1 },
       google_ads: { accepted: 0, rejected: 1, acceptance: 0 },
       ga4: { accepted: 1, acceptance: 1 },
     });

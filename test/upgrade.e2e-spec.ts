@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import { jest } from '@jest/globals';
 import { Client } from 'pg';
 import { runCli } from '../src/cli/run-cli.js';
@@ -11,6 +10,7 @@ import { refuseEarlierInstances } from '../src/postgres/schema.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
+import { digestEvents, restoreLog } from './support/earlier-versions.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually, type Reply, send, startTestService, type TestService } from './support/service.js';
 import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
@@ -21,9 +21,7 @@ const VERSION = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package
 const SITE = 'shop.example';
 const API_KEY = 'cc_MD0dsmsRVseBDCidZNzwYBj1GHcWdjIV7b2JT4m0ViE4d9hdr';
 const SECRET_KEY = '5eed'.repeat(16);
-const WRITTEN_ON = '2026-11-15';
 const LAST_POSITION = 155;
-const DAY_MS = 24 * 60 * 60 * 1_000;
 const REFUSES_0_1 =
   'This database was upgraded by Clean Conversions 0.2. Version 0.1 cannot use it: start version 0.2 or later, ' +
   'or restore the backup made before the upgrade.';
@@ -76,7 +74,7 @@ describe('a log written by version 0.1', () => {
   it('verifies once it attempts again what has been owed since yesterday', async () => {
     await eventually(
       async () => {
-        // Failed where the times of the payload have moved: `restore` says why.
+        // Failed where the times of the payload have moved: `restoreLog` says why.
         const types = `'conversion.deferred.v1', 'conversion.failed.v1'`;
         const text = `SELECT FROM cc.events WHERE position > $1 AND type IN (${types}) AND data ->> 'platform' = 'webhook'`;
         return (await owner.query(text, [LAST_POSITION])).rowCount ?? 0;
@@ -252,25 +250,10 @@ describe('a later version', () => {
   });
 });
 
-/**
- * Restores the database of version 0.1. `yesterday` moves all its times, so that duplicate windows are still open; the
- * payloads of waiting deliveries then have other times too, and are no longer those of the first attempt.
- */
 async function restore({ asOf }: { asOf: 'written' | 'yesterday' } = { asOf: 'written' }): Promise<string> {
   const databaseUrl = await createDatabase(server);
-  const client = await connect(databaseUrl);
-  await client.query(`DO $$ BEGIN CREATE ROLE cc_service NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$`);
-  const sql = gunzipSync(readFileSync(join(import.meta.dirname, 'fixtures', 'log-0.1.sql.gz'))).toString('utf8');
-  await client.query(asOf === 'yesterday' ? moveToYesterday(sql) : sql);
+  await restoreLog(await connect(databaseUrl), '0.1', asOf);
   return databaseUrl;
-}
-
-function moveToYesterday(sql: string): string {
-  const days = Math.floor((Date.now() - Date.parse(WRITTEN_ON)) / DAY_MS) - 1;
-  const epochMs = new RegExp(`\\b${String(Date.parse(WRITTEN_ON)).slice(0, 5)}\\d{8}\\b`, 'g');
-  return sql
-    .replace(/\b20\d\d-\d\d-\d\d/g, (date) => new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10))
-    .replace(epochMs, (ms) => String(Number(ms) + days * DAY_MS));
 }
 
 async function connect(databaseUrl: string, applicationName = 'upgrade-spec'): Promise<Client> {
@@ -280,15 +263,10 @@ async function connect(databaseUrl: string, applicationName = 'upgrade-spec'): P
   return client;
 }
 
-/** Over all columns of the events that version 0.1 wrote, and of their personal data as that version stores it. */
 async function digest(client: Client): Promise<string> {
-  const { rows } = await client.query(
-    `SELECT count(*) AS events, md5(string_agg(concat(e::text, p.site, p.subject, p.data), E'\\n' ORDER BY e.position)) AS md5
-       FROM cc.events e LEFT JOIN cc.personal p USING (position) WHERE e.position <= $1`,
-    [LAST_POSITION],
-  );
-  expect(rows[0].events).toBe(String(LAST_POSITION));
-  return rows[0].md5;
+  const { events, md5 } = await digestEvents(client, LAST_POSITION);
+  expect(events).toBe(LAST_POSITION);
+  return md5;
 }
 
 /** All columns and functions that version 0.1 uses, and the migrations that it reads at start. */

@@ -1,27 +1,25 @@
 import { z } from 'zod';
-import type { OutcomeStatus } from '../events/delivery.events.js';
 import { type Bound, parseBound } from '../history/bound.js';
+import { SYNC_STATUSES } from '../outbound/sync-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { PLATFORM_NAMES } from '../platforms/platform.js';
 import { connectionName } from './connections.controller.js';
 import { pageQuery } from './event-pages.js';
 import { bound, time } from './schemas.js';
 
-const STATUSES = [
-  'delivered',
-  'accepted',
-  'confirmed',
-  'rejected',
-  'skipped',
-  'deferred',
-  'failed',
-  'validated',
-] as const satisfies readonly OutcomeStatus[];
-
 /** How attempts are selected. */
 export const attemptFields = {
   conversion: z.uuid().optional().meta({ description: 'Id of a conversion.' }),
   order: z.string().min(1).max(1_000).optional().meta({ description: "The sender's order id." }),
+  event: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .meta({ description: 'The event of the conversion, such as `purchase`.' }),
+  reason: z.string().min(1).max(200).optional().meta({
+    description: 'A part of the reason or of the HTTP status, in any case, such as `expired` or `HTTP 5`.',
+  }),
   platform: z.enum(PLATFORM_NAMES).optional().meta({ description: 'All connections of a platform.' }),
   connection: connectionName.optional(),
   from: bound.optional().meta({ description: 'A time or a position, inclusive.' }),
@@ -32,7 +30,7 @@ export const syncQuery = pageQuery
   .extend({
     ...attemptFields,
     kind: z.enum(['delivery', 'push', 'inbound']).optional(),
-    status: z.enum(STATUSES).optional(),
+    status: z.enum(SYNC_STATUSES).optional(),
   })
   .strict();
 
@@ -62,12 +60,11 @@ export const syncLineSchema = z
 
 type AttemptFields = z.output<z.ZodObject<typeof attemptFields>>;
 
-export function attemptFilter({ conversion, order, platform, connection, from, to }: AttemptFields) {
+export function attemptFilter({ conversion, connection, from, to, ...filter }: AttemptFields) {
   const boundOf = (text: string | undefined) => (text === undefined ? undefined : (parseBound(text) as Bound));
   return {
+    ...filter,
     conversion: conversion?.toLowerCase(),
-    order,
-    platform,
     connection: connection as ConnectionName | undefined,
     from: boundOf(from),
     to: boundOf(to),

@@ -6,6 +6,7 @@ import { findOrder } from '../conversions/find-order.js';
 import type { ConversionEvent } from '../events/conversion.events.js';
 import { conversionHistory, readConversion, statusOf } from '../history/conversion-history.js';
 import { conversionView } from '../history/conversion-view.js';
+import { readLagging } from '../log/read-lagging.js';
 import { type Principal, seesPersonalData } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import {
@@ -16,7 +17,7 @@ import {
   STATUSES,
 } from './conversions.schemas.js';
 import { Dependencies } from './dependencies.js';
-import { pageOf, pageOfEvents } from './event-pages.js';
+import { laggingPageOf, pageOfEvents } from './event-pages.js';
 import { Returns } from './returns.decorator.js';
 import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
@@ -34,21 +35,26 @@ export class ConversionsController {
   @Get()
   @Requires('read')
   @ApiOperation({ summary: 'The conversions of a site, newest first, or those with an order id' })
-  @Returns(pageOf(conversionSchema), 'One page.')
+  @Returns(laggingPageOf(conversionSchema), 'One page.')
   async list(
     @Param('site', { schema: host }) name: string,
     @Query({ schema: conversionsQuery }) { order, status, cursor, limit }: z.output<typeof conversionsQuery>,
   ) {
     const { host: site } = await findSite(this.dependencies.sites, name);
     const types = (status === undefined ? STATUSES : [status]).map(typeOf);
+    const { postgres, secrets } = this.dependencies;
     if (order === undefined)
-      return pageOfEvents(this.dependencies.log, { site, types, cursor, limit }, (event) =>
-        conversionOf(event as StoredOpening),
+      return readLagging(
+        postgres,
+        (log) => pageOfEvents(log, { site, types, cursor, limit }, (event) => conversionOf(event as StoredOpening)),
+        cursor,
       );
-    const { log, secrets } = this.dependencies;
     const newest = { types, limit: ORDER_MAX, newest: true };
-    const openings = await findOrder(log, site, await secrets.dedupSecret(site), order, newest);
-    return { items: openings.reverse().map(conversionOf) };
+    const secret = await secrets.dedupSecret(site);
+    return readLagging(postgres, async (log) => {
+      const openings = await findOrder(log, site, secret, order, newest);
+      return { items: openings.reverse().map(conversionOf) };
+    });
   }
 
   @Get(':id')

@@ -1,4 +1,13 @@
-import { BadRequestException, Body, Controller, Get, Headers, Param, Post } from '@nestjs/common';
+import {
+  BadRequestException,
+  Body,
+  Controller,
+  Get,
+  Headers,
+  Param,
+  Post,
+  UnprocessableEntityException,
+} from '@nestjs/common';
 import { ApiHeader, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { readWaiting } from '../delivery/read-waiting.js';
@@ -50,24 +59,12 @@ const retrySchema = z
   .refine(({ force, cursor }) => !force || cursor === undefined, {
     message: '"force" is for one delivery: leave out "cursor".',
   })
-  .refine(({ status, outcome }) => !status || !outcome || status.includes(RETRIED_OUTCOMES[outcome]), {
-    error: ({ input }) => contradiction(input as { readonly outcome: RetriedOutcome }),
-  })
   .meta({
-    allOf: OUTCOMES.map((outcome) => ({
-      if: { properties: { outcome: { const: outcome } }, required: ['outcome'] },
-      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
-      then: { properties: { status: { contains: { const: RETRIED_OUTCOMES[outcome] } } } },
-    })),
     anyOf: ['conversion', 'order', 'platform', 'connection'].map((field) => ({ required: [field] })),
     if: { properties: { force: { const: true } }, required: ['force'] },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
     then: { required: ['conversion', 'connection'], not: { required: ['cursor'] } },
   });
-
-function contradiction({ outcome }: { readonly outcome: RetriedOutcome }): string {
-  return `"outcome" and "status" contradict each other: after "${outcome}" a delivery is "${RETRIED_OUTCOMES[outcome]}". Add that status, or leave out one of them.`;
-}
 
 const countsSchema = z.object({
   requested: z.int(),
@@ -150,6 +147,10 @@ export class DeliveriesController {
     if (force && !dryRun && key === undefined)
       throw new BadRequestException(
         'A repeated request with "force" would count the conversion once more: send an Idempotency-Key.',
+      );
+    if (status && outcome && !status.includes(RETRIED_OUTCOMES[outcome]))
+      throw new UnprocessableEntityException(
+        `"outcome" and "status" contradict each other: after "${outcome}" a delivery is "${RETRIED_OUTCOMES[outcome]}". Add that status, or leave out one of them.`,
       );
     const cursor = text === undefined ? undefined : parseRetryCursor(text);
     const statuses = status ?? (outcome ? [RETRIED_OUTCOMES[outcome]] : DEFAULT_STATUSES);

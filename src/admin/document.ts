@@ -1,6 +1,7 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { z } from 'zod';
+import { IDEMPOTENCY_KEY_PATTERN } from './idempotency.interceptor.js';
 
 const PROBLEM = {
   type: 'object',
@@ -21,10 +22,24 @@ const PROBLEM = {
   },
 };
 
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN },
+} as const;
+
 const ERRORS =
   'An error. On every path also 400 (the request is not HTTP), 405, 408 (it arrives too slowly), 421 (another host name) and 431 (its headers are too large).';
 
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+}
+
 interface Operation {
+  parameters?: readonly Parameter[];
+  readonly security?: readonly object[];
   readonly responses?: Record<string, object>;
   readonly requestBody?: {
     required: boolean;
@@ -40,7 +55,8 @@ export function adminDocument(app: NestFastifyApplication): OpenAPIObject {
     .setDescription('Sites, keys, users and tokens. Every change is an event of the log that names who made it.')
     .setVersion('1')
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
-    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API token.' }, 'token')
+    // Not `addBearerAuth`, which says that a token is a JWT.
+    .addSecurity('token', { type: 'http', scheme: 'bearer', description: 'An API token.' })
     .addCookieAuth(
       '__Host-cc_session',
       { type: 'apiKey', in: 'cookie', description: 'Without ADMIN_URL its name ends with `_` and the port.' },
@@ -50,13 +66,22 @@ export function adminDocument(app: NestFastifyApplication): OpenAPIObject {
   const document = SwaggerModule.createDocument(app, head, { standardSchemaConverter: toJsonSchema });
   document.components = { ...document.components, schemas: { ...document.components?.schemas, Problem: PROBLEM } };
   for (const path of Object.values(document.paths)) {
-    for (const { responses, requestBody } of Object.values(path) as Operation[]) {
+    for (const [method, operation] of Object.entries(path) as [string, Operation][]) {
+      const { responses, requestBody, security, parameters = [] } = operation;
+      if (method !== 'get' && security) operation.parameters = withIdempotencyKey(parameters);
       if (responses) responses['default'] = problemResponse();
       // A body with a default may be left out.
       if (requestBody?.content['application/json']?.schema.default) requestBody.required = false;
     }
   }
   return document;
+}
+
+/** Every write takes it. One that requires it at times describes that itself. */
+function withIdempotencyKey(parameters: readonly Parameter[]): Parameter[] {
+  const isKey = ({ name }: Parameter) => name === IDEMPOTENCY_KEY.name;
+  const own = parameters.find(isKey) ?? { description: 'A repeated request with the same key is carried out once.' };
+  return [...parameters.filter((parameter) => !isKey(parameter)), { ...own, ...IDEMPOTENCY_KEY }];
 }
 
 function problemResponse(): object {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { EVENT_SCHEMAS } from '../events/index.js';
 import { type BackwardsOptions, pageBackwards } from '../history/page-backwards.js';
 import type { EventsOf } from '../log/event.js';
-import type { EventLog } from '../log/event-log.js';
+import type { LogReads } from '../log/event-log.js';
 import { time } from './schemas.js';
 
 export const pageQuery = z.object({
@@ -28,6 +28,16 @@ const next = z.int().optional().meta({
 
 export const pageOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item), next });
 
+const asOf = z
+  .object({
+    position: z.int().meta({ description: 'Every matching event up to this position was searched.' }),
+    time: time.meta({ description: 'Every matching event before this time was searched.' }),
+  })
+  .meta({ id: 'ReadAsOf', description: 'With `DATABASE_READ_URL` a page may be read from a standby, which may lag.' });
+
+/** A page that may be read from a standby. */
+export const laggingPageOf = <Item extends z.ZodType>(item: Item) => pageOf(item).extend({ asOf });
+
 export const eventSchema = z
   .object({
     position: z.int(),
@@ -44,7 +54,7 @@ export const eventSchema = z
 
 /** The newest matching events before the cursor, each as its document. */
 export async function pageOfEvents<Type extends string>(
-  log: EventLog,
+  log: Pick<LogReads, 'read' | 'head'>,
   { cursor, ...options }: Omit<BackwardsOptions<Type>, 'before'> & { cursor: number | undefined },
   document: (event: EventsOf<Type>) => object,
 ) {

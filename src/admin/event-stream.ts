@@ -88,7 +88,7 @@ export class EventStream extends Readable {
     this.once('close', () => clearTimeout(timer));
   }
 
-  private sees({ type, site }: StreamedEvent): boolean {
+  sees({ type, site }: Pick<StreamedEvent, 'type' | 'site'>): boolean {
     const { selection, principal } = this;
     if (selection.types && !selection.types.includes(type)) return false;
     if (selection.site !== undefined) return site === selection.site;

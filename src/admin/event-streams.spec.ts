@@ -91,6 +91,19 @@ describe('event streams', () => {
     expect(await textOf(skipping, 'skipped')).toContain('event: skipped\nid: 10\ndata: {"after":4,"until":10}');
     await log.close();
   });
+
+  it('count only events that the reader sees as missed', async () => {
+    const log = new RestoredLog();
+    const streams = new EventStreams(log, { find: async () => principal } as unknown as Credentials);
+    await log.add(3);
+    const of = { category: 'user', expected: 'new', site: '', actor: 'system' } as const;
+    for (let added = 0; added < 150; added += 1)
+      await log.append({ ...of, stream: uuidv7(), events: [{ type: 'user.signed_in.v1', data: {} }] });
+    const stream = await streams.open({ principal, credential, selection: {}, after: 0, missedMax: 2 });
+    const text = await textOf(stream, 'id: 153\n');
+    expect([...text.matchAll(/id: (\d+)\ndata: (?=\{"p)/g)].map(([, id]) => id)).toEqual(['2', '3']);
+    await log.close();
+  });
 });
 
 /** What is sent until the stream ends, or until a text was sent. */

@@ -19,6 +19,8 @@ const STREAMS_PER_USER_MAX = 10;
 /** How far back a reader can continue. Older events are in the lists and exports. */
 const RESUME_EVENTS = 50_000;
 const PAGE_EVENTS = 200;
+/** Read at once, at least, to find the newest events that a reader sees. */
+const NEWEST_EVENTS = 100;
 /** How often the access of each reader is checked. */
 const CHECK_EVERY_MS = 1_000;
 /** Nothing is sent to a reader whose access was not confirmed for so long: the database stalls, or the process was frozen. */
@@ -151,12 +153,25 @@ export class EventStreams implements OnModuleDestroy {
     const oldest = this.position - RESUME_EVENTS;
     // Positions leap at a failover: there may be fewer events than positions.
     if (after < oldest && (await this.log.pageEnd(after, RESUME_EVENTS)) < this.position) stream.position = oldest;
-    if (missedMax !== undefined && stream.position < this.position) {
-      const newest = await this.readMissed(stream, { until: this.position, limit: missedMax + 1, newest: true });
-      if (newest.length > missedMax) stream.position = (newest[0] as StoredEvent).position;
-    }
+    if (missedMax !== undefined && stream.position < this.position)
+      stream.position = await this.startOfNewest(stream, missedMax);
     const { position: until } = stream;
     if (until > after) stream.write(`event: skipped\nid: ${until}\ndata: ${JSON.stringify({ after, until })}\n\n`);
+  }
+
+  /** The position after which the reader sees only so many events. */
+  private async startOfNewest(stream: EventStream, count: number): Promise<number> {
+    const limit = Math.max(count + 1, NEWEST_EVENTS);
+    let seen = 0;
+    for (let until = this.position; ; ) {
+      const page = await this.readMissed(stream, { until, limit, newest: true });
+      // Those about users, which not every reader of all sites sees, do not count.
+      const visible = page.filter((event) => stream.sees(event));
+      if (seen + visible.length > count) return (visible.at(seen - count - 1) as StoredEvent).position;
+      if (page.length < limit || stream.destroyed) return stream.position;
+      seen += visible.length;
+      until = (page[0] as StoredEvent).position - 1;
+    }
   }
 
   /** One query at a time for all readers, however many connect again at once. */

@@ -6,6 +6,7 @@ import { type AttemptEvent, findAttempts } from '../history/find-attempts.js';
 import { redactEvent } from '../history/redact-event.js';
 import { withConversions } from '../history/with-conversions.js';
 import type { StoredEvent } from '../log/event.js';
+import { readLagging } from '../log/read-lagging.js';
 import { lineOf } from '../outbound/sync-log.js';
 import { TokensService } from '../users/tokens.service.js';
 import { UsersService } from '../users/users.service.js';
@@ -13,7 +14,7 @@ import { Requires } from './access.decorators.js';
 import { withActorNames } from './actor-names.js';
 import { attemptFilter, syncLineSchema, syncQuery } from './attempts.schemas.js';
 import { Dependencies } from './dependencies.js';
-import { eventSchema, pageOf, pageOfEvents, pageQuery, typeQuery, typesOf } from './event-pages.js';
+import { eventSchema, laggingPageOf, pageOf, pageOfEvents, pageQuery, typeQuery, typesOf } from './event-pages.js';
 import { Returns } from './returns.decorator.js';
 import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
@@ -38,14 +39,18 @@ export class EventsController {
   @Get('events')
   @Requires('read')
   @ApiOperation({ summary: 'The events of a site, newest first' })
-  @Returns(pageOf(eventSchema), 'One page.')
+  @Returns(laggingPageOf(eventSchema), 'One page.')
   async list(
     @Param('site', { schema: host }) name: string,
     @Query({ schema: eventsQuery }) { cursor, limit, type }: z.output<typeof eventsQuery>,
   ) {
     const { host: site } = await findSite(this.dependencies.sites, name);
     const types = typesOf(type);
-    return pageOfEvents(this.dependencies.log, { site, cursor, limit, ...(types && { types }) }, redactEvent);
+    return readLagging(
+      this.dependencies.postgres,
+      (log) => pageOfEvents(log, { site, cursor, limit, ...(types && { types }) }, redactEvent),
+      cursor,
+    );
   }
 
   @Get('sync-log')
@@ -53,7 +58,7 @@ export class EventsController {
   @ApiOperation({
     summary: 'Search attempts to deliver conversions and to push totals, and refused conversions, newest first',
   })
-  @Returns(pageOf(syncLineSchema), 'One page.')
+  @Returns(laggingPageOf(syncLineSchema), 'One page.')
   async syncLog(
     @Param('site', { schema: host }) name: string,
     @Query({ schema: syncQuery }) { kind, status, cursor, limit, ...filter }: z.output<typeof syncQuery>,
@@ -61,8 +66,20 @@ export class EventsController {
     const site = await findSite(this.dependencies.sites, name);
     const statuses = status === undefined ? undefined : [status];
     const search = { ...attemptFilter(filter), kind, statuses, cursor, limit };
-    const { events, ...more } = await findAttempts(this.dependencies, site, search);
-    return { items: await withConversions(this.dependencies.log, events.map(toLine)), ...more };
+    const { postgres, secrets } = this.dependencies;
+    const dedupSecret = filter.order === undefined ? undefined : await secrets.dedupSecret(site.host);
+    return readLagging(
+      postgres,
+      async (log, client) => {
+        const { events, openings, ...more } = await findAttempts(
+          { log, dedupSecret, read: (read) => read(client) },
+          site,
+          search,
+        );
+        return { items: await withConversions(log, events.map(toLine), openings), ...more };
+      },
+      cursor,
+    );
   }
 
   @Get('audit')

@@ -12,10 +12,12 @@ import type { FastifyReply } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { Sealer } from '../kernel/sealing.js';
 import { Postgres } from '../postgres/postgres.js';
+import { IdempotencyKeys } from '../users/idempotency-keys.js';
 import type { AdminRequest } from './access.decorators.js';
 import { isRefusal } from './problem.filter.js';
 
-const KEPT_HOURS = 24;
+export const IDEMPOTENCY_KEY_PATTERN = '^[\\x21-\\x7e]{1,255}$';
+
 /** Of what is stored about an answer. Earlier versions stored its body alone. */
 const STORED_FORMAT = 2;
 
@@ -45,7 +47,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const key = request.headers['idempotency-key'];
     const { principal } = request;
     if (key === undefined || !principal || ['GET', 'HEAD'].includes(request.method)) return next.handle();
-    if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key))
+    if (typeof key !== 'string' || !new RegExp(IDEMPOTENCY_KEY_PATTERN).test(key))
       throw new BadRequestException('Idempotency-Key: send 1 to 255 visible ASCII characters.');
     const reply = http.getResponse<FastifyReply>();
     const { actor } = principal;
@@ -75,13 +77,11 @@ export class IdempotencyInterceptor implements NestInterceptor {
 
   /** Undefined if the request is to be carried out now. */
   private async start(actor: string, key: string, request: Buffer): Promise<Stored | undefined> {
-    await this.postgres.pool.query(
-      'DELETE FROM idempotency_keys WHERE created_at < now() - make_interval(hours => $1)',
-      [KEPT_HOURS],
-    );
+    // The service also does so from time to time; a key must not be found any longer because it has not yet.
+    await new IdempotencyKeys(this.postgres).clean();
     const { rowCount } = await this.postgres.pool.query(
       'INSERT INTO idempotency_keys (actor, key, request) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
-      // Sealed: whoever guesses the email address in the body of an erasure could confirm it with the digest.
+      // Sealed: with a plain digest, a guess of the email address in the body of an erasure could be confirmed.
       [actor, key, this.sealer.seal(request, labelOf(actor, key))],
     );
     if (rowCount === 1) return undefined;

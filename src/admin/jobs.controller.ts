@@ -93,8 +93,7 @@ export class JobsController {
   @ApiOperation({ summary: 'Cancel a job, or delete the file of one that has finished' })
   @Returns(jobSchema, 'The job. One that runs ends within seconds.')
   async cancel(@Param('id', { schema: z.uuid() }) id: string, @Caller() caller: Principal) {
-    await this.find(id, caller);
-    await this.store.cancel(id);
+    await this.store.cancel(await this.find(id, caller), caller.actor);
     return jobDocument(await this.find(id, caller));
   }
 

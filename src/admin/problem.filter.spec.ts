@@ -1,5 +1,5 @@
 import type { ArgumentsHost } from '@nestjs/common';
-import { LogUnavailable } from '../kernel/errors.js';
+import { CommitUnknown, LogUnavailable } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { TooBusy } from '../kernel/semaphore.js';
 import { TooManyPasswords } from '../users/password.js';
@@ -41,6 +41,34 @@ describe('a request during an outage of the database', () => {
       expect(body?.detail).toContain('use a new Idempotency-Key');
     },
   );
+});
+
+describe('a request whose commit had no answer', () => {
+  const lost = new CommitUnknown(new Error('Connection terminated unexpectedly'));
+
+  it('is to be looked up before it is repeated', () => {
+    const { status, headers, body } = answerTo(lost, 'POST', {});
+    expect([status, headers]).toEqual([503, {}]);
+    expect(body?.detail).toContain('look up what it changed before you repeat it');
+    expect(answerTo(lost, 'POST', { 'idempotency-key': 'abc' }).body?.detail).toContain('use a new Idempotency-Key');
+    expect(isRefusal(lost)).toBe(false);
+  });
+});
+
+describe('a request for which no connection became free', () => {
+  const busy = new Error('timeout exceeded when trying to connect');
+
+  it('is to be repeated, and the database is not blamed', () => {
+    const { status, headers, body } = answerTo(busy, 'GET', {});
+    expect([status, headers]).toEqual([503, { 'retry-after': '5' }]);
+    expect(body?.detail).toBe('There is too much to do at the moment. Try again.');
+  });
+
+  it('is to be looked up if it has an Idempotency-Key: its first statements may have been carried out', () => {
+    const { headers, body } = answerTo(busy, 'POST', { 'idempotency-key': 'abc' });
+    expect(headers).toEqual({});
+    expect(body?.detail).toContain('use a new Idempotency-Key');
+  });
 });
 
 describe('a request that was not started', () => {

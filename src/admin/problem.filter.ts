@@ -2,10 +2,10 @@ import { STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpStatus } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { MalformedBody } from '../http/strict-json.js';
-import { LogUnavailable, messageOf, UserError } from '../kernel/errors.js';
+import { CommitUnknown, LogUnavailable, messageOf, UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { TooBusy } from '../kernel/semaphore.js';
-import { isDatabaseOutage } from '../postgres/outage.js';
+import { isDatabaseOutage, isPoolBusy } from '../postgres/outage.js';
 import { TooManyPasswords } from '../users/password.js';
 
 interface Problem {
@@ -53,7 +53,12 @@ export class ProblemFilter implements ExceptionFilter {
     if (error instanceof InvalidRequest)
       return { status: HttpStatus.BAD_REQUEST, detail: messageOf(error), errors: error.errors };
     if (error instanceof MalformedBody) return { status: HttpStatus.BAD_REQUEST, detail: messageOf(error) };
+    if (error instanceof CommitUnknown) {
+      this.logger.warn('It is unknown whether a change by the management API was stored', { error: messageOf(error) });
+      return hasKey ? UNKNOWN : COMMIT_UNKNOWN;
+    }
     // Also behind a UserError, whose message is for operators.
+    if (isPoolBusy(error) && !hasKey) return busy('There is too much to do at the moment. Try again.');
     if (isDatabaseOutage(error)) {
       this.logger.warn('The database cannot be reached by the management API', { error: messageOf(error) });
       return hasKey ? UNKNOWN : busy('The database cannot be reached at the moment. Try again.');
@@ -94,6 +99,12 @@ const UNKNOWN: Problem = {
   status: HttpStatus.SERVICE_UNAVAILABLE,
   detail:
     'The database cannot be reached at the moment. The request may have been carried out: look up what it changed, then use a new Idempotency-Key.',
+};
+
+const COMMIT_UNKNOWN: Problem = {
+  status: HttpStatus.SERVICE_UNAVAILABLE,
+  detail:
+    'The connection to the database was lost while the change was being stored. It may have been carried out: look up what it changed before you repeat it.',
 };
 
 function statusOf(error: unknown): number {

@@ -74,6 +74,15 @@ export const userSchema = z
   })
   .meta({ id: 'User' });
 
+export const sessionUserSchema = userSchema
+  .extend({
+    provider: z.literal(true).optional().meta({
+      description:
+        'The session came from the sign-in provider. After signing out here, /api/v1/session/provider/sign-out signs out there.',
+    }),
+  })
+  .meta({ id: 'SessionUser' });
+
 const siteList = z.array(host).max(1_000).nullable();
 
 export const newUserSchema = z
@@ -89,8 +98,14 @@ export const linkSchema = z
   .object({
     user: userSchema,
     link: z.string().meta({ description: 'Opens a page to choose a password, once, for a day.' }),
+    validTokens: z.int().meta({ description: 'API tokens of the user that can be used.' }),
   })
   .meta({ id: 'SignInLink' });
+
+export const resetSchema = z
+  .object({ revokeTokens: z.boolean().default(false).meta({ description: 'Also revoke the API tokens of the user.' }) })
+  .strict()
+  .default({ revokeTokens: false });
 
 export const tokenSchema = z
   .object({

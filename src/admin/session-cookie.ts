@@ -10,6 +10,13 @@ export function endedSessionCookie(name: string): string {
   return `${name}=; ${ATTRIBUTES}; Max-Age=0`;
 }
 
+/** Says that the session came from the sign-in provider, so that signing out includes it. It gives no access. */
+export const PROVIDER_COOKIE = 'cc_provider';
+
+export function providerCookie(name: string): string {
+  return sessionCookie(name, '1');
+}
+
 export function readSessionCookie(header: string | undefined, name: string): string | undefined {
   const value = readCookie(header, name);
   return value !== undefined && /^[\w-]{43}$/.test(value) ? value : undefined;

@@ -26,8 +26,8 @@ import { UsersService } from '../users/users.service.js';
 import { type AdminRequest, Anonymous, Caller, Requires, RequiresUser } from './access.decorators.js';
 import { Returns, ReturnsNothing } from './returns.decorator.js';
 import { SameHost } from './same-host.js';
-import { choosePasswordSchema, signInOptionsSchema, signInSchema, userSchema } from './schemas.js';
-import { endedSessionCookie, readSessionCookie, sessionCookie } from './session-cookie.js';
+import { choosePasswordSchema, sessionUserSchema, signInOptionsSchema, signInSchema, userSchema } from './schemas.js';
+import { endedSessionCookie, PROVIDER_COOKIE, readCookie, readSessionCookie, sessionCookie } from './session-cookie.js';
 import { SignInProvider } from './sign-in-provider.js';
 
 @ApiTags('Session')
@@ -90,11 +90,17 @@ export class SessionController {
   @Get('session')
   @Requires('read')
   @ApiOperation({ summary: 'The user that the session or the token belongs to' })
-  @Returns(userSchema, 'The user, with the sites that the session or the token gives access to.')
-  async show(@Caller() { userId, sites }: Principal) {
+  @Returns(sessionUserSchema, 'The user, with the sites that the session or the token gives access to.')
+  async show(@Caller() { userId, sites }: Principal, @Req() { headers, raw }: AdminRequest) {
     const user = await this.users.find(userId);
     if (!user) throw new NotFoundException('The user does not exist any more.');
-    return { ...userDocument(user), sites: sites === 'all' ? null : [...sites] };
+    const isFromProvider =
+      this.provider.isConfigured && readCookie(headers.cookie, this.hosts.cookieName(PROVIDER_COOKIE, raw)) === '1';
+    return {
+      ...userDocument(user),
+      sites: sites === 'all' ? null : [...sites],
+      ...(isFromProvider && { provider: true }),
+    };
   }
 
   @Delete('session')
@@ -105,7 +111,7 @@ export class SessionController {
     const name = this.hosts.cookieName('cc_session', request.raw);
     const cookie = readSessionCookie(request.headers.cookie, name);
     if (cookie !== undefined) await this.sessions.close(cookie);
-    void reply.header('set-cookie', endedSessionCookie(name));
+    this.endCookies(request, reply);
   }
 
   @Delete('sessions')
@@ -118,14 +124,22 @@ export class SessionController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<void> {
     await this.sessions.closeAll(userId);
-    void reply.header('set-cookie', endedSessionCookie(this.hosts.cookieName('cc_session', request.raw)));
+    this.endCookies(request, reply);
+  }
+
+  private endCookies({ raw }: AdminRequest, reply: FastifyReply): void {
+    const names = (['cc_session', PROVIDER_COOKIE] as const).map((name) => this.hosts.cookieName(name, raw));
+    void reply.header('set-cookie', names.map(endedSessionCookie));
   }
 
   /** False if the user has lost access meanwhile. */
-  private async open(user: UserRow, { raw }: AdminRequest, reply: FastifyReply): Promise<boolean> {
+  private async open(user: UserRow, { headers, raw }: AdminRequest, reply: FastifyReply): Promise<boolean> {
     const session = await this.sessions.open(user);
+    if (session === undefined) return false;
     const name = this.hosts.cookieName('cc_session', raw);
-    if (session !== undefined) void reply.header('set-cookie', sessionCookie(name, session));
-    return session !== undefined;
+    const origin = this.hosts.cookieName(PROVIDER_COOKIE, raw);
+    const ended = readCookie(headers.cookie, origin) === undefined ? [] : [endedSessionCookie(origin)];
+    void reply.header('set-cookie', [sessionCookie(name, session), ...ended]);
+    return true;
   }
 }

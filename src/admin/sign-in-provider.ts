@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Configuration } from 'openid-client';
 import { isLoopbackHost } from '../kernel/addresses.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { Postgres } from '../postgres/postgres.js';
 import { type ExternalIdentity, identityOf } from '../users/external-identity.js';
 
 const CLOCK_TOLERANCE_S = 60;
@@ -18,7 +19,10 @@ export interface PendingSignIn {
 export class SignInProvider {
   private discovered: Promise<Configuration> | undefined;
 
-  constructor(@Inject(SETTINGS) private readonly settings: Settings) {}
+  constructor(
+    @Inject(SETTINGS) private readonly settings: Settings,
+    private readonly postgres: Postgres,
+  ) {}
 
   get isConfigured(): boolean {
     return this.settings.oidcIssuer !== undefined;
@@ -51,7 +55,9 @@ export class SignInProvider {
       .catch((error: unknown) => {
         throw isAboutTime(error) ? new ClocksDiffer() : error;
       });
-    return identityOf({ ...tokens.claims() }, this.settings.oidcRoleClaim);
+    const claims = { ...tokens.claims() };
+    this.requireIssued(claims.iat);
+    return identityOf(claims, this.settings.oidcRoleClaim);
   }
 
   /** Where a person signs out at the provider; undefined if it has no such page. */
@@ -60,6 +66,12 @@ export class SignInProvider {
     if (!configuration.serverMetadata().end_session_endpoint) return undefined;
     const client = await loadClient();
     return client.buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo });
+  }
+
+  /** Not checked by the library: a token from the future would stay valid for longer than the provider means. */
+  private requireIssued(issuedAtS: number | undefined): void {
+    const latestMs = this.postgres.clock.nowMs() + CLOCK_TOLERANCE_S * 1_000;
+    if (issuedAtS !== undefined && issuedAtS * 1_000 > latestMs) throw new ClocksDiffer();
   }
 
   /** Read again after a failure: the provider may have been unreachable. */
@@ -82,12 +94,12 @@ export class SignInProvider {
   }
 }
 
-/** A token that was just issued is not valid at the time of this machine. */
+/** A token that was just issued has expired, or is from the future. */
 export class ClocksDiffer extends Error {
   override readonly name = 'ClocksDiffer';
   constructor() {
     super(
-      `The clock of this machine and that of the sign-in provider differ by more than ${CLOCK_TOLERANCE_S} s. Synchronise both with NTP.`,
+      `The clocks of this installation and of the sign-in provider differ by more than ${CLOCK_TOLERANCE_S} s. Synchronise both with NTP.`,
     );
   }
 }

@@ -8,7 +8,7 @@ import { SessionsService } from '../users/sessions.service.js';
 import { UsersService } from '../users/users.service.js';
 import { type AdminRequest, Anonymous } from './access.decorators.js';
 import { SameHost } from './same-host.js';
-import { readCookie, sessionCookie } from './session-cookie.js';
+import { PROVIDER_COOKIE, providerCookie, readCookie, sessionCookie } from './session-cookie.js';
 import { ClocksDiffer, type PendingSignIn, SignInProvider } from './sign-in-provider.js';
 
 /** Lax: the browser comes back from the provider, which is another site. */
@@ -53,8 +53,9 @@ export class SignInController {
       void reply.header('set-cookie', ended).redirect(`/sign-in?refused=${outcome.refusal}`, 303);
       return;
     }
-    const name = this.hosts.cookieName('cc_session', request.raw);
-    void reply.header('set-cookie', [ended, sessionCookie(name, outcome.session)]).redirect('/', 303);
+    const session = sessionCookie(this.hosts.cookieName('cc_session', request.raw), outcome.session);
+    const origin = providerCookie(this.hosts.cookieName(PROVIDER_COOKIE, request.raw));
+    void reply.header('set-cookie', [ended, session, origin]).redirect('/', 303);
   }
 
   @Get('sign-out')
@@ -62,8 +63,13 @@ export class SignInController {
   @ApiExcludeEndpoint()
   async signOut(@Req() request: AdminRequest, @Res() reply: FastifyReply): Promise<void> {
     this.requireProvider();
-    const url = await this.provider.signOutUrl(`${this.hosts.publicUrl(request.raw)}/`);
-    void reply.redirect(url?.href ?? '/', 303);
+    try {
+      const url = await this.provider.signOutUrl(`${this.hosts.publicUrl(request.raw)}/`);
+      void reply.redirect(url?.href ?? '/', 303);
+    } catch (error) {
+      this.logger.warn('Sign-out at the provider failed', { reason: messageOf(error) });
+      void reply.redirect('/sign-in?refused=sign_out', 303);
+    }
   }
 
   /** The reasons of a refusal are for the page, which explains them. Details are in the log. */

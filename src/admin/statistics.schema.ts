@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { UserError } from '../kernel/errors.js';
-import { ANNOTATION_KINDS } from '../statistics/annotations.js';
+import { CONNECTION_CHANGES } from '../statistics/annotations.js';
 import { INTERVALS, isTimeZone, type Period } from '../statistics/buckets.js';
 import { GROUPINGS } from '../statistics/sources.js';
 import { host, time } from './schemas.js';
@@ -102,14 +102,21 @@ const bucket = z
   .meta({ id: 'Bucket' });
 
 const annotation = z
-  .object({
-    time,
-    site: host,
-    kind: z.enum(ANNOTATION_KINDS),
-    platform: z.string(),
-    reason: z.string().optional(),
-  })
-  .meta({ id: 'Annotation', description: 'What happened to a connection.' });
+  .union([
+    z
+      .object({
+        time,
+        kind: z.enum(CONNECTION_CHANGES),
+        site: host,
+        platform: z.string(),
+        reason: z.string().optional(),
+      })
+      .meta({ description: 'What happened to a connection.' }),
+    z
+      .object({ time, kind: z.literal('version'), version: z.string() })
+      .meta({ description: 'The service was started with another version, for all sites.' }),
+  ])
+  .meta({ id: 'Annotation' });
 
 export const seriesSchema = z
   .object({

@@ -9,7 +9,7 @@ import { adminAddress, signInLink, userDocument } from '../users/user-document.j
 import { UsersService } from '../users/users.service.js';
 import { Caller, RequiresUser } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
-import { linkSchema, listOf, newUserSchema, userChangeSchema, userSchema } from './schemas.js';
+import { linkSchema, listOf, newUserSchema, resetSchema, userChangeSchema, userSchema } from './schemas.js';
 
 const id = z.uuid();
 
@@ -57,10 +57,16 @@ export class UsersController {
   }
 
   @Post(':id/reset')
-  @ApiOperation({ summary: 'End the sessions and the password of a user' })
+  @ApiOperation({
+    summary: 'End the sessions and the password of a user, and its API tokens if they are to be revoked',
+  })
   @Returns(linkSchema, 'The user, and a link with which they choose a new password.')
-  async reset(@Param('id', { schema: id }) userId: string, @Caller() { actor }: Principal) {
-    return this.withLink(await this.find(userId), actor);
+  async reset(
+    @Param('id', { schema: id }) userId: string,
+    @Body({ schema: resetSchema }) request: z.output<typeof resetSchema>,
+    @Caller() { actor }: Principal,
+  ) {
+    return this.withLink(await this.find(userId), actor, request);
   }
 
   private async find(userId: string): Promise<UserRow> {
@@ -69,9 +75,9 @@ export class UsersController {
     return user;
   }
 
-  private async withLink(user: UserRow, actor: Actor) {
-    const secret = await this.users.reset(user.id, actor);
-    return { user: userDocument(user), link: signInLink(adminAddress(this.settings), secret) };
+  private async withLink(user: UserRow, actor: Actor, request?: z.output<typeof resetSchema>) {
+    const { secret, validTokens } = await this.users.reset(user.id, actor, request);
+    return { user: userDocument(user), link: signInLink(adminAddress(this.settings), secret), validTokens };
   }
 }
 

@@ -16,9 +16,9 @@ export function bannerText(url: string, demo: Demo | undefined, dashboardUrl: st
   if (!demo?.key) {
     lines.push(
       '  Add a site and create an API key:',
-      '    npm run cc -- sites add <host>',
-      '    npm run cc -- inbound enable <host>',
-      '    npm run cc -- keys create --site <host> --name <label>',
+      '    npx clean-conversions sites add <host>',
+      '    npx clean-conversions inbound enable <host>',
+      '    npx clean-conversions keys create --site <host> --name <label>',
       '',
     );
   } else {

@@ -7,6 +7,10 @@ import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { Postgres } from '../postgres/postgres.js';
+import { Tracing } from '../tracing/tracing.js';
+
+/** Of the grace period, left when the collector has not accepted the last spans. */
+const TRACING_SHARE = 0.02;
 
 export interface Kernel {
   readonly settings: Settings;
@@ -15,6 +19,7 @@ export interface Kernel {
   readonly postgres: Postgres;
   readonly hotRoutes: HotRoutes;
   readonly shutdown: Shutdown;
+  readonly tracing: Tracing;
 }
 
 /**
@@ -33,6 +38,7 @@ export class KernelModule implements OnApplicationShutdown {
       { provide: CLOCK, useValue: kernel.postgres.clock },
       { provide: HotRoutes, useValue: kernel.hotRoutes },
       { provide: Shutdown, useValue: kernel.shutdown },
+      { provide: Tracing, useValue: kernel.tracing },
       { provide: Registry, useValue: new Registry() },
     ];
     return { module: KernelModule, providers, exports: providers.map(({ provide }) => provide) };
@@ -41,11 +47,15 @@ export class KernelModule implements OnApplicationShutdown {
   constructor(
     private readonly postgres: Postgres,
     private readonly shutdown: Shutdown,
+    private readonly tracing: Tracing,
   ) {}
 
   async onApplicationShutdown(): Promise<void> {
+    // A collector that hangs must not use up the time that the database needs to close.
+    const traced = this.shutdown.within(this.tracing.stop(), TRACING_SHARE);
     // They use the embedded server, which stops when it has no users left.
     await this.shutdown.within(this.shutdown.companionsStopped(), 0.03);
     await this.shutdown.within(this.postgres.close(), 0);
+    await traced;
   }
 }

@@ -6,10 +6,11 @@ import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
 import { Postgres } from '../postgres/postgres.js';
+import { IdempotencyKeys } from '../users/idempotency-keys.js';
 
 /**
- * Deletes what the management API keeps for a while: files of exports, and tokens of sign-ins at platforms that were not used.
- * The service does it, because `ADMIN_PORT=off` may be set while there are some.
+ * Deletes what the management API keeps for a while: files of exports, tokens of sign-ins at platforms that were not used, and
+ * answers to writes with an `Idempotency-Key`, which may have secrets. The service does it, because `ADMIN_PORT=off` may be set while there are some.
  */
 @Injectable()
 export class ManagementCleaning {
@@ -24,6 +25,7 @@ export class ManagementCleaning {
     // Apart: tokens must not stay because files cannot be deleted.
     await this.attempt('files', new JobStore(this.postgres));
     await this.attempt('sign-ins', new PlatformSignIns(this.postgres, this.sealer));
+    await this.attempt('answers', new IdempotencyKeys(this.postgres));
   }
 
   private async attempt(what: string, kept: { clean(): Promise<void> }): Promise<void> {

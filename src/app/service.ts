@@ -11,6 +11,7 @@ import { serveDocuments } from '../operations/documents.js';
 import { Postgres } from '../postgres/postgres.js';
 import { recordKey } from '../sites/key-check.js';
 import { SiteDirectory } from '../sites/site-directory.js';
+import { openTracing } from '../tracing/open-tracing.js';
 import { AppModule } from './app.module.js';
 import { bannerText, type Demo, dashboardUrl } from './banner.js';
 import { connectDemoPlatforms, startDemoSandbox } from './demo-sandbox.js';
@@ -38,12 +39,13 @@ export async function startService(settings: Settings): Promise<RunningService> 
     ownsDataDir: true,
   });
   await closingOnError(postgres, recordKey(postgres.pool, sealer));
+  const tracing = await closingOnError(postgres, openTracing(settings, logger));
   const hotRoutes = new HotRoutes();
   const shutdown = new Shutdown(settings.shutdownGraceMs);
   const app = await closingOnError(
     postgres,
     NestFactory.create<NestFastifyApplication>(
-      AppModule.with({ settings, logger, sealer, postgres, hotRoutes, shutdown }),
+      AppModule.with({ settings, logger, sealer, postgres, hotRoutes, shutdown, tracing }),
       createAdapter(settings, hotRoutes),
       { logger, abortOnError: false },
     ),

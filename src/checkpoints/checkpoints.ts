@@ -94,7 +94,7 @@ export class Checkpoints {
     const newest = rows[0];
     if (!newest) return true;
     if (everyMs > 0) return Number(newest.position) < position && !newest.young;
-    // Whoever asks for it also gets the public key of the present key.
+    // The answer also contains the public key of the present key.
     return Number(newest.position) < position || readCheckpoint(newest.token)?.key !== keyId;
   }
 

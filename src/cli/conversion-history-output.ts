@@ -3,7 +3,7 @@ import { isOutcome } from '../delivery/delivery.js';
 import type { DeliveryHistory } from '../delivery/delivery-history.js';
 import type { ConversionHistory } from '../history/conversion-history.js';
 import type { StoredEvent } from '../log/event.js';
-import { printable } from './output.js';
+import { printable } from './table.js';
 
 /** The request and its events, followed by the deliveries of each platform. */
 export function historyText({ conversion, deliveries, events }: ConversionHistory): string {

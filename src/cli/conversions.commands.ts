@@ -5,6 +5,7 @@ import type { DateOrder } from '../conversions/import/local-times.js';
 import { ENCODINGS, type Encoding } from '../conversions/import/source-bytes.js';
 import { readTimeZone, type TimeZone } from '../conversions/import/time-zone.js';
 import type { FileFormat } from './import-file.js';
+import type { SendArguments } from './send-conversion.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, readSetting, subcommand, UsageError } from './subcommand.js';
 
@@ -24,8 +25,9 @@ interface ImportArguments {
 }
 
 export function addConversions(program: Command, session: Session): void {
-  const conversions = commandGroup(program, 'conversions', 'Import conversions from files');
+  const conversions = commandGroup(program, 'conversions', 'Send a conversion, or import conversions from files');
 
+  addSend(conversions, session);
   subcommand(
     conversions,
     'import <file>',
@@ -76,6 +78,29 @@ export function addConversions(program: Command, session: Session): void {
           decimalMark: options.decimal,
         },
       });
+    });
+}
+
+function addSend(conversions: Command, session: Session): void {
+  subcommand(
+    conversions,
+    'send',
+    [
+      'Post a conversion to a running service, as a sender does, and print its answer. By default to the demo site.',
+      'The API key is that of the demo site, or the one in CC_API_KEY. Exit code 1 if the conversion is refused.',
+    ].join('\n'),
+    'conversions send --url https://shop.example --event lead --key - < key.txt',
+  )
+    .option('--url <address>', 'of the service, with the host of the site (default: http://localhost:<PORT>)')
+    .option('--key <key>', 'API key; - reads it from standard input')
+    .option('--email <address>', 'of the customer', 'jane@example.com')
+    .option('--event <name>', 'of the conversion', 'purchase')
+    .option('--value <amount>', 'value of the conversion, such as 12.50')
+    .option('--currency <code>', 'of the value, such as EUR')
+    .option('--order <id>', 'order id, by which repeats are recognised')
+    .action(async (options: SendArguments) => {
+      const { sendConversion } = await import('./send-conversion.js');
+      await sendConversion(session, options);
     });
 }
 

@@ -1,6 +1,6 @@
 import { redactEvent } from '../history/redact-event.js';
 import type { StoredEvent } from '../log/event.js';
-import { printable } from './output.js';
+import { printable } from './table.js';
 
 export function ndjson(events: readonly StoredEvent[]): string {
   return events.map((event) => `${JSON.stringify(redactEvent(event))}\n`).join('');

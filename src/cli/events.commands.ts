@@ -1,35 +1,24 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { EventFilter, type FilterOptions } from '../history/event-filter.js';
-import { ExportFile } from '../history/export-file.js';
-import { FORMATS, type FormatName } from '../history/export-formats.js';
 import { redactEvent } from '../history/redact-event.js';
-import { runExport } from '../history/run-export.js';
 import type { Clock } from '../kernel/clock.js';
-import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { findByConversion, findByOrder } from './conversion-argument.js';
 import { historyText } from './conversion-history-output.js';
+import { readCount } from './count-argument.js';
 import { eventLine, ndjson } from './event-output.js';
-import { progressBar } from './output.js';
-import { noteRemoved, refuseGap } from './removed-events.js';
-import type { CliDependencies, Session } from './session.js';
-import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
+import { addExport } from './export.command.js';
+import { withFilters } from './filter-options.js';
+import type { Session } from './session.js';
+import { commandGroup, subcommand, UsageError } from './subcommand.js';
 
 const TAIL_EVENTS_DEFAULT = 20;
-const TAIL_EVENTS_MAX = 10_000;
 const UNRESPONSIVE_AFTER_MS = 5_000;
 
 interface TailOptions extends FilterOptions {
   readonly last: number;
   readonly follow?: true;
-  readonly json?: true;
-}
-
-interface ExportOptions extends FilterOptions {
-  readonly format?: FormatName;
-  readonly out?: string;
   readonly json?: true;
 }
 
@@ -66,32 +55,7 @@ export function addEvents(program: Command, session: Session): void {
       else if (newest.length === 0 && !options.json) output.note('No event matches.');
     });
 
-  withFilters(
-    subcommand(
-      events,
-      'export',
-      'Export all events, or those that match the filters',
-      'events export --from 2025-03-01 --format csv --out march.csv',
-    ),
-  )
-    .addOption(new Option('--format <format>', 'file format; default: ndjson').choices(Object.keys(FORMATS)))
-    .option('--out <file>', 'write to a file; running the same command again resumes an interrupted export')
-    .action(async (options: ExportOptions) => {
-      const { format = 'ndjson', out, json } = options;
-      if (format === 'parquet' && out === undefined) {
-        throw new UsageError('Parquet requires a file: give it with --out <file>.');
-      }
-      if (json && format !== 'ndjson' && out === undefined) {
-        throw new UsageError(`--json with --format ${format} requires a file: give it with --out <file>.`);
-      }
-      const dependencies = await session.open();
-      const filter = await EventFilter.open(dependencies, options);
-      if (out === undefined) await exportToOutput(dependencies, filter, format);
-      else {
-        const count = await exportToFile(dependencies, filter, out, options);
-        await output.show(json, { file: out, format, events: count }, () => `Exported ${count} events to ${out}\n`);
-      }
-    });
+  addExport(events, session);
 
   subcommand(
     events,
@@ -116,59 +80,6 @@ export function addEvents(program: Command, session: Session): void {
           : await findByConversion(dependencies, host, conversion);
       await output.show(json, { ...history, events: history.events.map(redactEvent) }, () => historyText(history));
     });
-
-  async function exportToOutput({ postgres }: CliDependencies, filter: EventFilter, format: FormatName): Promise<void> {
-    await runExport(postgres, filter, {
-      format,
-      onHold: (hold) => noteRemoved(output, filter, hold),
-      write: (bytes) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve()),
-      progress: reportProgress(filter, 'Interrupted: the export is incomplete. Run the command again.'),
-    });
-  }
-
-  async function exportToFile(
-    { postgres }: CliDependencies,
-    filter: EventFilter,
-    out: string,
-    { format = 'ndjson', site, type, order, from, to }: ExportOptions,
-  ): Promise<number> {
-    const file = await ExportFile.open(out, JSON.stringify({ format, site, type, order, from, to }));
-    const { resumeFrom } = file;
-    if (resumeFrom)
-      output.note(
-        `Resuming ${out}.part after position ${resumeFrom.position}: it contains ${resumeFrom.events} events.`,
-      );
-    try {
-      return await runExport(postgres, filter, {
-        format,
-        resumeFrom,
-        onHold: (hold) => (resumeFrom ? refuseGap(out, resumeFrom.position, hold) : noteRemoved(output, filter, hold)),
-        write: (bytes, checkpoint) => file.write(bytes, checkpoint),
-        progress: reportProgress(filter, 'Interrupted. Run the same command again to resume the export.'),
-        finish: () => file.finish(),
-      });
-    } catch (error) {
-      await file.close();
-      throw error;
-    } finally {
-      output.endProgress();
-    }
-  }
-
-  /** Shows the progress of an export, and stops it on Ctrl-C. */
-  function reportProgress({ after, until }: EventFilter, interrupted: string) {
-    const startedMs = performance.now();
-    let before: number | undefined;
-    return (events: number, position: number) => {
-      if (session.stop.aborted && position < until) throw new UserError(interrupted);
-      before ??= events;
-      const rate = Math.round(((events - before) / Math.max(1, performance.now() - startedMs)) * 1_000);
-      const done = until > after ? Math.min(1, (position - after) / (until - after)) : 1;
-      output.progress(
-        `${progressBar(done)}  ${events.toLocaleString('en')} events, ${rate.toLocaleString('en')} per second`,
-      );
-    };
-  }
 
   /** Until Ctrl-C, until the reader of the output exits, or until no event before `--to` can follow. */
   async function follow(
@@ -208,23 +119,6 @@ export function addEvents(program: Command, session: Session): void {
     await follower.stop();
     if (failure) throw failure;
   }
-}
-
-function withFilters(command: Command): Command {
-  return command
-    .option('--site <host>', 'only events of this site (host or alias)')
-    .option('--type <type>', 'only events of this type; may be repeated', collect)
-    .option('--from <when>', FROM_HELP, readBound)
-    .option('--to <when>', TO_HELP, readBound)
-    .option('--order <orderId>', 'only events of conversions with this order id');
-}
-
-function readCount(text: string): number {
-  const count = Number(text);
-  if (!/^\d+$/.test(text) || count > TAIL_EVENTS_MAX) {
-    throw new InvalidArgumentError(`Give a whole number up to ${TAIL_EVENTS_MAX}.`);
-  }
-  return count;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

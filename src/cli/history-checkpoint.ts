@@ -12,9 +12,10 @@ import { messageOf, UserError } from '../kernel/errors.js';
 import { findTokens } from '../kernel/jws.js';
 import type { Settings } from '../kernel/settings.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { card } from './output.js';
+import { progressBar } from './output.js';
 import type { CliDependencies, Session } from './session.js';
 import { subcommand } from './subcommand.js';
+import { card } from './table.js';
 
 const PEM = /-----BEGIN PUBLIC KEY-----[\s\w+/=]+?-----END PUBLIC KEY-----/g;
 
@@ -66,7 +67,12 @@ export function addSeals(history: Command, session: Session): void {
     const { postgres, log } = await session.open();
     const client = await postgres.connect('seals');
     try {
-      await exportSeals(client, await log.head(), (text) => session.output.print(text));
+      const head = await log.head();
+      await exportSeals(client, head, async (text, position) => {
+        if (session.stop.aborted) throw new UserError('Interrupted: the seals are incomplete. Run the command again.');
+        await session.output.print(text);
+        session.output.progress(`${progressBar(position / head)}  seals`);
+      });
     } finally {
       await client.end();
     }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Bound, lastBefore } from '../history/bound.js';
+import { type Bound, positionRangeOf } from '../history/bound.js';
 import { UserError } from '../kernel/errors.js';
 import { withReaderHold } from '../log/retention-holds.js';
 import type { Site } from '../sites/site.js';
@@ -8,10 +8,11 @@ import { type RescoreResult, RescoreVisits, type VerdictChange } from '../visito
 import { RescoreVisitsHandler } from '../visitors/rescore-visits.handler.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound } from './bound-argument.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { table } from './output.js';
+import type { Layout } from './layout.js';
 import { noteRemoved } from './removed-events.js';
 import type { Session } from './session.js';
 import { subcommand } from './subcommand.js';
+import { table } from './table.js';
 
 const PROGRESS_EVERY = 500;
 
@@ -41,9 +42,7 @@ export function addRejudge(history: Command, session: Session): void {
       const { log, sites, settings, postgres } = await session.open();
       const scorer = new BotScorer(loadBotList(list ?? settings.botList));
       const site = await sites.get(options.site);
-      const head = await log.head();
-      const after = from ? await lastBefore(log, from) : 0;
-      const until = to ? Math.min(head, await lastBefore(log, to)) : head;
+      const { after, until } = await positionRangeOf(log, { from, to });
       const handler = new RescoreVisitsHandler(log, scorer, (checked) => {
         if (session.stop.aborted) {
           throw new UserError('Interrupted before all visits were checked. Run the same command again to continue.');
@@ -56,28 +55,34 @@ export function addRejudge(history: Command, session: Session): void {
       });
       output.endProgress();
       const threshold = site.settings.botThreshold;
-      await output.show(json, { site: site.host, threshold, apply, ...result }, () => changesText(result, site));
+      await output.show(json, { site: site.host, threshold, apply, ...result }, (layout) =>
+        changesText(result, site, layout),
+      );
       const next = nextStep(result, apply);
       if (next !== undefined && !json) output.note(next);
     });
 }
 
-function changesText({ judged, erased, changes }: RescoreResult, { settings }: Site): string {
+function changesText({ judged, erased, changes }: RescoreResult, { settings }: Site, layout: Layout): string {
   const count = (verdict: VerdictChange['verdict']) => changes.filter((change) => change.verdict === verdict).length;
   const summary =
     `${changes.length} of ${judged} verdicts change (threshold ${settings.botThreshold}): ${count('becomes_bot')} newly classified as bots, ` +
     `${count('becomes_person')} no longer, ${count('stays')} with another score only.\n`;
   const left = erased === 0 ? '' : `Visits of erased people that could not be scored: ${erased}.\n`;
   if (changes.length === 0) return summary + left;
-  const rows = table(changes, {
-    POSITION: ({ position }) => position,
-    TIME: ({ time }) => time,
-    BEFORE: ({ before }) => before.score,
-    AFTER: ({ after }) => after.score,
-    VERDICT: ({ verdict }) => verdict.replace('_', ' '),
-    'REASONS BEFORE': ({ before }) => before.reasons,
-    'REASONS AFTER': ({ after }) => after.reasons,
-  });
+  const rows = table(
+    changes,
+    {
+      POSITION: ({ position }) => position,
+      TIME: ({ time }) => time,
+      BEFORE: ({ before }) => before.score,
+      AFTER: ({ after }) => after.score,
+      VERDICT: ({ verdict }) => verdict.replace('_', ' '),
+      'REASONS BEFORE': ({ before }) => before.reasons,
+      'REASONS AFTER': ({ after }) => after.reasons,
+    },
+    layout,
+  );
   return rows + summary + left;
 }
 

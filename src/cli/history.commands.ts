@@ -5,10 +5,11 @@ import { UserError } from '../kernel/errors.js';
 import { withReaderHold } from '../log/retention-holds.js';
 import { addCheckpoint, addSeals, readTrust } from './history-checkpoint.js';
 import { addRejudge } from './history-rejudge.js';
-import { printable } from './output.js';
+import { checkMark, type Layout, MARK_WIDTH } from './layout.js';
 import type { Session } from './session.js';
 import { addShadow } from './shadow.command.js';
 import { commandGroup, subcommand } from './subcommand.js';
+import { printable, wrapped } from './table.js';
 
 interface VerifyCommandOptions {
   readonly against?: string;
@@ -52,7 +53,7 @@ export function addHistory(program: Command, session: Session): void {
       });
       output.endProgress();
       if (session.stop.aborted) progress('');
-      await output.show(json, verdict, () => verdictText(verdict));
+      await output.show(json, verdict, (layout) => verdictText(verdict, layout));
       if (!verdict.ok) session.exitCode = 1;
     });
 
@@ -63,10 +64,11 @@ export function addHistory(program: Command, session: Session): void {
   addRejudge(history, session);
 }
 
-function verdictText({ ok, checks }: VerifyReport): string {
+function verdictText({ ok, checks }: VerifyReport, layout: Layout): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
   const lines = checks.map((check) => {
-    return `${check.ok ? 'ok  ' : 'FAIL'}  ${check.name.padEnd(width)}  ${printable(check.detail)}\n`;
+    const detail = wrapped(printable(check.detail), layout, MARK_WIDTH + width + 2);
+    return `${checkMark(layout, check.ok)}  ${check.name.padEnd(width)}  ${detail}\n`;
   });
   return `${lines.join('')}${ok ? 'All checks passed.' : 'Some checks failed. See the lines marked FAIL.'}\n`;
 }

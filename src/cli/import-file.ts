@@ -20,8 +20,8 @@ import { Matcher } from '../visitors/matcher.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { ImportProgress } from './import-progress.js';
 import { MemoryBound } from './memory-bound.js';
-import { table } from './output.js';
 import type { CliDependencies, Session } from './session.js';
+import { table } from './table.js';
 
 export type FileFormat = 'csv' | 'ndjson';
 
@@ -167,8 +167,8 @@ async function showCounts(
   rejectedFile: string | undefined,
 ): Promise<void> {
   const document = { ...counts, ...(rejectedFile !== undefined && { rejectedFile }) };
-  await output.show(json, document, () =>
-    table(Object.entries(counts), { OUTCOME: ([name]) => name, LINES: ([, count]) => count }),
+  await output.show(json, document, (layout) =>
+    table(Object.entries(counts), { OUTCOME: ([name]) => name, LINES: ([, count]) => count }, layout),
   );
   if (rejectedFile !== undefined && !json)
     output.note(`The rejected lines are in ${rejectedFile}, with their reasons. Correct them and import that file.`);

@@ -3,9 +3,10 @@ import { type IssuedKey, IssueKey, RevokeKey, RotateKey } from '../sites/key.com
 import { keyExpiry, OVERLAP_DEFAULT } from '../sites/key-rotation.js';
 import { listKeys } from '../sites/list-keys.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { card, table } from './output.js';
+import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
+import { card, printable, table } from './table.js';
 
 export function addKeys(program: Command, session: Session): void {
   const { output } = session;
@@ -40,33 +41,44 @@ export function addKeys(program: Command, session: Session): void {
           `${site.host} has no key yet. Create one with "keys create --site ${site.host} --name <label>".`,
         );
       }
-      await output.show(json, list, () => {
-        return table(list, {
-          NAME: (key) => key.name,
-          PREFIX: (key) => key.prefix,
-          STATUS: (key) => key.status,
-          EXPIRES: (key) => key.expiresAt,
-          TRIAL: (key) => key.trial,
-          CREATED: (key) => key.createdAt,
-          'LAST USED': (key) => key.lastUsedAt ?? 'never',
-          ID: (key) => key.id,
-        });
+      await output.show(json, list, (layout) => {
+        return table(
+          list,
+          {
+            NAME: (key) => key.name,
+            PREFIX: (key) => key.prefix,
+            STATUS: (key) => key.status,
+            EXPIRES: (key) => key.expiresAt,
+            TRIAL: (key) => key.trial,
+            CREATED: (key) => key.createdAt,
+            'LAST USED': (key) => key.lastUsedAt ?? 'never',
+            ID: (key) => key.id,
+          },
+          layout,
+        );
       });
     });
 
-  subcommand(
-    keys,
-    'revoke <id>',
-    'Revoke a key at once',
-    'keys revoke 01980000-0000-7000-8000-000000000000 --site shop.example',
+  withConfirmation(
+    subcommand(
+      keys,
+      'revoke <id>',
+      'Revoke a key at once',
+      'keys revoke 01980000-0000-7000-8000-000000000000 --site shop.example',
+    ),
   )
     .requiredOption('--site <host>', 'site that the key belongs to')
-    .action(async (id: string, { site: host, json }: { site: string; json?: true }) => {
+    .action(async (id: string, { site: host, ...options }: { site: string } & ConfirmationOptions) => {
       const dependencies = await session.open();
       const site = await dependencies.sites.get(host);
-      const revoked = await dependencies.commands.execute(new RevokeKey(CLI_ACTOR, site.host, id.toLowerCase()));
+      const name = site.keys.find((key) => key.id === id.toLowerCase())?.name;
+      const question = `Revoke the key "${printable(name ?? '')}" of ${site.host}? Its senders are refused at once.`;
+      const revoked = await executeConfirmed(session, options, { question, unattended: 'go on' }, (commands) =>
+        commands.execute(new RevokeKey(CLI_ACTOR, site.host, id.toLowerCase())),
+      );
       const key = (await listKeys(dependencies, site.host)).find((candidate) => candidate.id === revoked.id);
-      await output.show(json, key, () => card({ ...key }));
+      const document = { ...key, ...(options.dryRun && { dryRun: true }) };
+      await output.show(options.json, document, () => card(document));
     });
 
   subcommand(

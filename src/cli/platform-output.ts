@@ -1,5 +1,5 @@
 import type { ConnectionDocument } from '../sites/connection-document.js';
-import { card } from './output.js';
+import { card } from './table.js';
 
 export function connectionCard(document: ConnectionDocument): string {
   const { platform, state, reason, since, settings, endpoint, secret } = document;

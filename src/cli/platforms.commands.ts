@@ -10,14 +10,15 @@ import {
 } from '../sites/connection.commands.js';
 import { connectionDocument, listedConnections, platformDocument } from '../sites/connection-document.js';
 import { CLI_ACTOR } from './cli-actor.js';
+import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
 import { adviceAfterTest } from './connection-advice.js';
-import { card, table } from './output.js';
 import { NAME_HELP, readConnectionName } from './platform-argument.js';
 import { connectionCard, settingsText } from './platform-output.js';
 import { addPreview } from './preview.command.js';
 import type { SecretInput } from './secret-input.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, readSetting, subcommand } from './subcommand.js';
+import { card, table } from './table.js';
 
 export function addPlatforms(program: Command, session: Session): void {
   const { output } = session;
@@ -33,27 +34,35 @@ export function addPlatforms(program: Command, session: Session): void {
     .action(async ({ site: host, json }: { site?: string; json?: true }) => {
       if (host === undefined) {
         const list = PLATFORMS.map(platformDocument);
-        return output.show(json, list, () => {
-          return table(list, {
-            PLATFORM: ({ platform }) => platform,
-            REQUIRED: ({ fields }) => fields.filter(({ required }) => required).map(fieldText),
-            OPTIONAL: ({ fields }) => fields.filter(({ required }) => !required).map(fieldText),
-          });
+        return output.show(json, list, (layout) => {
+          return table(
+            list,
+            {
+              PLATFORM: ({ platform }) => platform,
+              REQUIRED: ({ fields }) => fields.filter(({ required }) => required).map(fieldText),
+              OPTIONAL: ({ fields }) => fields.filter(({ required }) => !required).map(fieldText),
+            },
+            layout,
+          );
         });
       }
       const { sites } = await session.open();
       const site = await sites.get(host);
       const list = listedConnections(site);
-      await output.show(json, list, () => {
-        return table(list, {
-          PLATFORM: ({ platform }) => platform,
-          STATE: ({ state }) => state,
-          SINCE: ({ since }) => since,
-          REASON: ({ reason }) => reason,
-          SETTINGS: ({ settings }) => settingsText(settings),
-          ENDPOINT: ({ endpoint }) => endpoint,
-          SECRETS: ({ secrets }) => secrets,
-        });
+      await output.show(json, list, (layout) => {
+        return table(
+          list,
+          {
+            PLATFORM: ({ platform }) => platform,
+            STATE: ({ state }) => state,
+            SINCE: ({ since }) => since,
+            REASON: ({ reason }) => reason,
+            SETTINGS: ({ settings }) => settingsText(settings),
+            ENDPOINT: ({ endpoint }) => endpoint,
+            SECRETS: ({ secrets }) => secrets,
+          },
+          layout,
+        );
       });
       if (json) return;
       for (const { platform, state, next } of list)
@@ -109,7 +118,28 @@ export function addPlatforms(program: Command, session: Session): void {
 
   addPreview(platforms, session);
 
-  change('disconnect', 'Disconnect a platform and delete its secrets', DisconnectPlatform);
+  withConfirmation(
+    subcommand(
+      platforms,
+      'disconnect <platform>',
+      'Disconnect a platform and delete its secrets',
+      'platforms disconnect meta --site shop.example',
+    ),
+  )
+    .requiredOption('--site <host>', 'site that the connection belongs to')
+    .option('--name <name>', NAME_HELP)
+    .action(async (argument: string, { site, name: option, ...options }: ConnectionOptions & ConfirmationOptions) => {
+      const { name } = readConnectionName(argument, option);
+      const { sites } = await session.open();
+      const { host } = await sites.get(site);
+      const question = `Disconnect ${name} of ${host} and delete its secrets? Queued deliveries fail.`;
+      const connection = await executeConfirmed(session, options, { question, unattended: 'go on' }, (commands) =>
+        commands.execute(new DisconnectPlatform(CLI_ACTOR, host, name)),
+      );
+      const { dryRun, json } = options;
+      const document = connectionDocument(connection);
+      await output.show(json, { ...document, ...(dryRun && { dryRun }) }, () => connectionCard(document));
+    });
   change('pause', 'Pause sending until "platforms resume"; new conversions are queued', PauseConnection);
   change('resume', 'Resume sending, including queued conversions', ResumeConnection);
 
@@ -146,14 +176,18 @@ export function addPlatforms(program: Command, session: Session): void {
       const dependencies = await session.open();
       const site = await dependencies.sites.get(options.site);
       const listed = await listStoredConnection(dependencies, site, target, { account: options.account });
-      await output.show(options.json, listed, () => {
-        return table(listed.options, {
-          SETTING: ({ setting, suits }) => (setting === 'event' ? `event.${suits ?? '<name>'}` : setting),
-          VALUE: ({ value }) => value,
-          NAME: ({ label }) => label,
-          OF: ({ parent }) => parent,
-          NOTE: ({ problem, unlisted }) => problem ?? (unlisted && 'use --account to see what it has'),
-        });
+      await output.show(options.json, listed, (layout) => {
+        return table(
+          listed.options,
+          {
+            SETTING: ({ setting, suits }) => (setting === 'event' ? `event.${suits ?? '<name>'}` : setting),
+            VALUE: ({ value }) => value,
+            NAME: ({ label }) => label,
+            OF: ({ parent }) => parent,
+            NOTE: ({ problem, unlisted }) => problem ?? (unlisted && 'use --account to see what it has'),
+          },
+          layout,
+        );
       });
       if (listed.truncated && !options.json) output.note('There is more than is listed.');
     });
@@ -161,7 +195,7 @@ export function addPlatforms(program: Command, session: Session): void {
   function change(
     verb: string,
     description: string,
-    ConnectionCommand: typeof DisconnectPlatform | typeof PauseConnection | typeof ResumeConnection,
+    ConnectionCommand: typeof PauseConnection | typeof ResumeConnection,
   ): void {
     subcommand(platforms, `${verb} <platform>`, description, `platforms ${verb} meta --site shop.example`)
       .requiredOption('--site <host>', 'site that the connection belongs to')

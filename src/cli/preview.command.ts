@@ -6,10 +6,10 @@ import { requireConversion } from '../history/conversion-history.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { settingsAfter } from '../sites/named-connection.js';
 import { requireOrderedConversion } from './conversion-argument.js';
-import { card } from './output.js';
 import { NAME_HELP, readConnectionName } from './platform-argument.js';
 import type { CliDependencies, Session } from './session.js';
 import { collect, readSetting, subcommand, UsageError } from './subcommand.js';
+import { card } from './table.js';
 
 interface PreviewOptions {
   readonly site: string;

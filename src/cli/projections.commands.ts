@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { UserError } from '../kernel/errors.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
-import { table } from './output.js';
+import { progressBar } from './output.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand, UsageError } from './subcommand.js';
+import { table } from './table.js';
 
 export function addProjections(program: Command, session: Session): void {
   const { output } = session;
@@ -30,7 +31,7 @@ export function addProjections(program: Command, session: Session): void {
           if (session.stop.aborted && position < head) {
             throw new UserError(`Interrupted: ${one} is unchanged. Run "projections rebuild ${one}" to start again.`);
           }
-          output.progress(`${one}: ${head === 0 ? 100 : Math.floor((100 * position) / head)} %`);
+          output.progress(`${progressBar(head === 0 ? 1 : Math.min(1, position / head))}  ${one}`);
         });
         output.note(`Rebuilt ${one}.`);
       }
@@ -39,15 +40,19 @@ export function addProjections(program: Command, session: Session): void {
 
   async function showStatus(runner: ProjectionRunner, json: boolean | undefined): Promise<void> {
     const list = await runner.status();
-    await output.show(json, list, () => {
-      return table(list, {
-        NAME: (one) => one.name,
-        STATE: (one) => one.state,
-        POSITION: (one) => one.position,
-        HEAD: (one) => one.head,
-        LAG: (one) => one.lag,
-        REASON: (one) => one.reason ?? '',
-      });
+    await output.show(json, list, (layout) => {
+      return table(
+        list,
+        {
+          NAME: (one) => one.name,
+          STATE: (one) => one.state,
+          POSITION: (one) => one.position,
+          HEAD: (one) => one.head,
+          LAG: (one) => one.lag,
+          REASON: (one) => one.reason ?? '',
+        },
+        layout,
+      );
     });
   }
 }

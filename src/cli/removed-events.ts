@@ -3,17 +3,18 @@ import { UserError } from '../kernel/errors.js';
 import type { ReaderHold } from '../log/retention-holds.js';
 import type { Output } from './output.js';
 
-/** States that a selected part of the log is gone, so that its absence is not taken for a lack of events. */
+/** States that a selected part of the log is gone, so that its absence is not taken for a lack of events. Returns whether it is. */
 export function noteRemoved(
   output: Output,
   { after, until }: PositionRange,
   { removedUntil }: Pick<ReaderHold, 'removedUntil'>,
-): void {
-  if (removedUntil > after && until > after) {
+): boolean {
+  const isIncomplete = removedUntil > after && until > after;
+  if (isIncomplete)
     output.note(
       `LOG_RETENTION has removed the events up to position ${removedUntil}, except those of sites and keys: the result lacks them.`,
     );
-  }
+  return isIncomplete;
 }
 
 /** An interrupted export whose next events were removed cannot be completed. */

@@ -19,11 +19,15 @@ import type { SiteConnection } from '../sites/connection.js';
 import { connectionOf } from '../sites/named-connection.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { progressBar, table } from './output.js';
+import { confirm, YES_HELP } from './confirmation.js';
+import { readTypes } from './filter-options.js';
+import type { Layout } from './layout.js';
+import { progressBar } from './output.js';
 import { PLATFORM_HELP, readConnectionName } from './platform-argument.js';
 import { noteRemoved } from './removed-events.js';
 import type { Session } from './session.js';
-import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
+import { commandGroup, subcommand, UsageError } from './subcommand.js';
+import { table } from './table.js';
 
 const PROGRESS_EVERY = 100;
 
@@ -36,6 +40,7 @@ interface DeliveriesOptions {
   readonly status?: ReplayStatus;
   readonly dryRun?: true;
   readonly force?: true;
+  readonly yes?: true;
   readonly json?: true;
 }
 
@@ -74,6 +79,7 @@ export function addReplay(program: Command, session: Session): void {
     )
     .option('--dry-run', 'count the conversions without sending them')
     .option('--force', 'send again even if accepted, under a new id, so that it counts twice; requires --conversion')
+    .option('--yes', `with --force: ${YES_HELP}`)
     .action(async (options: DeliveriesOptions) => {
       const { conversion, dryRun = false, force = false, json } = options;
       if (conversion === undefined && options.from === undefined) {
@@ -86,8 +92,11 @@ export function addReplay(program: Command, session: Session): void {
       const { log, sites, postgres } = await session.open();
       const site = await sites.get(options.site);
       const connection = connectionOf(site, name);
+      const prepared = await prepareReplay(log, site, { ...options, platform: name });
+      const question = `Send the conversion to ${name} again under a new id? It counts twice.`;
+      if (force && !dryRun) await confirm(session, options, question, 'go on');
       const request: ReplayRequest = {
-        ...(await prepareReplay(log, site, { ...options, platform: name })),
+        ...prepared,
         site: site.host,
         settingsPosition: (await log.readStream(SITE, site.id)).at(-1)?.position as number,
         nowMs: postgres.clock.nowMs(),
@@ -108,7 +117,7 @@ export function addReplay(program: Command, session: Session): void {
         return new ReplayDeliveriesHandler(log).execute(command, { onProgress });
       });
       output.endProgress();
-      await output.show(json, { ...counts, dryRun }, () => countsText(counts, request));
+      await output.show(json, { ...counts, dryRun }, (layout) => countsText(counts, request, layout));
       const next = nextStep(counts, request, connection);
       if (next !== undefined && !json) output.note(next);
     });
@@ -121,7 +130,7 @@ export function addReplay(program: Command, session: Session): void {
   )
     .requiredOption('--from <when>', FROM_HELP, readBound)
     .requiredOption('--to <when>', TO_HELP, readBound)
-    .option('--type <type>', 'only events of this type; may be repeated', collect)
+    .option('--type <type>', 'only events of this type; may be repeated', readTypes)
     .option('--site <host>', 'only events of this site (host or alias)')
     .requiredOption('--to-topic <topic>', 'target topic; must not be one that the service writes to')
     .action(async ({ from, to, type: types, site: host, toTopic: topic, json }: EventsOptions) => {
@@ -186,12 +195,16 @@ function withoutKeyHashes(row: string): string {
   return JSON.stringify({ ...site, keys: site.keys.map(({ hash: _, ...key }) => key) });
 }
 
-function countsText({ requested, byStatus }: ReplayCounts, { platform, dryRun }: ReplayRequest): string {
+function countsText(
+  { requested, byStatus }: ReplayCounts,
+  { platform, dryRun }: ReplayRequest,
+  layout: Layout,
+): string {
   const statuses = Object.entries(byStatus);
   const total = statuses.reduce((sum, [, count]) => sum + count, 0);
   const summary = `${requested} of ${total} ${dryRun ? 'would be' : 'are being'} sent to ${platform}.\n`;
   if (total === 0) return summary;
-  return table(statuses, { STATUS: ([status]) => status, CONVERSIONS: ([, count]) => count }) + summary;
+  return table(statuses, { STATUS: ([status]) => status, CONVERSIONS: ([, count]) => count }, layout) + summary;
 }
 
 /** What happens next or what the operator has to do; or why nothing was sent. */

@@ -1,6 +1,8 @@
 import type { Readable, Writable } from 'node:stream';
 import { Command } from 'commander';
 import { messageOf, UserError } from '../kernel/errors.js';
+import { productVersion } from '../kernel/product-version.js';
+import { addCompletion } from './completion.commands.js';
 import { addConversions } from './conversions.commands.js';
 import { addDoctor } from './doctor.commands.js';
 import { addEvents } from './events.commands.js';
@@ -14,7 +16,8 @@ import { addReplay } from './replay.commands.js';
 import { SecretInput } from './secret-input.js';
 import { Session } from './session.js';
 import { addSites } from './sites.commands.js';
-import { CommanderExit, throwOnExit, UsageError } from './subcommand.js';
+import { addStart } from './start.command.js';
+import { CommanderExit, throwOnExit, UsageError, withMeantOption } from './subcommand.js';
 import { addSync } from './sync.commands.js';
 import { addUsers } from './users.commands.js';
 import { addVisitors } from './visitors.commands.js';
@@ -36,12 +39,13 @@ export interface CliEnvironment {
 /** Runs one command and returns the exit code. `argv` does not contain the program name. */
 export async function runCli(argv: readonly string[], environment: CliEnvironment): Promise<number> {
   const { env, stdout, stderr, stdin, stop = new AbortController().signal } = environment;
-  const output = new Output(stdout, stderr);
+  const output = new Output(stdout, stderr, env);
   const session = new Session(env, output, stop, new SecretInput(stdin), stdin);
   const program = throwOnExit(new Command('clean-conversions'))
     .description(
-      'Manage the sites, keys, platforms, events and projections of Clean Conversions, with or without a running service.',
+      'Start Clean Conversions, or manage its sites, keys, platforms, events and projections with or without a running service.',
     )
+    .version(productVersion(), '-V, --version', 'print the version')
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
@@ -52,6 +56,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
       '\nExample:\n  clean-conversions sites add shop.example\n\nSettings come from the same environment variables as for the service.',
     );
   for (const add of [
+    addStart,
     addSites,
     addInbound,
     addKeys,
@@ -66,14 +71,19 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
     addVisitors,
     addUsers,
     addDoctor,
+    addCompletion,
   ])
     add(program, session);
   try {
     await program.parseAsync(argv, { from: 'user' });
     return session.exitCode;
   } catch (error) {
-    const { line, exitCode } = describeError(error, env['LOG_LEVEL'] === 'debug', stop.aborted);
-    if (line) output.note(line);
+    const { line, exitCode } = describeError(
+      withMeantOption(error, program, argv),
+      env['LOG_LEVEL'] === 'debug',
+      stop.aborted,
+    );
+    if (line) output.error(line);
     return exitCode;
   } finally {
     // The result is printed by now, so a database that fails while closing does not matter.

@@ -22,6 +22,8 @@ export interface CliDependencies {
   readonly log: EventLog;
   readonly sites: SiteRepository;
   readonly commands: CommandDispatcher;
+  /** The same commands: they are refused as those are, and change nothing. */
+  readonly dryRunCommands: CommandDispatcher;
   readonly secrets: SiteSecrets;
   readonly projections: ProjectionRunner;
   readonly sealer: Sealer;
@@ -40,6 +42,11 @@ export class Session {
     readonly input: SecretInput,
     readonly stdin?: Readable | undefined,
   ) {}
+
+  /** Whether a person can be asked. A script that a person runs in a terminal usually captures the output. */
+  get isInteractive(): boolean {
+    return this.output.isTerminal && (this.stdin as { isTTY?: boolean } | undefined)?.isTTY === true;
+  }
 
   /** Throws if SECRET_KEY is not the one of the service: what it seals, the service could not open. */
   async open(): Promise<CliDependencies> {
@@ -64,9 +71,9 @@ export class Session {
   private async connect(): Promise<CliDependencies> {
     const settings = readSettings(this.environment);
     const sealer = openSealer(settings);
-    const { databaseUrl, dataDir } = settings;
+    const { databaseUrl, standby, dataDir } = settings;
     const onMessage = (line: string) => this.output.note(line);
-    const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage });
+    const postgres = await Postgres.open({ databaseUrl, standby, dataDir, onMessage });
     const log = new PostgresEventLog(postgres, { onMessage });
     const secrets = new SiteSecrets(postgres.pool, sealer);
     const sites = new SiteRepository(log);
@@ -76,6 +83,7 @@ export class Session {
       log,
       sites,
       commands: siteCommandDispatcher(sites, secrets),
+      dryRunCommands: siteCommandDispatcher(new SiteRepository(log, { isDryRun: true }), secrets),
       secrets,
       projections: new ProjectionRunner(postgres, allProjections(secrets), onMessage),
       sealer,

@@ -10,11 +10,12 @@ import type { ReaderHold } from '../log/retention-holds.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Site } from '../sites/site.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
-import { table } from './output.js';
+import type { Layout } from './layout.js';
 import { readConnectionName } from './platform-argument.js';
 import { noteRemoved } from './removed-events.js';
 import type { Session } from './session.js';
 import { collect, subcommand, UsageError } from './subcommand.js';
+import { table } from './table.js';
 
 interface ShadowOptions {
   readonly site: string;
@@ -64,7 +65,7 @@ export function addShadow(history: Command, session: Session): void {
       const onHold = (hold: ReaderHold) => noteRemoved(output, range, hold);
       const result = await runShadow(dependencies, site, range, rules, { onHold, progress });
       output.endProgress();
-      await output.show(options.json, { site: site.host, ...range, ...result }, () => shadowText(result));
+      await output.show(options.json, { site: site.host, ...range, ...result }, (layout) => shadowText(result, layout));
     });
 }
 
@@ -103,7 +104,7 @@ interface Change {
   readonly count: number;
 }
 
-function shadowText({ conversions, platforms, undecided }: ShadowResult): string {
+function shadowText({ conversions, platforms, undecided }: ShadowResult, layout: Layout): string {
   const rows = changesOf('conversions', conversions);
   for (const [what, differences] of Object.entries(platforms)) {
     rows.push(...changesOf(what, differences));
@@ -118,7 +119,7 @@ function shadowText({ conversions, platforms, undecided }: ShadowResult): string
     'WOULD BE': ({ would }: Change) => would,
     COUNT: ({ count }: Change) => count,
   };
-  return `${table(rows, columns)}${left}`;
+  return `${table(rows, columns, layout)}${left}`;
 }
 
 function changesOf(what: string, { changes }: Differences): Change[] {

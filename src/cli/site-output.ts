@@ -3,7 +3,7 @@ import { type SiteSettings } from '../events/site.events.js';
 import { formatDuration } from '../kernel/durations.js';
 import { type SiteFields, siteDocument } from '../sites/site-document.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
-import { card } from './output.js';
+import { card } from './table.js';
 
 /** With the effective settings: a site without a dedup window uses the service's. */
 export function siteWithSettings(site: SiteFields, defaultWindowMs: number) {

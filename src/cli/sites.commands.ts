@@ -1,21 +1,22 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { AddSite, ChangeAliases, ChangeSiteSettings, RemoveSite } from '../sites/site.commands.js';
 import { siteDocument } from '../sites/site-document.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { card, table } from './output.js';
+import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
 import type { Session } from './session.js';
 import { settingsCard, siteCard, siteWithSettings } from './site-output.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
+import { card, table } from './table.js';
 
 /** Placeholder and help text of each option. */
 const HELP: Readonly<Record<string, [value: string, help: string]>> = {
   'dedup-window': ['<duration>', 'how long a repeated conversion is a duplicate, 0s to 30d'],
   'bot-threshold': ['<0-100>', 'a visit with this score or more is a bot; lower is stricter'],
-  'bot-mode': ['<mode>', 'observe or enforce'],
-  'bot-filter': ['<which>', 'conversions of bots to filter: leads (those without an order), all or none'],
+  'bot-mode': ['<mode>', 'whether conversions of bots are only counted or filtered'],
+  'bot-filter': ['<which>', 'conversions of bots to filter; leads: those without an order'],
   'consent-required': ['<yes|no>', 'whether a person without a consent record counts as opted out'],
-  withhold: ['<what>', 'what to withhold after an opt-out: identifiers or everything'],
+  withhold: ['<what>', 'what to withhold after an opt-out'],
   country: ['<CC>', 'country of phone numbers without a country code'],
   origin: ['<host>', 'another host whose pages may use the tag'],
   block: ['<address>', 'email address or @domain to filter; an address is stored as a hash'],
@@ -57,13 +58,17 @@ export function addSites(program: Command, session: Session): void {
     });
     const list = rows.map(siteDocument);
     if (list.length === 0 && !json) return output.note('There is no site yet. Add one with "sites add <host>".');
-    await output.show(json, list, () => {
-      return table(list, {
-        HOST: (site) => site.host,
-        INBOUND: (site) => site.inbound,
-        ALIASES: (site) => site.aliases,
-        CREATED: (site) => site.createdAt,
-      });
+    await output.show(json, list, (layout) => {
+      return table(
+        list,
+        {
+          HOST: (site) => site.host,
+          INBOUND: (site) => site.inbound,
+          ALIASES: (site) => site.aliases,
+          CREATED: (site) => site.createdAt,
+        },
+        layout,
+      );
     });
   });
 
@@ -81,9 +86,10 @@ export function addSites(program: Command, session: Session): void {
     'Change the settings and aliases of a site',
     'sites set shop.example --dedup-window 48h --block @mailinator.com',
   );
-  for (const [flag, { list }] of Object.entries(SITE_FLAGS)) {
+  for (const [flag, { list, choices }] of Object.entries(SITE_FLAGS)) {
     const [value, help] = HELP[flag] ?? ['<value>', ''];
-    set.option(`--${flag} ${value}`, list ? `${help}; may be repeated` : help, collect);
+    const option = new Option(`--${flag} ${value}`, list ? `${help}; may be repeated` : help);
+    set.addOption(choices ? option.choices(choices) : option.argParser(collect));
   }
   set
     .option('--alias <host>', 'add another host of the same site; may be repeated', collect)
@@ -93,12 +99,12 @@ export function addSites(program: Command, session: Session): void {
       'restore the default; <name>=<value> removes one value from a list; may be repeated',
       collect,
     )
-    .action(async (hostOrAlias: string, options: Record<string, string[]> & { json?: true }) => {
+    .action(async (hostOrAlias: string, options: Record<string, string | string[]> & { json?: true }) => {
       const values = Object.keys(SITE_FLAGS).flatMap((flag) =>
-        (options[camelCase(flag)] ?? []).map((value) => ({ flag, value })),
+        given(options[camelCase(flag)]).map((value) => ({ flag, value })),
       );
-      const unset = options['unset'] ?? [];
-      const aliases = { add: options['alias'] ?? [], remove: options['removeAlias'] ?? [] };
+      const unset = given(options['unset']);
+      const aliases = { add: given(options['alias']), remove: given(options['removeAlias']) };
       const hasSettings = values.length + unset.length > 0;
       if (!hasSettings && aliases.add.length + aliases.remove.length === 0) {
         throw new UsageError('Nothing to set: give at least one option. "sites set --help" lists them.');
@@ -112,26 +118,41 @@ export function addSites(program: Command, session: Session): void {
       await output.show(options.json, site, () => `${siteCard(site)}\n${settingsCard(site.settings)}`);
     });
 
-  subcommand(
-    group,
-    'remove <host>',
-    'Remove a site: it accepts nothing more, its keys are revoked, its platforms disconnected. Events stay.',
-    'sites remove shop.example',
-  ).action(async (host: string, { json }: { json?: true }) => {
-    const { sites, commands } = await session.open();
+  withConfirmation(
+    subcommand(
+      group,
+      'remove <host>',
+      'Remove a site: it accepts nothing more, its keys are revoked, its platforms disconnected. Events stay.',
+      'sites remove shop.example --dry-run',
+    ),
+  ).action(async (host: string, options: ConfirmationOptions) => {
+    const { sites } = await session.open();
     // By its host only: an alias must not lead to another site than the one that was meant.
-    const { connections } = await sites.get(host);
-    const removed = await commands.execute(new RemoveSite(CLI_ACTOR, host));
+    const { connections, keys } = await sites.get(host);
     const disconnected = connections.filter((connection) => !connection.disconnected).map(({ platform }) => platform);
-    await output.show(json, { host: removed.host, removed: true, disconnected }, () =>
-      card({ host: removed.host, removed: true, disconnected }),
+    const revokedKeys = keys.filter(({ status }) => status === 'active').length;
+    const question = `Remove ${host}, revoke ${counted(revokedKeys, 'key')} and disconnect ${counted(disconnected.length, 'platform')}?`;
+    const site = await executeConfirmed(session, options, { question, unattended: 'require --yes' }, (commands) =>
+      commands.execute(new RemoveSite(CLI_ACTOR, host)),
     );
-    if (!json && disconnected.length > 0)
+    const { dryRun, json } = options;
+    const document = { host: site.host, removed: !dryRun, disconnected, revokedKeys, ...(dryRun && { dryRun }) };
+    await output.show(json, document, () => card(document));
+    if (!json && !dryRun && disconnected.length > 0)
       output.note('Deliveries that were queued fail with the reason "disconnected". "sites add" adds the host again.');
   });
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** The name under which Commander stores an option's value. */
 function camelCase(flag: string): string {
   return flag.replace(/-./g, (found) => found.charAt(1).toUpperCase());
+}
+
+/** The values of an option, repeated or not. */
+function given(value: string | string[] = []): string[] {
+  return [value].flat();
 }

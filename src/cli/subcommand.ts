@@ -1,4 +1,5 @@
-import { Command, type CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
+import { nearest } from '../kernel/nearest.js';
 
 /** The arguments are invalid: exit code 2. */
 export class UsageError extends Error {
@@ -46,6 +47,30 @@ export function throwOnExit(command: Command): Command {
   return command.exitOverride((error) => {
     throw new CommanderExit(error, pathOf(command));
   });
+}
+
+/** A misspelt option is named first, with the one that was meant: otherwise the required option would seem to be missing. */
+export function withMeantOption(error: unknown, program: Command, argv: readonly string[]): unknown {
+  if (!(error instanceof CommanderExit)) return error;
+  const { code } = error.commanderError;
+  if (code !== 'commander.unknownOption' && code !== 'commander.missingMandatoryOptionValue') return error;
+  const known = optionsOf(program, error.commandPath);
+  const [unknown] = argv
+    .map((word) => word.split('=')[0] as string)
+    .filter((word) => /^--[a-z]/.test(word) && !known.includes(word));
+  if (unknown === undefined) return error;
+  const meant = nearest(unknown, known);
+  const message = `unknown option '${unknown}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`;
+  return new CommanderExit(new CommanderError(2, 'commander.unknownOption', message), error.commandPath);
+}
+
+function optionsOf(program: Command, path: string): string[] {
+  const names = path.split(' ').filter(Boolean);
+  const command = names.reduce<Command | undefined>(
+    (parent, name) => parent?.commands.find((each) => each.name() === name),
+    program,
+  );
+  return [...(command?.options ?? []).flatMap(({ long }) => long ?? []), '--help'];
 }
 
 function pathOf(command: Command): string {

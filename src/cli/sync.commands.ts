@@ -1,12 +1,14 @@
-import type { Command } from 'commander';
-import { type Bound, lastBefore } from '../history/bound.js';
+import { type Command, Option } from 'commander';
+import { type Bound, positionRangeOf } from '../history/bound.js';
 import { UserError } from '../kernel/errors.js';
-import { readSyncLog, type SyncLine } from '../outbound/sync-log.js';
+import { readNewestSyncLines, readSyncLog, SYNC_STATUSES, type SyncLine } from '../outbound/sync-log.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
-import { printable } from './output.js';
+import { readCount } from './count-argument.js';
+import type { Layout } from './layout.js';
 import { PLATFORM_HELP, readConnectionName } from './platform-argument.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
+import { printable, wrapped } from './table.js';
 
 interface LogOptions {
   readonly site: string;
@@ -14,6 +16,7 @@ interface LogOptions {
   readonly status?: string;
   readonly from?: Bound;
   readonly to?: Bound;
+  readonly last?: number;
   readonly json?: true;
 }
 
@@ -29,25 +32,29 @@ export function addSync(program: Command, session: Session): void {
   )
     .requiredOption('--site <host>', 'site of the attempts')
     .option('--platform <platform>', `only deliveries ${PLATFORM_HELP}`)
-    .option(
-      '--status <status>',
-      'only attempts with this status: delivered, accepted, deferred, failed, skipped, rejected …',
-    )
+    .addOption(new Option('--status <status>', 'only attempts with this status').choices(SYNC_STATUSES))
     .option('--from <when>', FROM_HELP, readBound)
     .option('--to <when>', TO_HELP, readBound)
-    .action(async ({ site, platform, status, from, to, json }: LogOptions) => {
+    .option('--last <n>', 'only the newest so many, newest first', readCount)
+    .action(async ({ site, platform, status, from, to, last, json }: LogOptions) => {
       if (platform !== undefined) readConnectionName(platform);
       const { log, sites } = await session.open();
       const { host } = await sites.get(site);
-      const head = await log.head();
-      const after = from ? await lastBefore(log, from) : 0;
-      const until = to ? Math.min(head, await lastBefore(log, to)) : head;
+      const range = await positionRangeOf(log, { from, to });
+      const written = json ? jsonLine : (line: SyncLine) => textLine(line, output.layout);
+      const filter = { site: host, ...range, platform, status };
+      if (last !== undefined) {
+        const lines = await readNewestSyncLines(log, filter, last);
+        await output.print(lines.map(written).join(''));
+        if (lines.length === 0 && !json) output.note('No attempt matches.');
+        return;
+      }
       let count = 0;
-      for await (const lines of readSyncLog(log, { site: host, after, until, platform, status })) {
+      for await (const lines of readSyncLog(log, filter)) {
         if (session.stop.aborted)
           throw new UserError('Interrupted: the sync log is incomplete. Run the command again.');
         count += lines.length;
-        if (lines.length > 0) await output.print(lines.map(json ? jsonLine : textLine).join(''));
+        if (lines.length > 0) await output.print(lines.map(written).join(''));
         output.progress(`${count} attempts`);
       }
       output.endProgress();
@@ -59,12 +66,19 @@ function jsonLine(line: SyncLine): string {
   return `${JSON.stringify(line)}\n`;
 }
 
-function textLine(line: SyncLine): string {
-  if (line.kind === 'inbound') return inboundLine(line);
+/** Later lines of an attempt are indented, so that each attempt is found by its time. */
+const CONTINUATION = 4;
+
+function textLine(line: SyncLine, layout: Layout): string {
+  const cells = line.kind === 'inbound' ? inboundCells(line) : attemptCells(line);
+  return `${wrapped(printable(cells.join('  ')), layout, CONTINUATION, 0)}\n`;
+}
+
+function attemptCells(line: SyncLine): (string | undefined)[] {
   const { time, kind, platform, conversionId, window, payload, attempt, status, httpStatus, reason } = line;
   const target = platform ?? `${payload?.conversions} + ${payload?.bot_traffic_removed}`;
   const details = [httpStatus, `${line.durationMs} ms`, reason, line.nextTry && `next attempt ${line.nextTry}`];
-  const cells = [
+  return [
     time,
     kind.padEnd(8),
     target.padEnd(13),
@@ -73,12 +87,10 @@ function textLine(line: SyncLine): string {
     status.padEnd(9),
     details.filter((part) => part !== undefined).join(', '),
   ];
-  return `${printable(cells.join('  '))}\n`;
 }
 
-function inboundLine({ time, kind, status, since, reasons = {}, sample = [] }: SyncLine): string {
+function inboundCells({ time, kind, status, since, reasons = {}, sample = [] }: SyncLine): string[] {
   const counts = Object.entries(reasons).map(([reason, count]) => `${count} ${reason}`);
   const senders = new Set(sample.map(({ by }) => by));
-  const cells = [time, kind.padEnd(8), status, counts.join(', '), `since ${since}`, `by ${[...senders].join(', ')}`];
-  return `${printable(cells.join('  '))}\n`;
+  return [time, kind.padEnd(8), status, counts.join(', '), `since ${since}`, `by ${[...senders].join(', ')}`];
 }

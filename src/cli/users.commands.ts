@@ -5,9 +5,9 @@ import { ROLES, type Role } from '../users/access.js';
 import type { UserRow } from '../users/user.row.js';
 import { adminAddress, signInLink, userDocument } from '../users/user-document.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { card, table } from './output.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, subcommand } from './subcommand.js';
+import { card, table } from './table.js';
 
 interface AddOptions {
   readonly role: Role;
@@ -40,15 +40,19 @@ export function addUsers(program: Command, session: Session): void {
     const list = (await (await openUsers()).list()).map(userDocument);
     if (list.length === 0 && !json)
       return output.note('There is no user yet. Add one with "users add <email> --role admin".');
-    await output.show(json, list, () => {
-      return table(list, {
-        EMAIL: ({ email }) => email,
-        NAME: ({ name }) => name,
-        ROLE: ({ role }) => role,
-        SITES: ({ sites }) => sites ?? 'all',
-        DISABLED: ({ disabled }) => disabled,
-        ID: ({ id }) => id,
-      });
+    await output.show(json, list, (layout) => {
+      return table(
+        list,
+        {
+          EMAIL: ({ email }) => email,
+          NAME: ({ name }) => name,
+          ROLE: ({ role }) => role,
+          SITES: ({ sites }) => sites ?? 'all',
+          DISABLED: ({ disabled }) => disabled,
+          ID: ({ id }) => id,
+        },
+        layout,
+      );
     });
   });
 
@@ -57,10 +61,17 @@ export function addUsers(program: Command, session: Session): void {
     'reset <email>',
     'End the sessions and the password of a user, and print a link to choose a new one',
     'users reset ada@shop.example',
-  ).action(async (email: string, { json }: { json?: true }) => {
-    const { settings } = await session.open();
-    await showLink(settings, await find(email), json);
-  });
+  )
+    .option('--revoke-tokens', 'also revoke the API tokens of the user, after a theft for example')
+    .action(async (email: string, { json, revokeTokens }: { json?: true; revokeTokens?: true }) => {
+      const { settings } = await session.open();
+      const validTokens = await showLink(settings, await find(email), json, { revokeTokens });
+      if (validTokens > 0 && !json)
+        output.note(
+          `${validTokens === 1 ? 'One API token' : `${validTokens} API tokens`} of the user can still be used. ` +
+            `Revoke single ones in the dashboard, or all with "users reset ${email} --revoke-tokens".`,
+        );
+    });
 
   change('disable', 'Sign a user out everywhere and refuse sign-in and tokens', true);
   change('enable', 'Let a disabled user sign in again', false);
@@ -91,11 +102,20 @@ export function addUsers(program: Command, session: Session): void {
     return new UsersService(postgres, new PasswordHasher());
   }
 
-  async function showLink(settings: Settings, row: UserRow, json: true | undefined): Promise<void> {
+  /** Returns how many API tokens of the user can be used. */
+  async function showLink(
+    settings: Settings,
+    row: UserRow,
+    json: true | undefined,
+    { revokeTokens = false }: { revokeTokens?: boolean | undefined } = {},
+  ): Promise<number> {
+    const users = await openUsers();
     const user = userDocument(row);
-    const link = signInLink(adminAddress(settings), await (await openUsers()).reset(row.id, CLI_ACTOR));
-    await output.show(json, { user, link }, () => card({ ...shown(user), link }));
+    const { secret, validTokens } = await users.reset(row.id, CLI_ACTOR, { revokeTokens });
+    const link = signInLink(adminAddress(settings), secret);
+    await output.show(json, { user, link, validTokens }, () => card({ ...shown(user), link, validTokens }));
     if (!json) output.note('Give the link to the user over a safe channel: it works once, for 24 hours.');
+    return validTokens;
   }
 }
 

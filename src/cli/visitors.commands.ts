@@ -11,9 +11,10 @@ import { openErasureList } from '../visitors/erasure-list.js';
 import { personSubject } from '../visitors/person-subject.js';
 import { type ShownVisitor, showVisitor } from '../visitors/show-visitor.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { card } from './output.js';
+import { confirm, YES_HELP } from './confirmation.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand, UsageError } from './subcommand.js';
+import { card } from './table.js';
 
 interface PersonOptions {
   readonly site?: string;
@@ -25,6 +26,7 @@ interface EraseOptions extends PersonOptions {
   readonly json?: true;
   readonly rerun?: true;
   readonly dryRun?: true;
+  readonly yes?: true;
 }
 
 export function addVisitors(program: Command, session: Session): void {
@@ -82,7 +84,8 @@ export function addVisitors(program: Command, session: Session): void {
     .option('--hash <sha256>', 'hash of the normalised address, instead of --email')
     .option('--dry-run', 'count what would be erased, and erase nothing')
     .addOption(new Option('--rerun', 'repeat all earlier erasures, after a backup was restored').conflicts('dryRun'))
-    .action(async ({ json, rerun, dryRun, ...person }: EraseOptions) => {
+    .option('--yes', YES_HELP)
+    .action(async ({ json, rerun, dryRun, yes, ...person }: EraseOptions) => {
       if (!rerun && person.site === undefined) throw new UsageError('Give the site with --site <host>.');
       const { postgres, sites, secrets, settings, sealer } = await session.open();
       const erasure = new Erasure(postgres, allProjections(secrets), (site) =>
@@ -96,6 +99,8 @@ export function addVisitors(program: Command, session: Session): void {
       }
       const { host } = await sites.get(person.site as string);
       const subject = subjectFrom(person);
+      const question = `Erase what is stored about this person at ${host}?`;
+      if (!dryRun) await confirm(session, { yes, json }, question, 'go on');
       const counts = dryRun
         ? await erasure.preview(host, subject)
         : await new EraseSubjectHandler(erasure, list, secrets).execute(new EraseSubject(CLI_ACTOR, host, subject));

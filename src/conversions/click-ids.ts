@@ -1,5 +1,6 @@
 import { SENT_CLICK_IDS, type SentClickIds } from '../events/conversion.events.js';
 import { containsEmail } from '../kernel/email.js';
+import { ownTrimmed } from '../kernel/own-text.js';
 
 const LENGTH_MAX = 500;
 
@@ -34,7 +35,7 @@ export function readClickIds(sent: unknown): SentClickIds | string {
   for (const [name, id] of Object.entries(sent)) {
     if (!KNOWN.has(name)) return `clickIds must have no other names than ${SENT_CLICK_IDS.join(', ')}`;
     if (id === null || id === '') continue;
-    const text = typeof id === 'string' ? id.trim() : '';
+    const text = typeof id === 'string' ? ownTrimmed(id) : '';
     if (!CLICK_ID.test(text) || containsEmail(text))
       return `clickIds.${name} must be 1 to ${LENGTH_MAX} visible ASCII characters without @`;
     if ((name === 'fbc' || name === 'fbp') && !META_COOKIE.test(text))

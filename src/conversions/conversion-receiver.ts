@@ -10,6 +10,7 @@ import { uuidv7 } from '../kernel/uuid.js';
 import type { AppendOutcome, AsOf, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
+import { endWith } from '../tracing/tracing.js';
 import { LOOKUPS_MAX, type Matcher, UNREADABLE, type VisitorRecord } from '../visitors/matcher.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
 import { type CurrentDecision, type Decision, decideOnRecord, sentData } from './decide-conversion.js';
@@ -47,6 +48,11 @@ interface Claimant {
 
 type Settled<Value> = PromiseSettledResult<Value>;
 
+/** By conversion id. */
+type Firsts = ReadonlyMap<string, StoredEvent>;
+
+const NO_FIRSTS: Promise<Firsts> = Promise.resolve(new Map());
+
 const NO_PAUSE: Pause = async () => {};
 
 /** Matches conversions with visits and stores them. Delivers nothing. */
@@ -58,8 +64,15 @@ export class ConversionReceiver {
     private readonly clock: Clock,
   ) {}
 
+  /** As `receiveAll` for one, without the promises that several need: most conversions arrive alone. */
+  async receive(command: ReceiveConversion): Promise<StoredConversion> {
+    const appended = await this.appendCurrent(await this.prepare(command));
+    const { outcome } = appended;
+    return this.storedOf(appended, outcome.status === 'claimed' ? this.readFirsts([outcome.by]) : NO_FIRSTS);
+  }
+
   /** One result per command. Of conversions with the same dedup key the first in this order counts. */
-  async receive(commands: readonly ReceiveConversion[], pause = NO_PAUSE): Promise<Settled<StoredConversion>[]> {
+  async receiveAll(commands: readonly ReceiveConversion[], pause = NO_PAUSE): Promise<Settled<StoredConversion>[]> {
     const preparing: Promise<Prepared>[] = [];
     for (const command of commands) {
       await pause();
@@ -103,7 +116,7 @@ export class ConversionReceiver {
   private async prepare(command: ReceiveConversion): Promise<Prepared> {
     const { site } = command.loadedSite;
     const hashes = hashPersonal(command.fields, site.settings.country ?? undefined);
-    const record = await this.matcher.find(site, hashes.subject, { unlessAbsent: true });
+    const record = this.matcher.absent(site, hashes.subject) ?? (await this.matcher.find(site, hashes.subject));
     return this.decide(command, hashes, record, uuidv7());
   }
 
@@ -117,28 +130,34 @@ export class ConversionReceiver {
     const holders = new Set<string>();
     for (const each of appended)
       if (each.status === 'fulfilled' && each.value.outcome.status === 'claimed') holders.add(each.value.outcome.by);
-    const firsts = holders.size === 0 ? Promise.resolve(new Map<string, StoredEvent>()) : this.readFirsts([...holders]);
-    return mapSettled(appended, async ({ prepared: { command, opening, warning }, outcome }) => {
-      if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
-      if (outcome.status === 'appended') {
-        const { position, time } = outcome;
-        const { host } = command.loadedSite.site;
-        if (opening.type !== 'conversion.received.v1') return { opening, warning };
-        return { opening, warning, received: { site: host, position, time, ...opening } };
-      }
-      const duplicate = duplicateOf(opening, outcome.by, (await firsts).get(outcome.by));
-      await this.append(command, duplicate);
-      return { opening: duplicate, warning };
-    });
+    const firsts = holders.size === 0 ? NO_FIRSTS : this.readFirsts([...holders]);
+    return mapSettled(appended, (each) => this.storedOf(each, firsts));
   }
 
-  private async readFirsts(ids: readonly string[]): Promise<Map<string, StoredEvent>> {
+  /** `firsts`: the conversions that hold the dedup keys of duplicates. */
+  private async storedOf({ prepared, outcome }: Appended, firsts: Promise<Firsts>): Promise<StoredConversion> {
+    const { command, opening, warning } = prepared;
+    if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
+    if (outcome.status === 'appended') {
+      const { position, time } = outcome;
+      const { host } = command.loadedSite.site;
+      if (opening.type !== 'conversion.received.v1') return { opening, warning };
+      return { opening, warning, received: { site: host, position, time, ...opening, span: command.trace?.span } };
+    }
+    const duplicate = duplicateOf(opening, outcome.by, (await firsts).get(outcome.by));
+    await this.append(command, duplicate);
+    return { opening: duplicate, warning };
+  }
+
+  private async readFirsts(ids: readonly string[]): Promise<Firsts> {
     const openings = await withLogTimeout(this.log.readOpenings(CONVERSION, ids));
     return new Map(openings.map((event) => [event.stream.slice(CONVERSION.length + 1), event]));
   }
 
-  private append({ loadedSite, key }: ReceiveConversion, event: OpeningEvent, claim?: Decision['claim'], asOf?: AsOf) {
-    return this.log.append({
+  private append(command: ReceiveConversion, event: OpeningEvent, claim?: Decision['claim'], asOf?: AsOf) {
+    const { loadedSite, key, trace } = command;
+    const span = trace?.span?.child({ name: 'append', kind: 'internal', attributes: { 'cc.event.type': event.type } });
+    const appended = this.log.append({
       category: CONVERSION,
       stream: event.data.conversionId,
       expected: 'new',
@@ -148,6 +167,7 @@ export class ConversionReceiver {
       claim,
       asOf,
     });
+    return span ? endWith(span, appended) : appended;
   }
 }
 

@@ -74,7 +74,9 @@ export function decide(
   };
   const { visit, bot, isBot, botVisitors } = match;
   const stated = sentPersonal(fields, dedupSecret, match.withheld !== undefined);
-  const personal: ConversionPersonal = stated ? { ...hashes, ...stated } : hashes;
+  const traceparent = command.trace?.traceparent;
+  const known: ConversionPersonal = stated ? { ...hashes, ...stated } : hashes;
+  const personal: ConversionPersonal = traceparent === undefined ? known : { ...known, traceparent };
   const botData = {
     ...(bot && bot.score > 0 && { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) }),
     ...(botVisitors !== undefined && { botVisitors }),

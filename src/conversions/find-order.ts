@@ -1,11 +1,11 @@
-import type { EventLog } from '../log/event-log.js';
+import type { LogReads } from '../log/event-log.js';
 import type { SomeOptions } from '../log/event-reader.js';
 import { storedForms } from './address-digest.js';
 import { isOpening, type StoredOpening } from './conversion.js';
 
 /** The openings of all conversions with this order id, as its sender knows it, or of the oldest or newest; in log order. */
 export async function findOrder(
-  log: EventLog,
+  log: Pick<LogReads, 'find'>,
   host: string,
   siteSecret: string,
   orderId: string,

@@ -4,6 +4,7 @@ import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import type { InboundOutcome } from './inbound-metrics.js';
 import { INBOUND_PATH } from './inbound-route.js';
+import type { RequestTrace } from './receive-conversion.command.js';
 import type { RejectionReason } from './rejection-reason.js';
 
 /** Long enough for a database failover, short enough that the conversion is not delayed much. */
@@ -19,6 +20,7 @@ export type CountedAnswer = Answer & {
 export interface Caller {
   readonly loadedSite: LoadedSite;
   readonly key: SiteKey;
+  readonly trace?: RequestTrace;
 }
 
 export const HTTPS_REQUIRED: CountedAnswer = { ...textAnswer(403, 'HTTPS required'), outcome: 'malformed' };

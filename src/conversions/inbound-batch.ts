@@ -25,7 +25,7 @@ import { InboundMetrics, outcomeOf } from './inbound-metrics.js';
 import { batchFormatOf } from './inbound-route.js';
 import { type LineReading, readBatch } from './read-batch.js';
 import { ReceiveBatch } from './receive-batch.command.js';
-import { ReceiveConversion, type Received } from './receive-conversion.command.js';
+import { ReceiveConversion, type Received, traceFieldsOf } from './receive-conversion.command.js';
 import { RejectionRecorder } from './rejection-recorder.js';
 
 /** `POST /__cc/inbound/batch`: many conversions, each answered as if it had been sent alone, with its status. */
@@ -67,12 +67,12 @@ export class InboundBatch {
   }
 
   private async receive(body: Buffer, format: BatchFormat, caller: Caller): Promise<CountedAnswer> {
-    const { loadedSite, key } = caller;
+    const { loadedSite, key, trace } = caller;
     const { clock, settings } = this;
     const limits = { maxLineBytes: settings.maxBodyBytes, clock, pause: pauseBetweenTurns() };
     const readings = (await readBatch(body, format, limits)).map((reading) => checked(reading, loadedSite));
     const conversions = readings.flatMap((reading) =>
-      reading.ok ? [new ReceiveConversion(loadedSite, key, reading.fields, settings)] : [],
+      reading.ok ? [new ReceiveConversion(loadedSite, key, reading.fields, settings, trace)] : [],
     );
     const results = (await this.commands.execute(new ReceiveBatch(conversions))).values();
     return jsonAnswer(200, { ok: true, results: readings.map((reading) => this.entryOf(reading, results, caller)) });
@@ -94,7 +94,10 @@ export class InboundBatch {
     }
     this.metrics.count('unavailable');
     const isUnavailable = result.reason instanceof LogUnavailable;
-    if (!isUnavailable) this.logger.error('A conversion of a batch failed', { error: messageOf(result.reason) });
+    if (!isUnavailable) {
+      const fields = { error: messageOf(result.reason), ...traceFieldsOf(caller.trace) };
+      this.logger.error('A conversion of a batch failed', fields);
+    }
     const [status, error] = isUnavailable ? [503, UNAVAILABLE_TEXT] : [500, INTERNAL_ERROR_TEXT];
     return { ok: false, error, status };
   }

@@ -2,6 +2,7 @@ import { integerText } from '../http/strict-json.js';
 import type { Clock } from '../kernel/clock.js';
 import { fitsCodePoints } from '../kernel/code-points.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
+import { ownTrimmed } from '../kernel/own-text.js';
 import { CURRENCIES, readCurrency } from './currencies.js';
 import type { InboundField, InboundFields } from './inbound-field.js';
 import { OPTIONAL_FIELDS } from './optional-fields.js';
@@ -43,7 +44,7 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
       if (fields.email !== undefined) return;
       if (sent === undefined) return 'email or hashed_email required';
       if (typeof sent !== 'string') return 'hashed_email must be a SHA-256 hex digest';
-      const digest = sent.trim();
+      const digest = ownTrimmed(sent);
       if (digest === '') return 'email or hashed_email required';
       if (!/^[0-9a-f]{64}$/i.test(digest)) return 'hashed_email must be a SHA-256 hex digest';
       fields.hashedEmail = digest.toLowerCase();

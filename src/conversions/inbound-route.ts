@@ -1,7 +1,7 @@
 import type { BatchFormat } from '../http/batch-body.js';
 
 export const INBOUND_PATH = '/__cc/inbound';
-const BATCH_PATH = `${INBOUND_PATH}/batch`;
+export const BATCH_PATH = `${INBOUND_PATH}/batch`;
 
 /** The methods of each path. */
 export const ALLOWED = { inbound: 'POST, GET', batch: 'POST', receipt: 'GET' } as const;

@@ -11,7 +11,9 @@ import { CLOCK, type Clock } from '../kernel/clock.js';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { readTraceparent } from '../kernel/traceparent.js';
 import { SiteDirectory } from '../sites/site-directory.js';
+import { Tracing } from '../tracing/tracing.js';
 import { correctionProblem } from './correction.js';
 import {
   type Caller,
@@ -32,9 +34,9 @@ import {
 import { InboundBatch } from './inbound-batch.js';
 import { readInboundFields } from './inbound-fields.js';
 import { InboundMetrics, outcomeOf } from './inbound-metrics.js';
-import { INBOUND_PATH, type InboundRoute, isJsonContentType, routeInbound } from './inbound-route.js';
+import { BATCH_PATH, INBOUND_PATH, type InboundRoute, isJsonContentType, routeInbound } from './inbound-route.js';
 import { Receipts } from './receipts.js';
-import { ReceiveConversion, type Received } from './receive-conversion.command.js';
+import { ReceiveConversion, type Received, type RequestTrace, traceFieldsOf } from './receive-conversion.command.js';
 import { RejectionRecorder } from './rejection-recorder.js';
 
 /**
@@ -55,6 +57,7 @@ export class InboundEndpoint implements OnModuleInit {
     private readonly metrics: InboundMetrics,
     private readonly rejections: RejectionRecorder,
     private readonly logger: Logger,
+    private readonly tracing: Tracing,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {
@@ -84,15 +87,38 @@ export class InboundEndpoint implements OnModuleInit {
     const caller = this.authenticate(request);
     if ('status' in caller) return caller;
     if (route.kind === 'receipt') return this.showReceipt(route, caller);
-    const answer = await (route.kind === 'batch'
-      ? this.batch.answer(request, caller)
-      : this.receive(request, caller)
-    ).catch((error: unknown) => this.answerToFailure(error));
+    const trace = this.startTrace(request, caller, route.kind === 'batch' ? BATCH_PATH : INBOUND_PATH);
+    const answer = await this.answerPost(request, trace ? { ...caller, trace } : caller, route.kind === 'batch');
+    if (trace?.span) {
+      const { status, outcome } = answer;
+      trace.span.end({ 'http.response.status_code': status, ...(outcome && { 'cc.outcome': outcome }) }, status >= 500);
+    }
     if (answer.rejection) this.rejections.count(caller, answer.rejection);
     return answer;
   }
 
-  private async receive(request: IncomingMessage, { loadedSite, key }: Caller): Promise<CountedAnswer> {
+  private async answerPost(request: IncomingMessage, caller: Caller, isBatch: boolean): Promise<CountedAnswer> {
+    try {
+      return await (isBatch ? this.batch.answer(request, caller) : this.receive(request, caller));
+    } catch (error) {
+      return this.answerToFailure(error, caller.trace);
+    }
+  }
+
+  /** Only of authenticated requests: others could fill the queue of spans. */
+  private startTrace(
+    { headers, method = '' }: IncomingMessage,
+    { loadedSite }: Caller,
+    path: string,
+  ): RequestTrace | undefined {
+    const traceparent = readTraceparent(headers['traceparent']);
+    if (!this.tracing.isOn) return traceparent === undefined ? undefined : { traceparent, span: undefined };
+    const attributes = { 'http.request.method': method, 'http.route': path, 'cc.site': loadedSite.site.host };
+    const span = this.tracing.start({ name: `${method} ${path}`, kind: 'server', attributes }, traceparent);
+    return { traceparent, span };
+  }
+
+  private async receive(request: IncomingMessage, { loadedSite, key, trace }: Caller): Promise<CountedAnswer> {
     const { headers } = request;
     if (!isJsonContentType(headers['content-type']) || headers['content-encoding'] !== undefined) return NOT_JSON;
     const body = await readBody(request, this.settings.maxBodyBytes);
@@ -101,7 +127,8 @@ export class InboundEndpoint implements OnModuleInit {
     if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid', rejection: reading.reason };
     const problem = correctionProblem(loadedSite, reading.fields);
     if (problem !== undefined) return { ...failureAnswer(400, problem), outcome: 'invalid', rejection: 'orderId' };
-    return received(await this.commands.execute(new ReceiveConversion(loadedSite, key, reading.fields, this.settings)));
+    const command = new ReceiveConversion(loadedSite, key, reading.fields, this.settings, trace);
+    return received(await this.commands.execute(command));
   }
 
   /** Finds the site by host, then checks the key. */
@@ -126,12 +153,13 @@ export class InboundEndpoint implements OnModuleInit {
     return found ? jsonAnswer(200, found.receipt, { 'X-CC-Conversion-Id': found.conversionId }) : NO_CONVERSION;
   }
 
-  private answerToFailure(error: unknown): CountedAnswer {
+  private answerToFailure(error: unknown, trace?: RequestTrace): CountedAnswer {
     if (error instanceof MalformedBody) return malformed(error);
     if (error instanceof LogUnavailable) return UNAVAILABLE;
     this.logger.error('Inbound request failed', {
       error: messageOf(error),
       stack: (error as Error).stack,
+      ...traceFieldsOf(trace),
     });
     return INTERNAL_ERROR;
   }

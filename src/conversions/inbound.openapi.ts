@@ -150,6 +150,16 @@ const notHttp = { description: NOT_HTTP, content: TEXT };
 const notFound = failure('No such conversion of this site.', ['Conversion not found']);
 /** One bad conversion does not affect the others, so anything is accepted in an array. */
 const NOT_ACCEPTED = { description: 'Anything else is answered with `status` 400 in its result.' };
+/** Without a pattern: an invalid one is ignored, and the request accepted. */
+const traceparent = {
+  name: 'traceparent',
+  in: 'header',
+  required: false,
+  description:
+    'The place of the request in your trace (W3C Trace Context, version 00). Stored with the conversion; an invalid one is ignored.',
+  schema: { type: 'string' },
+  example: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+};
 const tags = ['Conversions'];
 const security = [{ key: [] }];
 
@@ -161,6 +171,7 @@ export const inboundPaths = {
       security,
       operationId: 'receiveConversion',
       summary: 'Send a conversion',
+      parameters: [traceparent],
       requestBody: { required: true, content: { 'application/json': { schema: inboundBodySchema } } },
       responses: {
         200: accepted,
@@ -200,6 +211,7 @@ export const inboundPaths = {
       operationId: 'receiveBatch',
       summary: `Send up to ${LINES_MAX} conversions`,
       description: 'Each is checked and answered as if it had been sent alone. Deliveries are queued.',
+      parameters: [traceparent],
       requestBody: {
         required: true,
         content: {

@@ -3,6 +3,7 @@ import { integerText } from '../http/strict-json.js';
 import { SENDER_CLOCK_TOLERANCE_MS } from '../kernel/clock.js';
 import { fitsCodePoints } from '../kernel/code-points.js';
 import { containsEmail } from '../kernel/email.js';
+import { ownTrimmed } from '../kernel/own-text.js';
 import { type Address, CONVERSION_SOURCES, type ConversionSource } from '../platforms/conversion.js';
 import { clickIdsSchema, readClickIds } from './click-ids.js';
 import { COUNTRIES, readCountry } from './countries.js';
@@ -58,7 +59,7 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
     },
     read: (sent, fields, rawBody) => {
       const id = typeof sent === 'number' ? integerText(sent, rawBody, 'externalId') : sent;
-      const text = typeof id === 'string' ? id.trim() : undefined;
+      const text = typeof id === 'string' ? ownTrimmed(id) : undefined;
       if (text === undefined || !fitsCodePoints(text, EXTERNAL_ID_MAX))
         return `externalId must be text of at most ${EXTERNAL_ID_MAX} characters`;
       if (text !== '') fields.externalId = text;
@@ -116,7 +117,7 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
       example: '203.0.113.10',
     },
     read: (sent, fields) => {
-      const text = typeof sent === 'string' ? sent.trim() : undefined;
+      const text = typeof sent === 'string' ? ownTrimmed(sent) : undefined;
       if (text === '') return;
       // A zone (`fe80::1%eth0`) has a meaning on one machine only.
       if (text === undefined || isIP(text) === 0 || text.includes('%'))
@@ -136,7 +137,7 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
       example: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0',
     },
     read: (sent, fields) => {
-      const text = typeof sent === 'string' ? sent.trim() : undefined;
+      const text = typeof sent === 'string' ? ownTrimmed(sent) : undefined;
       if (text === undefined || !fitsCodePoints(text, USER_AGENT_MAX) || /\p{Cc}/u.test(text))
         return `userAgent must be text of at most ${USER_AGENT_MAX} characters on one line`;
       if (text !== '') fields.userAgent = text;
@@ -155,7 +156,7 @@ function addressField(
     name,
     schema: { type: 'string', maxLength: max, description, example },
     read: (sent, fields) => {
-      const text = typeof sent === 'string' ? sent.trim().replace(/\s+/g, ' ') : undefined;
+      const text = typeof sent === 'string' ? ownTrimmed(sent).replace(/\s+/g, ' ') : undefined;
       if (text === undefined || !fitsCodePoints(text, max) || containsEmail(text))
         return `${name} must be text of at most ${max} characters without an email address`;
       if (text !== '') fields.address = { ...fields.address, [name]: text };

@@ -55,7 +55,7 @@ export class ReceiveBatchHandler implements ICommandHandler<ReceiveBatch> {
     for (let start = 0; start < conversions.length; start += SLICE) {
       const slice = conversions.slice(start, start + SLICE);
       const isAttempted = isAvailable && !this.shutdown.isUrgent && performance.now() <= beginUntil;
-      const stored = isAttempted ? await this.receiver.receive(slice, pause) : slice.map(() => NOT_ATTEMPTED);
+      const stored = isAttempted ? await this.receiver.receiveAll(slice, pause) : slice.map(() => NOT_ATTEMPTED);
       if (stored.some((each) => each.status === 'rejected' && each.reason instanceof LogUnavailable))
         isAvailable = false;
       results.push(...stored);

@@ -53,7 +53,13 @@ function setUp(failures?: Record<string, Error>, find: Matcher['find'] = async (
   } as unknown as DeliveryService;
   const shutdown = new Shutdown(10_000);
   const clock = { nowMs: () => Date.now() };
-  const handler = new ReceiveBatchHandler(log, { find } as Matcher, deliveries, clock, shutdown);
+  const handler = new ReceiveBatchHandler(
+    log,
+    { find, absent: () => undefined } as unknown as Matcher,
+    deliveries,
+    clock,
+    shutdown,
+  );
   const receive = async (orders: readonly string[], emails: readonly string[] = []) => {
     const key = { id: 'k1', trial: false } as SiteKey;
     const commands = orders.map((orderId, index) => {

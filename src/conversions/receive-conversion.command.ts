@@ -1,6 +1,8 @@
 import { Command } from '../kernel/command.js';
+import { traceFields } from '../kernel/traceparent.js';
 import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
+import type { TraceSpan } from '../tracing/tracing.js';
 import type { InboundFields } from './inbound-field.js';
 import type { Receipt } from './receipt.js';
 
@@ -21,6 +23,17 @@ export interface ReceiveRules {
   readonly identifierTtlMs: number;
 }
 
+/** Of the request: its place in the sender's trace, and its own span while a collector is configured. */
+export interface RequestTrace {
+  readonly traceparent: string | undefined;
+  readonly span: TraceSpan | undefined;
+}
+
+/** For log lines about the request. */
+export function traceFieldsOf(trace: RequestTrace | undefined): object {
+  return traceFields(trace?.span?.traceparent ?? trace?.traceparent);
+}
+
 /** A sender's conversion, authenticated and validated. It holds raw personal values; the handler passes on only their hashes. */
 export class ReceiveConversion extends Command<Received> {
   constructor(
@@ -28,6 +41,8 @@ export class ReceiveConversion extends Command<Received> {
     readonly key: SiteKey,
     readonly fields: InboundFields,
     readonly rules: ReceiveRules,
+    /** Absent if the request is not traced. */
+    readonly trace?: RequestTrace,
   ) {
     super();
   }

@@ -4,7 +4,7 @@ import type { Clock } from '../kernel/clock.js';
 import { CommandHandler } from '../kernel/command.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Matcher } from '../visitors/matcher.js';
-import { ConversionReceiver, receivedOf, type StoredConversion } from './conversion-receiver.js';
+import { ConversionReceiver, receivedOf } from './conversion-receiver.js';
 import { ReceiveConversion, type Received } from './receive-conversion.command.js';
 
 /** Stores one conversion and waits for its deliveries. */
@@ -22,9 +22,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
   }
 
   async execute(command: ReceiveConversion): Promise<Received> {
-    const [result] = (await this.receiver.receive([command])) as [PromiseSettledResult<StoredConversion>];
-    if (result.status === 'rejected') throw result.reason;
-    const { received } = result.value;
-    return receivedOf(result.value, received ? await this.deliveries.deliver(received) : {});
+    const stored = await this.receiver.receive(command);
+    return receivedOf(stored, stored.received ? await this.deliveries.deliver(stored.received) : {});
   }
 }

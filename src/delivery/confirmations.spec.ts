@@ -58,12 +58,12 @@ describe('Confirmations', () => {
     );
   });
 
-  const confirm = (requestId: string, { conversionId = 'c1', ageMs = HOUR_MS } = {}): Promise<Outcome> => {
+  const confirm = (requestId: string, { conversionId = 'c1', ageMs = HOUR_MS, correction = false } = {}) => {
     const time = new Date(NOW_MS - ageMs).toISOString();
-    const received = { site: 'shop.example', time, data: { conversionId } } as ReceivedConversion;
+    const received = { site: 'shop.example', time, data: { conversionId, correction } } as ReceivedConversion;
     const details = { requestId, bodySha256: 'b', eventId: 'ORD-1-r2', settings: 4 };
     const due = { site: 'shop.example', platform: 'google_ads', details } as DueDelivery;
-    return new Promise((resolve) => confirmations.confirm({ due, received, attempt: 3 }, resolve));
+    return new Promise<Outcome>((resolve) => confirmations.confirm({ due, received, attempt: 3 }, resolve));
   };
   const delayOf = ({ nextTry }: Outcome) => Date.parse(nextTry as string) - NOW_MS;
 
@@ -78,6 +78,12 @@ describe('Confirmations', () => {
       ...{ bodySha256: 'b', eventId: 'ORD-1-r2', settings: 4, nextTry: undefined },
     });
     expect(counted).toHaveLength(4);
+  });
+
+  it('reports outcomes of a correction as those that statistics do not count', async () => {
+    verdict = { kind: 'delivered' };
+    expect(await confirm('r1')).toMatchObject({ uncounted: undefined });
+    expect(await confirm('r1', { correction: true })).toMatchObject({ status: 'confirmed', uncounted: true });
   });
 
   it('polls again while the platform is still processing', async () => {

@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { isCounted } from '../events/conversion.events.js';
 import type { Outcome } from '../events/delivery.events.js';
 import { CLOCK, type Clock } from '../kernel/clock.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
@@ -40,6 +41,7 @@ export class Confirmations {
     const { platform, site } = due;
     const { bodySha256, eventId, settings, payloadVersion, reopened, requestId } = due.details;
     const { conversionId } = received.data;
+    const uncounted = isCounted(received.data) ? undefined : true;
     void this.statusOf(site, platform, requestId as string).then((details) => {
       const isLate = this.clock.nowMs() - Date.parse(received.time) > DAY_MS;
       // Platforms do not confirm after a day: accepted is then final.
@@ -47,7 +49,7 @@ export class Confirmations {
       // The platform accepted it once, and may count it: when it is sent again, it stays bound to that account.
       const { unknownSince = details.unknown ? received.time : undefined } = due.details;
       const sent = { bodySha256, eventId, settings, payloadVersion, reopened, unknownSince };
-      const outcome = { conversionId, platform, attempt, ...sent, ...details, nextTry };
+      const outcome = { conversionId, platform, attempt, ...sent, ...details, nextTry, uncounted } as const;
       this.metrics.count(outcome);
       done(outcome);
     });

@@ -6,6 +6,7 @@ import { ga4 } from '../platforms/ga4/index.js';
 import { googleAds } from '../platforms/google_ads/index.js';
 import { meta } from '../platforms/meta/index.js';
 import type { Platform, PlatformRequest, Settings } from '../platforms/platform.js';
+import { NO_TRACING } from '../tracing/tracing.js';
 import type { AccessTokens } from './access-tokens.js';
 import type { Connections, Destination } from './connections.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
@@ -50,6 +51,7 @@ describe('the delivery of a correction', () => {
       { error: () => {} } as unknown as Logger,
       { nowMs: () => orders.nowMs },
       { deliveryRetryScheduleMs: [30_000], deliveryGiveUpMs: 7 * DAY_MS } as unknown as ServiceSettings,
+      NO_TRACING,
     );
     const received = await orders.read(id);
     const outcome = await new Promise<Outcome | undefined>((resolve) =>
@@ -78,6 +80,15 @@ describe('the delivery of a correction', () => {
     expect(bodies()).toMatchObject([
       { conversionAdjustments: [{ orderId: 'A', restatementValue: { adjustedValue: 70 } }] },
     ]);
+  });
+
+  it('has outcomes that statistics do not count, as those of a trial conversion', async () => {
+    const platforms = ['meta'];
+    const [purchase, trial] = [await orders.receive({ platforms }), await orders.receive({ platforms, trial: true })];
+    const settings = { pixel_id: '1', 'event.purchase': 'Purchase' };
+    const outcomes = [await deliver(purchase, settings, meta), await deliver(trial, settings, meta)];
+    outcomes.push(await deliver(await orders.refund(), settings, meta));
+    expect(outcomes.map(({ uncounted }) => uncounted)).toEqual([undefined, true, true]);
   });
 
   it('gives up when the conversion is not delivered', async () => {

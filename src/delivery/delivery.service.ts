@@ -15,7 +15,7 @@ import { deliveryPlanOf } from './delivery-plan.js';
 import { OutcomeWriter } from './outcome-writer.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { withOrder } from './read-order.js';
-import type { ReceivedConversion } from './received-conversion.js';
+import { type ReceivedConversion, traceFieldsOf } from './received-conversion.js';
 
 const TICK_MS = 200;
 
@@ -72,7 +72,8 @@ export class DeliveryService {
     const permit = permitFirstAttempts(Date.parse(received.time), this.postgres.clock.nowMs(), this.window);
     const onEnd = (end: SagaEnd) => {
       this.inFlight.delete(saga);
-      if (end === 'refused') this.logger.warn(`The log refused an outcome of conversion ${conversionId}; it is owed`);
+      if (end !== 'refused') return;
+      this.logger.warn(`The log refused an outcome of conversion ${conversionId}; it is owed`, traceFieldsOf(received));
     };
     const saga = new DeliverySaga(received, this.writer, permit, onEnd, this.settings.inboundDeadlineMs);
     this.inFlight.add(saga);
@@ -90,7 +91,8 @@ export class DeliveryService {
   queue(received: ReceivedConversion): Results {
     this.deliver(received).catch((error: unknown) => {
       // Owed, so the scan of the log finds it.
-      this.logger.error('Starting the delivery of a conversion failed', { error: messageOf(error) });
+      const fields = { error: messageOf(error), ...traceFieldsOf(received) };
+      this.logger.error('Starting the delivery of a conversion failed', fields);
     });
     return queuedResults(received);
   }

@@ -33,6 +33,8 @@ export interface QueuedDelivery {
   readonly probe: boolean;
   /** False once this process may no longer act for the conversion. */
   readonly mayDeliver: () => boolean;
+  /** Sent to receivers of the site only, if the connection is set so. */
+  readonly traceparent?: string | undefined;
   readonly done: (result: AttemptResult) => void;
 }
 
@@ -193,7 +195,14 @@ export class DestinationQueue {
       if (batch.length === 0) return { batch, verdict: NO_VERDICT };
       const request = this.platform.request(
         batch.map(({ payload }) => payload.body),
-        { connection, group: batch[0]?.payload.group, accessToken, nowMs: this.dependencies.nowMs() },
+        {
+          connection,
+          group: batch[0]?.payload.group,
+          accessToken,
+          nowMs: this.dependencies.nowMs(),
+          // Never to an ad platform, which could link its requests to others of the sender.
+          ...(this.platform.customerAddress && { traceparent: batch[0]?.traceparent }),
+        },
       );
       isRequested = true;
       const response = await this.dependencies.request(request, connection);

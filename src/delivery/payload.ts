@@ -132,7 +132,7 @@ function toConversion(received: ReceivedConversion, { eventId, payloadVersion }:
 function createConversion(received: ReceivedConversion, { eventId, payloadVersion }: RequestedPayload): Conversion {
   const { data, personal } = received;
   if (!personal) throw new TypeError('An erased conversion has no payload');
-  const { visit, externalId, address, clickIds, ipAddress, userAgent, ...hashes } = personal;
+  const { visit, externalId, address, clickIds, ipAddress, userAgent, traceparent: _, ...hashes } = personal;
   const timeMs = ageOf(received).occurredMs;
   return {
     id: data.conversionId,

@@ -3,6 +3,7 @@ import type { Logger } from '../kernel/logger.js';
 import type { Settings as ServiceSettings } from '../kernel/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Call, Platform, PlatformResponse, Settings, Verdict } from '../platforms/platform.js';
+import { NO_TRACING } from '../tracing/tracing.js';
 import type { AccessTokens } from './access-tokens.js';
 import type { Connections, Destination } from './connections.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
@@ -73,6 +74,7 @@ describe('PlatformDelivery', () => {
         deliveryGiveUpMs: 168 * HOUR_MS,
         confirmationPollMs: 1_800_000,
       } as unknown as ServiceSettings,
+      NO_TRACING,
     );
   });
 

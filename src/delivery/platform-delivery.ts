@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { isCounted } from '../events/conversion.events.js';
 import type { Outcome } from '../events/delivery.events.js';
 import { CLOCK, type Clock } from '../kernel/clock.js';
 import { messageOf } from '../kernel/errors.js';
@@ -6,6 +7,7 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { DeliveryLimits, Settings as PlatformSettings } from '../platforms/platform.js';
+import { type TraceSpan, Tracing } from '../tracing/tracing.js';
 import { AccessTokens, type TokenOwner } from './access-tokens.js';
 import { isStillConnected } from './account.js';
 import { Connections, type Destination } from './connections.js';
@@ -15,7 +17,7 @@ import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './des
 import { correctedOrder, orderState } from './order.js';
 import { buildPayload, type DeliveryPayload, isCorrectedBy, settingsAsOf } from './payload.js';
 import { PlatformClient } from './platform-client.js';
-import { ageOf, type ReceivedConversion } from './received-conversion.js';
+import { ageOf, type ReceivedConversion, traceFieldsOf } from './received-conversion.js';
 import { nextAttemptMs, type RetryRules, sendableUntilMs } from './retry-schedule.js';
 import { enqueueParts } from './several-actions.js';
 
@@ -68,6 +70,7 @@ export class PlatformDelivery {
     private readonly logger: Logger,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
+    private readonly tracing: Tracing,
   ) {
     this.rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
   }
@@ -75,9 +78,11 @@ export class PlatformDelivery {
   /** `done` receives the outcome, or undefined if this process may no longer act for the conversion. */
   deliver(request: DeliveryRequest, done: (outcome: Outcome | undefined) => void): void {
     const destination = this.connections.find(request.received.site, request.platform);
+    const span = this.startSpan(request);
     const finish = (details: OutcomeDetails) => {
       const outcome = toOutcome(request, details, recordedPosition(request, destination));
       this.metrics.count(outcome);
+      if (span) endSpan(span, outcome);
       done(outcome);
     };
     if (!destination) {
@@ -96,13 +101,30 @@ export class PlatformDelivery {
       alone: request.alone ?? false,
       probe: request.probe ?? false,
       mayDeliver: request.mayDeliver,
+      traceparent: span?.traceparent ?? request.received.personal?.traceparent,
       done: (result: AttemptResult) => {
-        if (result.status === 'withdrawn') done(undefined);
-        else finish(this.toDetails(result, payload, request, destination));
+        if (result.status === 'withdrawn') {
+          span?.end({ 'cc.status': 'withdrawn' });
+          done(undefined);
+        } else finish(this.toDetails(result, payload, request, destination));
       },
     };
     if (payload.parts) enqueueParts(queue, queued, payload.parts);
     else queue.enqueue(queued);
+  }
+
+  /** A child of the request in the process that received it; later attempts only have the sender's trace from the log. */
+  private startSpan({ received, platform, attempt }: DeliveryRequest): TraceSpan | undefined {
+    if (!this.tracing.isOn) return undefined;
+    const { conversionId } = received.data;
+    const attributes = {
+      'cc.site': received.site,
+      'cc.platform': platform,
+      'cc.attempt': attempt,
+      'cc.conversion_id': conversionId,
+    };
+    const start = { name: `deliver ${platform}`, kind: 'client', attributes } as const;
+    return received.span?.child(start) ?? this.tracing.start(start, received.personal?.traceparent);
   }
 
   /** How many more deliveries the connection's queue can accept now. */
@@ -126,7 +148,7 @@ export class PlatformDelivery {
       return this.refusalOf(request, destination) ?? this.checkedPayload(request, destination);
     } catch (error) {
       // A bug in the service must not lose the delivery: it is retried, possibly by a version that has the fix.
-      this.logError(error);
+      this.logError(error, traceFieldsOf(request.received));
       const { bodySha256 } = request;
       return this.deferred(request, destination, { reason: 'server_error', bodySha256 });
     }
@@ -276,9 +298,16 @@ export class PlatformDelivery {
     );
   }
 
-  private logError(error: unknown): void {
-    this.logger.error('Internal error in a delivery', { error: messageOf(error), stack: (error as Error).stack });
+  private logError(error: unknown, fields: object = {}): void {
+    const { stack } = error as Error;
+    this.logger.error('Internal error in a delivery', { error: messageOf(error), stack, ...fields });
   }
+}
+
+/** Without the reason of a platform, which may repeat what it was sent. */
+function endSpan(span: TraceSpan, { status, httpStatus }: Outcome): void {
+  const answer = httpStatus === undefined ? {} : { 'http.response.status_code': httpStatus };
+  span.end({ 'cc.status': status, ...answer }, status === 'failed' || status === 'deferred');
 }
 
 const GAVE_UP = { status: 'failed', reason: 'gave_up' } as const;
@@ -328,5 +357,6 @@ function toOutcome(request: DeliveryRequest, details: OutcomeDetails, settings: 
     unknown: details.unknown,
     unknownSince: details.unknownSince ?? unknownSinceOf(request),
     giveUpAt: details.giveUpAt,
+    uncounted: isCounted(received.data) ? undefined : true,
   };
 }

@@ -1,5 +1,7 @@
 import type { ConversionData } from '../events/conversion.events.js';
+import { traceFields } from '../kernel/traceparent.js';
 import type { StoredEvent } from '../log/event.js';
+import type { TraceSpan } from '../tracing/tracing.js';
 import type { OrderHistory } from './order.js';
 import type { DeliveryAge } from './retry-schedule.js';
 
@@ -10,7 +12,14 @@ export type ReceivedConversion = Pick<
 > & {
   /** Of a correction, see `read-order.ts`. */
   readonly order?: OrderHistory;
+  /** Of the request that brought it, in the process that received it. */
+  readonly span?: TraceSpan | undefined;
 };
+
+/** For log lines about the conversion. */
+export function traceFieldsOf({ span, personal }: ReceivedConversion): object {
+  return traceFields(span?.traceparent ?? personal?.traceparent);
+}
 
 /** The event id that platforms get, unless an operator forces another one. Several corrections can have one order. */
 export function eventIdOf({ orderId, conversionId, correction }: ConversionData): string {

@@ -78,6 +78,11 @@ export interface ConversionData extends DeliveryPlan {
   readonly botVisitors?: number;
 }
 
+/** Trial conversions and corrections count nowhere. */
+export function isCounted({ trial, correction }: Pick<ConversionData, 'trial' | 'correction'>): boolean {
+  return !trial && !correction;
+}
+
 /** Click ids that a sender may state, with the names that platforms and their cookies use. */
 export const SENT_CLICK_IDS = [
   'gclid',
@@ -107,6 +112,8 @@ export interface ConversionPersonal extends PersonalHashes, SentIdentifiers {
   readonly externalId?: string | undefined;
   readonly address?: Address | undefined;
   readonly visit?: Visit;
+  /** Place of the request in its sender's trace (W3C Trace Context). Personal, because a trace may begin in a person's browser. */
+  readonly traceparent?: string | undefined;
 }
 
 /** The first event of a conversion's stream: the decision on the request. */

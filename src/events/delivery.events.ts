@@ -65,6 +65,8 @@ export interface Outcome {
   readonly unknownSince?: string | undefined;
   /** ISO time after which a deferred delivery is not sent any more. */
   readonly giveUpAt?: string | undefined;
+  /** Of a trial conversion or a correction, which statistics do not count. Earlier versions did not record it. */
+  readonly uncounted?: true | undefined;
 }
 
 /** An operator requested a delivery: with the same event id if the platform has not accepted it, with a new one when forced. */
@@ -166,6 +168,11 @@ const outcome = (status: OutcomeStatus): DataSchema<Outcome> => ({
     },
     unknownSince,
     giveUpAt: { ...time, description: 'Time after which the delivery is not sent any more.' },
+    uncounted: {
+      type: 'boolean',
+      const: true,
+      description: 'Of a trial conversion or a correction: statistics do not count it.',
+    },
   },
   required: ['conversionId', 'platform', 'attempt', 'status'],
   additionalProperties: false,
@@ -205,7 +212,11 @@ const reopening: SchemasOf<{ type: 'conversion.reopened.v1'; data: Reopening }> 
         attempt: earlierAttempts,
         by: { ...position, description: 'Position of the event that identified the visitor.' },
         consent: { type: 'string', enum: ['granted', 'denied', 'unknown'] },
-        joins: { type: 'string', format: 'date', description: 'Day of the conversion, if this first matches it.' },
+        joins: {
+          type: 'string',
+          format: 'date',
+          description: 'Day of the conversion, if this first matches it.',
+        },
         trial: { type: 'boolean' },
       },
       required: ['conversionId', 'platform', 'attempt', 'by', 'consent', 'trial'],

@@ -10,16 +10,34 @@ export const NO_SITE = '';
 /** The stream of the steps of the database's clock. */
 export const CLOCK_STREAM = derivedUuid('log clock');
 
+/** The stream of failovers and restores of the database. */
+export const FAILOVER_STREAM = derivedUuid('log failovers');
+
 /** The stream of what retention has removed. */
 export const RETENTION_STREAM = derivedUuid('log retention');
 
 /** The stream of the keys that sign checkpoints. */
 export const KEY_STREAM = derivedUuid('log keys');
 
+/** The stream of the versions of the product that wrote the log. */
+export const VERSION_STREAM = derivedUuid('log versions');
+
 export type LogEvent =
   | {
       type: 'log.clock_stepped.v1';
       data: { before: string; after: string; stepMs: number; followed: boolean; instance: string };
+    }
+  | {
+      type: 'log.failed_over.v1';
+      data: {
+        lineage: string;
+        kept: number;
+        continuesAt: number;
+        lostEvents: number;
+        lost: readonly { first: number; last: number }[];
+        instance: string;
+        startedAfter?: true;
+      };
     }
   | {
       type: 'log.partition_removed.v1';
@@ -28,6 +46,10 @@ export type LogEvent =
   | {
       type: 'log.key_rotated.v1';
       data: { keyId: string; publicKey: string; previousKeyId: string; signature: string };
+    }
+  | {
+      type: 'log.version_started.v1';
+      data: { version: string };
     };
 
 export const logSchemas: SchemasOf<LogEvent> = {
@@ -47,6 +69,42 @@ export const logSchemas: SchemasOf<LogEvent> = {
         instance: { type: 'string', description: 'Host name of the instance that noticed it first.' },
       },
       required: ['before', 'after', 'stepMs', 'followed', 'instance'],
+      additionalProperties: false,
+    },
+  },
+  'log.failed_over.v1': {
+    summary:
+      'The database was failed over to another server or restored. Each instance that lost events by it records its own.',
+    data: {
+      type: 'object',
+      properties: {
+        lineage: { type: 'string', description: 'System identifier and timeline of the server, separated by a blank.' },
+        kept: { ...position, description: 'The last position that is left from before.' },
+        continuesAt: {
+          ...position,
+          description: 'Positions of new events start here. What was seen between `kept` and this position is lost.',
+        },
+        lostEvents: {
+          ...count,
+          description: 'How many events of the instance are lost, acknowledged ones among them.',
+        },
+        lost: {
+          type: 'array',
+          description: 'Their positions, at most 1,000 ranges.',
+          items: {
+            type: 'object',
+            properties: { first: position, last: position },
+            required: ['first', 'last'],
+            additionalProperties: false,
+          },
+        },
+        instance: { type: 'string', description: 'Host name of the instance.' },
+        startedAfter: {
+          const: true,
+          description: 'The instance started after it, and no other had recorded it: what was lost is not known.',
+        },
+      },
+      required: ['lineage', 'kept', 'continuesAt', 'lostEvents', 'lost', 'instance'],
       additionalProperties: false,
     },
   },
@@ -83,6 +141,15 @@ export const logSchemas: SchemasOf<LogEvent> = {
         signature: { type: 'string', description: 'JWS of the key before, over the three other fields.' },
       },
       required: ['keyId', 'publicKey', 'previousKeyId', 'signature'],
+      additionalProperties: false,
+    },
+  },
+  'log.version_started.v1': {
+    summary: 'An instance started with another version than the one recorded before.',
+    data: {
+      type: 'object',
+      properties: { version: { type: 'string', description: 'The version of the product, such as `0.3.0`.' } },
+      required: ['version'],
       additionalProperties: false,
     },
   },

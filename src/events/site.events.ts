@@ -4,6 +4,7 @@ import {
   type DataSchema,
   type JsonSchema,
   connectionName as platform,
+  position,
   type SchemasOf,
   strings,
   time,
@@ -61,6 +62,24 @@ export type WebhookEvent =
   /** With a reason the service disabled it, without one an operator did. */
   | { type: 'site.webhook_disabled.v1'; data: { reason?: string } };
 
+export type JobKind = 'export' | 'replay' | 'shadow';
+
+/** What a job was to do. Positions as those of reporting windows: `fromPosition` is exclusive, `toPosition` inclusive. */
+export interface CreatedJob {
+  readonly jobId: string;
+  readonly kind: JobKind;
+  /** Absent for the deliveries of one conversion. */
+  readonly fromPosition?: number | undefined;
+  readonly toPosition?: number | undefined;
+  /** Of a replay: it only counts. */
+  readonly dryRun?: boolean | undefined;
+}
+
+export type JobEvent =
+  | { type: 'site.job_created.v1'; data: CreatedJob }
+  /** Also for a finished job, whose file was deleted. */
+  | { type: 'site.job_cancelled.v1'; data: { jobId: string } };
+
 export type SiteEvent =
   /** A site was added. Inbound is disabled until it is enabled. */
   | { type: 'site.registered.v1'; data: { host: string; aliases: string[] } }
@@ -77,7 +96,8 @@ export type SiteEvent =
   /** The new value of each setting that changed. */
   | { type: 'site.settings_changed.v1'; data: { settings: Partial<SiteSettings> } }
   | ConnectionEvent
-  | WebhookEvent;
+  | WebhookEvent
+  | JobEvent;
 
 const empty = { type: 'object', properties: {}, required: [], additionalProperties: false } as const;
 const ofPlatform = {
@@ -219,5 +239,24 @@ export const siteSchemas: SchemasOf<SiteEvent> = {
       required: [],
       additionalProperties: false,
     },
+  },
+  'site.job_created.v1': {
+    summary: 'An export, a replay or a shadow replay was requested with the management API.',
+    data: {
+      type: 'object',
+      properties: {
+        jobId: uuid,
+        kind: { type: 'string', enum: ['export', 'replay', 'shadow'] },
+        fromPosition: { ...position, description: 'Exclusive. Absent for the deliveries of one conversion.' },
+        toPosition: { ...position, description: 'Inclusive.' },
+        dryRun: { type: 'boolean', description: 'Of a replay: it only counts.' },
+      },
+      required: ['jobId', 'kind'],
+      additionalProperties: false,
+    },
+  },
+  'site.job_cancelled.v1': {
+    summary: 'A job was cancelled, or the file of a finished one was deleted.',
+    data: { type: 'object', properties: { jobId: uuid }, required: ['jobId'], additionalProperties: false },
   },
 };

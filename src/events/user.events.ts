@@ -13,9 +13,14 @@ export type UserEvent =
   | { type: 'user.added.v1'; data: { role: Role; sites: Sites } }
   /** The new value of what changed. */
   | { type: 'user.changed.v1'; data: { role?: Role; sites?: Sites } }
+  /** The user has another name, which no event contains. */
+  | { type: 'user.renamed.v1'; data: Record<string, never> }
   | { type: 'user.disabled.v1'; data: Record<string, never> }
   | { type: 'user.enabled.v1'; data: Record<string, never> }
   | { type: 'user.reset.v1'; data: Record<string, never> }
+  | { type: 'user.password_chosen.v1'; data: Record<string, never> }
+  | { type: 'user.identity_linked.v1'; data: Record<string, never> }
+  | { type: 'user.signed_out_everywhere.v1'; data: Record<string, never> }
   | {
       type: 'user.token_created.v1';
       data: { tokenId: string; scopes: readonly Scope[]; sites: Sites; expiresAt: string | null };
@@ -41,12 +46,16 @@ export const userSchemas: SchemasOf<UserEvent> = {
     summary: 'The role or the sites of a user changed. Holds the new value of what changed.',
     data: { type: 'object', properties: { role, sites }, required: [], additionalProperties: false },
   },
+  'user.renamed.v1': { summary: 'The user has another name. The event does not contain it.', data: empty },
   'user.disabled.v1': { summary: 'The user cannot sign in, and its tokens are refused.', data: empty },
   'user.enabled.v1': { summary: 'The user can sign in again.', data: empty },
   'user.reset.v1': {
     summary: 'The sessions and the password of the user ended, and a link to choose a password was created.',
     data: empty,
   },
+  'user.password_chosen.v1': { summary: 'The user chose a password with a link.', data: empty },
+  'user.identity_linked.v1': { summary: 'An account at the sign-in provider can sign in as the user.', data: empty },
+  'user.signed_out_everywhere.v1': { summary: 'The user ended all of its sessions.', data: empty },
   'user.token_created.v1': {
     summary: 'The user has another API token.',
     data: {

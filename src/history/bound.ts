@@ -1,4 +1,5 @@
-import type { EventLog } from '../log/event-log.js';
+import { UserError } from '../kernel/errors.js';
+import type { EventLog, LogReads } from '../log/event-log.js';
 
 /** A point in the log: a position, or a time. */
 export type Bound = { readonly position: number } | { readonly time: Date };
@@ -16,7 +17,7 @@ export function parseBound(text: string): Bound | undefined {
 }
 
 /** The last position before the bound. */
-export async function lastBefore(log: EventLog, bound: Bound): Promise<number> {
+export async function lastBefore(log: Pick<LogReads, 'positionBefore'>, bound: Bound): Promise<number> {
   return 'position' in bound ? bound.position - 1 : log.positionBefore(bound.time);
 }
 
@@ -28,14 +29,21 @@ export interface PositionRange {
   readonly until: number;
 }
 
-/** `from` is inclusive, `to` exclusive. The defaults are the start of the log and its head. */
+/** `from` is inclusive, `to` exclusive; an error if `from` is the later one. The defaults are the start of the log and its head. */
 export async function positionRangeOf(
   log: EventLog,
-  { from, to }: { from?: Bound; to?: Bound },
+  { from, to }: { from?: Bound | undefined; to?: Bound | undefined },
 ): Promise<PositionRange> {
   const head = await log.head();
-  return {
-    after: from ? await lastBefore(log, from) : 0,
-    until: to ? Math.min(head, await lastBefore(log, to)) : head,
-  };
+  const after = from ? await lastBefore(log, from) : 0;
+  const last = to ? await lastBefore(log, to) : head;
+  if (from && to && isAfter(from, after, to, last))
+    throw new UserError('The start of the range is after its end. Exchange "from" and "to".');
+  return { after, until: Math.min(head, last) };
+}
+
+/** By what was stated: times in the future, or between the same two events, have the same position. */
+function isAfter(from: Bound, after: number, to: Bound, last: number): boolean {
+  if ('time' in from && 'time' in to) return from.time > to.time;
+  return after > last;
 }

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import type { EventFilter } from './event-filter.js';
+import type { EventFilter, PageLimits } from './event-filter.js';
 import type { ExportCheckpoint } from './export-file.js';
 import type { ExportFormat } from './export-formats.js';
 
@@ -7,8 +7,8 @@ export interface ExportJob {
   readonly client: ClientBase;
   readonly filter: EventFilter;
   readonly format: ExportFormat;
-  /** Events that are held in memory at a time. */
-  readonly pageEvents?: number | undefined;
+  /** What is held in memory at a time, twice: a page is read while the one before is written. */
+  readonly pageLimits: PageLimits;
   /** Progress of an earlier, interrupted process; undefined to start at the beginning. */
   readonly resumeFrom: Pick<ExportCheckpoint, 'position' | 'events' | 'complete'> | undefined;
   /** `checkpoint` returns the progress that these bytes complete. */
@@ -22,7 +22,7 @@ export async function exportEvents({
   client,
   filter,
   format,
-  pageEvents,
+  pageLimits,
   resumeFrom,
   write,
   progress,
@@ -30,11 +30,15 @@ export async function exportEvents({
   if (resumeFrom?.complete) return resumeFrom.events;
   let position = resumeFrom?.position ?? filter.after;
   let events = resumeFrom?.events ?? 0;
+  let limit = pageLimits.events;
   let writing: Promise<void> = Promise.resolve();
   try {
     for (let isLast = false; !isLast; ) {
-      const page = await filter.copyPage(client, position, (row) => format.add(row), pageEvents);
+      const limits = { ...pageLimits, events: limit };
+      const page = await filter.copyPage(client, position, (row) => format.add(row), limits);
       ({ position, isLast } = page);
+      // Where events are large, asks for about as many as fit, so that few are read in vain.
+      limit = page.isFull ? page.events : Math.min(pageLimits.events, limit * 2);
       events += page.events;
       await writing;
       const reached = { position, events };

@@ -8,7 +8,6 @@ import type { SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { type Bound, positionRangeOf } from './bound.js';
 
-const PAGE_EVENTS = 10_000;
 /** Below the size of the connection pool. */
 const STREAMS_AT_ONCE = 4;
 /** An event may become visible this long after its time: the database has its own clock, and followers poll. */
@@ -33,6 +32,15 @@ export interface CopiedPage {
   readonly events: number;
   readonly position: number;
   readonly isLast: boolean;
+  /** It ended at the limit of its size: further events were read and dropped. */
+  readonly isFull: boolean;
+}
+
+/** A page ends at either limit; it has at least one event, however large. */
+export interface PageLimits {
+  readonly events: number;
+  /** Of the rows as the database sends them. */
+  readonly bytes: number;
 }
 
 /** Selects events by site, type, order and range: those up to the head of the log and, for a follower, later ones. */
@@ -81,20 +89,25 @@ export class EventFilter {
     client: ClientBase,
     after: number,
     each: (row: LoggedRow) => void,
-    pageEvents = PAGE_EVENTS,
+    limits: PageLimits,
   ): Promise<CopiedPage> {
     if (this.streams) {
       const events = await this.readStreams([...this.streams]);
       for (const event of events) each(toRow(event));
-      return { events: events.length, position: this.until, isLast: true };
+      return { events: events.length, position: this.until, isLast: true, isFull: false };
     }
     let position = after;
-    const events = await copyEvents(client, { ...this.readOptions(), after, limit: pageEvents }, (row) => {
+    let events = 0;
+    let bytes = 0;
+    const sent = await copyEvents(client, { ...this.readOptions(), after, limit: limits.events }, (row) => {
+      if (bytes >= limits.bytes) return;
       each(row);
       position = row.position;
+      events += 1;
+      bytes += row.bytes;
     });
-    const isLast = events < pageEvents;
-    return { events, position: isLast ? this.until : position, isLast };
+    const isLast = events === sent && sent < limits.events;
+    return { events, position: isLast ? this.until : position, isLast, isFull: events < sent };
   }
 
   /** Whether an event after the head matches. Adds the streams of new conversions with the order. */

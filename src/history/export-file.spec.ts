@@ -49,4 +49,34 @@ describe('ExportFile', () => {
     expect(readFileSync(out, 'utf8')).toBe('one\ntwo\n');
     expect(existsSync(`${out}.part.json`)).toBe(false);
   });
+
+  it.each(['', '{"question":"options"', '{"question":"options","mark":{"position":1}}', 'null'])(
+    'names a damaged checkpoint and what to do: %s',
+    async (text) => {
+      writeFileSync(`${out}.part`, 'one\n');
+      writeFileSync(`${out}.part.json`, text);
+      await expect(ExportFile.open(out, 'options')).rejects.toThrow(
+        /\.part\.json is damaged, so the export cannot be resumed\. Remove it to start the export over\.$/,
+      );
+    },
+  );
+
+  it('says that the disk is full', async () => {
+    const file = await ExportFile.open('/dev/full', 'options');
+    await expect(file.write(Buffer.from('one\n'))).rejects.toThrow(
+      '--out: no space is left for /dev/full (ENOSPC). Free some space, then run the same command again.',
+    );
+    await file.close();
+  });
+
+  it('does not give the final name to the incomplete file of another process', async () => {
+    const first = await ExportFile.open(out, 'options');
+    await first.write(Buffer.from('one\n'));
+    const second = await ExportFile.open(out, 'options');
+    await second.write(Buffer.from('on'));
+    await expect(first.finish()).rejects.toThrow(/another process exports to/);
+    expect(existsSync(out)).toBe(false);
+    await first.close();
+    await second.close();
+  });
 });

@@ -1,8 +1,11 @@
 import { constants, type FileHandle, lstat, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { withSpace } from '../kernel/disk-space.js';
 import { UserError } from '../kernel/errors.js';
 
 /** A checkpoint requires that the data before it is on disk, so it is not written after every page. */
 const CHECKPOINT_INTERVAL_MS = 2_000;
+/** Of the time between checkpoints at most this share is spent on one: the state of a large Parquet file takes a while. */
+const CHECKPOINT_SHARE = 0.05;
 
 /** Progress of an export. */
 export interface ExportCheckpoint {
@@ -32,7 +35,7 @@ interface PartInfo {
 export class ExportFile {
   private bytes: number;
   /** The first page is followed by a checkpoint immediately. */
-  private checkpointAtMs = Number.NEGATIVE_INFINITY;
+  private nextCheckpointMs = Number.NEGATIVE_INFINITY;
 
   private constructor(
     private readonly path: string,
@@ -61,23 +64,38 @@ export class ExportFile {
   }
 
   /** `checkpoint` is called only if a checkpoint is due. */
-  async write(bytes: Uint8Array, checkpoint?: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void> {
+  write(bytes: Uint8Array, checkpoint?: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void> {
+    return this.withSpace(() => this.writeAll(bytes, checkpoint));
+  }
+
+  private async writeAll(bytes: Uint8Array, checkpoint?: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void> {
     for (let done = 0; done < bytes.length; ) {
       const at = this.isDevice ? null : this.bytes + done;
       done += (await this.file.write(bytes, done, bytes.length - done, at)).bytesWritten;
     }
     this.bytes += bytes.length;
-    const isDue = performance.now() - this.checkpointAtMs >= CHECKPOINT_INTERVAL_MS;
-    if (checkpoint && isDue) await this.saveCheckpoint(checkpoint());
+    if (checkpoint && performance.now() >= this.nextCheckpointMs) await this.saveCheckpoint(checkpoint);
   }
 
   /** Gives the complete file its name. */
   async finish(): Promise<void> {
-    if (!this.isDevice) await this.file.sync();
+    if (!this.isDevice) await this.withSpace(() => this.complete());
     await this.file.close();
-    if (this.isDevice) return;
+  }
+
+  private async complete(): Promise<void> {
+    await this.file.sync();
+    const [own, named] = [await this.file.stat(), await lstat(partOf(this.path)).catch(() => undefined)];
+    // Another process that exports to the same file has replaced it: its own is not complete.
+    if (named?.ino !== own.ino || named.dev !== own.dev)
+      throw new UserError(`--out: another process exports to ${this.path}. Wait for it, or give another file.`);
     await rename(partOf(this.path), this.path);
     await rm(partInfoOf(this.path), { force: true });
+  }
+
+  private withSpace(work: () => Promise<void>): Promise<void> {
+    const next = `run the same command again${this.isDevice ? '' : ': it continues where it stopped'}`;
+    return withSpace(`--out: no space is left for ${this.path}`, next, work);
   }
 
   /** Closes the incomplete file and keeps it, so that a later process can resume the export. */
@@ -85,14 +103,16 @@ export class ExportFile {
     await this.file.close().catch(() => {});
   }
 
-  private async saveCheckpoint(checkpoint: Omit<ExportCheckpoint, 'bytes'>): Promise<void> {
+  private async saveCheckpoint(checkpoint: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void> {
     if (this.isDevice) return;
+    const startedMs = performance.now();
     await this.file.datasync();
-    const info: PartInfo = { question: this.options, mark: { ...checkpoint, bytes: this.bytes } };
+    const info: PartInfo = { question: this.options, mark: { ...checkpoint(), bytes: this.bytes } };
     await rm(`${partInfoOf(this.path)}.new`, { force: true });
     await writeFile(`${partInfoOf(this.path)}.new`, JSON.stringify(info), { mode: 0o600, flag: 'wx' });
     await rename(`${partInfoOf(this.path)}.new`, partInfoOf(this.path));
-    this.checkpointAtMs = performance.now();
+    const nowMs = performance.now();
+    this.nextCheckpointMs = nowMs + Math.max(CHECKPOINT_INTERVAL_MS, (nowMs - startedMs) / CHECKPOINT_SHARE);
   }
 }
 
@@ -121,11 +141,25 @@ async function readCheckpoint(path: string, options: string): Promise<ExportChec
   const part = await lstat(partOf(path)).catch(() => undefined);
   // The owner of the file can read what is added to it.
   if (text === undefined || !part?.isFile() || part.uid !== process.getuid?.()) return undefined;
-  const { question, mark } = JSON.parse(text) as PartInfo;
+  const { question, mark } = parsePartInfo(text, partInfoOf(path));
   if (question !== options) {
     throw new UserError(
       `--out: ${partOf(path)} belongs to an unfinished export with other options. Run that command again to complete it, or remove ${partInfoOf(path)}.`,
     );
   }
   return part.size < mark.bytes ? undefined : mark;
+}
+
+function parsePartInfo(text: string, file: string): PartInfo {
+  try {
+    const { question, mark } = JSON.parse(text) as PartInfo;
+    const { position, events, bytes } = mark;
+    if (typeof question === 'string' && [position, events, bytes].every(Number.isSafeInteger))
+      return { question, mark };
+  } catch {
+    // The message below says what to do.
+  }
+  throw new UserError(
+    `--out: ${file} is damaged, so the export cannot be resumed. Remove it to start the export over.`,
+  );
 }

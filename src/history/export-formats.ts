@@ -1,6 +1,8 @@
 import { LineBuffer, type LoggedRow } from '../log/event-row.js';
+import { FLAT_COLUMNS, type FlatValue } from './flat-columns.js';
 import { ParquetFormat } from './parquet-format.js';
 import { isRedacted, type RedactedEvent, redactEvent } from './redact-event.js';
+import { withoutPersonal } from './without-personal.js';
 
 /** Encodes events. Rows are added one at a time; the encoded bytes are taken page by page. */
 export interface ExportFormat {
@@ -12,14 +14,28 @@ export interface ExportFormat {
   state?(): unknown;
 }
 
+/** What an export contains of each event. */
+export interface ExportContent {
+  /** The columns of `FLAT_COLUMNS` beside the event. Parquet always has them. */
+  readonly flat?: boolean | undefined;
+  /** False: without the personal part, and without what other parts tell about people. */
+  readonly personal?: boolean | undefined;
+}
+
+export interface FormatOptions extends ExportContent {
+  readonly isResumed?: boolean | undefined;
+  readonly state?: unknown;
+}
+
 export const FORMATS = {
-  ndjson: () => new NdjsonFormat(),
-  csv: (isResumed: boolean) => new CsvFormat(isResumed),
-  parquet: (_: boolean, state?: unknown) => new ParquetFormat(state),
-} as const satisfies Record<string, (isResumed: boolean, state?: unknown) => ExportFormat>;
+  ndjson: (options: FormatOptions = {}) => (options.flat ? new FlatNdjsonFormat(options) : new NdjsonFormat(options)),
+  csv: (options: FormatOptions = {}) => new CsvFormat(options),
+  parquet: (options: FormatOptions = {}) =>
+    new ParquetFormat(options.isResumed ? { state: options.state } : undefined, contentOf(options)),
+} as const satisfies Record<string, (options: FormatOptions) => ExportFormat>;
 export type FormatName = keyof typeof FORMATS;
 
-export const COLUMNS = [
+const COLUMNS = [
   'position',
   'id',
   'type',
@@ -30,17 +46,19 @@ export const COLUMNS = [
   'actor',
   'data',
   'personal',
-] as const;
+] as const satisfies (keyof RedactedEvent)[];
 
 const NO_BYTES = new Uint8Array();
 
-class NdjsonFormat implements ExportFormat {
-  private readonly lines = new LineBuffer();
+function contentOf({ personal }: ExportContent): (row: LoggedRow) => RedactedEvent {
+  if (personal === false) return (row) => withoutPersonal(redactEvent(row.event()));
+  return (row) => redactEvent(row.event());
+}
 
-  add(row: LoggedRow): void {
-    if (isRedacted(row.type)) this.lines.text(`${JSON.stringify(redactEvent(row.event()))}\n`);
-    else row.writeLine(this.lines);
-  }
+abstract class TextFormat implements ExportFormat {
+  protected readonly lines = new LineBuffer();
+
+  abstract add(row: LoggedRow): void;
 
   take(): Uint8Array {
     return this.lines.take();
@@ -48,35 +66,74 @@ class NdjsonFormat implements ExportFormat {
 
   end(): Uint8Array {
     return NO_BYTES;
+  }
+}
+
+class NdjsonFormat extends TextFormat {
+  private readonly read;
+
+  constructor(private readonly content: ExportContent) {
+    super();
+    this.read = contentOf(content);
+  }
+
+  add(row: LoggedRow): void {
+    if (this.content.personal === false || isRedacted(row.type)) this.lines.text(`${JSON.stringify(this.read(row))}\n`);
+    else row.writeLine(this.lines);
+  }
+}
+
+/** `data` and `personal` are JSON in a string: readers that infer one type for each field would fail on the objects. */
+class FlatNdjsonFormat extends TextFormat {
+  private readonly read;
+
+  constructor(content: ExportContent) {
+    super();
+    this.read = contentOf(content);
+  }
+
+  add(row: LoggedRow): void {
+    const event = this.read(row);
+    const flat = Object.fromEntries(FLAT_COLUMNS.map((column) => [column.name, column.of(event)]));
+    this.lines.text(
+      `${JSON.stringify({ ...event, data: jsonOf(event.data), personal: jsonOf(event.personal), ...flat })}\n`,
+    );
   }
 }
 
 /** RFC 4180. `data` and `personal` are JSON in their cells, so that they can be parsed back without loss. */
-class CsvFormat implements ExportFormat {
-  private readonly lines = new LineBuffer();
+class CsvFormat extends TextFormat {
+  private readonly read;
+  private readonly flatColumns;
 
-  constructor(isResumed: boolean) {
-    if (!isResumed) this.lines.text(`${COLUMNS.join(',')}\r\n`);
+  constructor({ isResumed, flat, ...content }: FormatOptions) {
+    super();
+    this.read = contentOf(content);
+    this.flatColumns = flat ? FLAT_COLUMNS : [];
+    if (!isResumed) this.lines.text(`${[...COLUMNS, ...this.flatColumns.map(({ name }) => name)].join(',')}\r\n`);
   }
 
   add(row: LoggedRow): void {
-    const event = redactEvent(row.event());
-    this.lines.text(`${COLUMNS.map((column) => cell(textOf(event, column))).join(',')}\r\n`);
-  }
-
-  take(): Uint8Array {
-    return this.lines.take();
-  }
-
-  end(): Uint8Array {
-    return NO_BYTES;
+    const event = this.read(row);
+    const values = [
+      ...COLUMNS.map((column) => columnValue(event, column)),
+      ...this.flatColumns.map((flat) => flat.of(event)),
+    ];
+    this.lines.text(`${values.map(cell).join(',')}\r\n`);
   }
 }
 
-function textOf(event: RedactedEvent, column: (typeof COLUMNS)[number]): string {
-  return column === 'data' || column === 'personal' ? JSON.stringify(event[column]) : String(event[column]);
+function columnValue(event: RedactedEvent, column: (typeof COLUMNS)[number]): FlatValue {
+  return column === 'data' || column === 'personal' ? jsonOf(event[column]) : event[column];
 }
 
-function cell(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+function jsonOf(value: object | null): string | null {
+  return value && JSON.stringify(value);
+}
+
+/** Null is an empty cell; an empty text is quoted, so that readers can tell them apart. */
+function cell(value: FlatValue): string {
+  if (value === null) return '';
+  const text = String(value);
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,9 +1,14 @@
 import type { EventsOf } from '../log/event.js';
-import type { EventLog } from '../log/event-log.js';
+import type { LogReads } from '../log/event-log.js';
 import type { ReadOptions } from '../log/event-reader.js';
 
-/** Positions per query, so that each query is short even when no event matches. */
-const WINDOW_POSITIONS = 50_000;
+/**
+ * Positions per query, so that each query is short even when no event matches. The first query looks at few: where most events match
+ * it finds the whole page, and before the first ANALYZE PostgreSQL reads and sorts all that it may look at.
+ */
+const FIRST_WINDOW_POSITIONS = 500;
+const WINDOW_GROWTH = 10;
+const WINDOW_POSITIONS_MAX = 50_000;
 const DEADLINE_MS = 1_000;
 
 export interface BackwardsOptions<Type extends string>
@@ -22,14 +27,16 @@ export interface BackwardsPage<Event> {
 
 /** The newest matching events before a position. The work of one page is bounded, however rare the events are. */
 export async function pageBackwards<Type extends string = string>(
-  log: EventLog,
+  log: Pick<LogReads, 'read'>,
   { before, limit, ...filter }: BackwardsOptions<Type>,
 ): Promise<BackwardsPage<EventsOf<Type>>> {
   const events: EventsOf<Type>[] = [];
   const untilMs = performance.now() + DEADLINE_MS;
   let at = before;
+  let window = FIRST_WINDOW_POSITIONS;
   while (at > 1 && events.length < limit && performance.now() < untilMs) {
-    const after = Math.max(0, at - 1 - WINDOW_POSITIONS);
+    const after = Math.max(0, at - 1 - window);
+    window = Math.min(window * WINDOW_GROWTH, WINDOW_POSITIONS_MAX);
     const found = await log.read<Type>({
       ...filter,
       ...{ after, until: at - 1, limit: limit - events.length, newest: true },
@@ -41,7 +48,7 @@ export async function pageBackwards<Type extends string = string>(
 }
 
 /** The position after the newest event before this one: at a failover positions leap, by more than windows could search. */
-async function endBefore(log: EventLog, position: number): Promise<number> {
+async function endBefore(log: Pick<LogReads, 'read'>, position: number): Promise<number> {
   const [newest] = position > 1 ? await log.read({ until: position - 1, limit: 1, newest: true }) : [];
   return newest ? newest.position + 1 : 1;
 }

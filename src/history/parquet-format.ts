@@ -1,29 +1,64 @@
-import { type BasicType, ByteWriter, ParquetWriter, type SchemaElement, schemaFromColumnData } from 'hyparquet-writer';
-import type { StoredEvent } from '../log/event.js';
+import { deflateSync, inflateSync } from 'node:zlib';
+import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import { scaledValue, VALUE_PRECISION, VALUE_SCALE } from '../kernel/decimal.js';
+import { UserError } from '../kernel/errors.js';
 import type { LoggedRow } from '../log/event-row.js';
 import type { ExportFormat } from './export-formats.js';
-import { type RedactedEvent, redactEvent } from './redact-event.js';
+import { type ColumnType, FLAT_COLUMNS, type FlatValue } from './flat-columns.js';
+import type { RedactedEvent } from './redact-event.js';
 
-type Column = keyof StoredEvent;
+interface Column {
+  readonly element: SchemaElement;
+  of(event: RedactedEvent): unknown;
+}
 
-/** Types that DuckDB, pandas and warehouses read without configuration; `data` and `personal` are JSON columns. */
-const TYPES: Readonly<Record<Column, { readonly type: BasicType; readonly nullable: boolean }>> = {
-  position: { type: 'INT64', nullable: false },
-  id: { type: 'STRING', nullable: false },
-  type: { type: 'STRING', nullable: false },
-  stream: { type: 'STRING', nullable: false },
-  version: { type: 'INT32', nullable: false },
-  site: { type: 'STRING', nullable: false },
-  time: { type: 'TIMESTAMP', nullable: false },
-  actor: { type: 'STRING', nullable: false },
-  data: { type: 'JSON', nullable: false },
-  personal: { type: 'JSON', nullable: true },
+type ElementType = Omit<SchemaElement, 'name' | 'repetition_type'>;
+
+const TEXT: ElementType = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } };
+const JSON_TEXT: ElementType = { type: 'BYTE_ARRAY', converted_type: 'JSON', logical_type: { type: 'JSON' } };
+/** Adjusted to UTC: readers show it in the zone of their session, and it stays the same moment. */
+const TIME: ElementType = {
+  type: 'INT64',
+  converted_type: 'TIMESTAMP_MILLIS',
+  logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
 };
-const NAMES = Object.keys(TYPES) as Column[];
+const SURROGATE = /[\ud800-\udfff]/;
+const FLAT_TYPES: Readonly<Record<ColumnType, ElementType>> = {
+  text: TEXT,
+  time: TIME,
+  boolean: { type: 'BOOLEAN' },
+  integer: { type: 'INT32' },
+  number: { type: 'DOUBLE' },
+  decimal: {
+    type: 'FIXED_LEN_BYTE_ARRAY',
+    type_length: 16,
+    converted_type: 'DECIMAL',
+    logical_type: { type: 'DECIMAL', precision: VALUE_PRECISION, scale: VALUE_SCALE },
+    precision: VALUE_PRECISION,
+    scale: VALUE_SCALE,
+  },
+};
 
-const SCHEMA: SchemaElement[] = schemaFromColumnData({
-  columnData: NAMES.map((name) => ({ name, data: [], ...TYPES[name] })),
-});
+const COLUMNS: readonly Column[] = [
+  column('position', { type: 'INT64' }, (event) => BigInt(event.position)),
+  column('id', TEXT, ({ id }) => id),
+  column('type', TEXT, ({ type }) => type),
+  column('stream', TEXT, ({ stream }) => stream),
+  column('version', { type: 'INT32' }, ({ version }) => version),
+  column('site', TEXT, ({ site }) => site),
+  column('time', TIME, ({ time }) => millisecondsOf(time)),
+  column('actor', TEXT, ({ actor }) => actor),
+  column('data', JSON_TEXT, ({ data }) => data),
+  column('personal', JSON_TEXT, ({ personal }) => personal, 'OPTIONAL'),
+  ...FLAT_COLUMNS.map(({ name, type, of }) =>
+    column(name, FLAT_TYPES[type], (event) => physicalOf(type, of(event)), 'OPTIONAL'),
+  ),
+];
+
+const SCHEMA: SchemaElement[] = [
+  { name: 'events', num_children: COLUMNS.length },
+  ...COLUMNS.map(({ element }) => element),
+];
 
 interface State {
   readonly offset: number;
@@ -31,16 +66,27 @@ interface State {
   readonly rowGroups: ParquetWriter['row_groups'];
 }
 
-/** Each page becomes a row group. The metadata of all groups is at the end of the file, so it is held in memory until then. */
+/**
+ * Each page becomes a row group; strings that repeat are dictionary-encoded. The metadata of all groups is at the end of the file,
+ * so it is held in memory until then.
+ */
 export class ParquetFormat implements ExportFormat {
   private readonly bytes = new ByteWriter();
   private readonly writer: ParquetWriter;
-  private columns = emptyColumns();
+  private values = emptyColumns();
 
-  constructor(state?: unknown) {
+  constructor(
+    /** Of the process that is continued; undefined for a new file. */
+    packed: { readonly state: unknown } | undefined,
+    private readonly read: (row: LoggedRow) => RedactedEvent,
+  ) {
     this.writer = new ParquetWriter({ writer: this.bytes, schema: SCHEMA });
-    if (state === undefined) return;
-    const { offset, rows, rowGroups } = fromTaggedJson(state) as State;
+    if (!packed) return;
+    const { offset, rows, rowGroups } = readState(packed.state);
+    if (rowGroups.some(({ columns }) => columns.length !== COLUMNS.length))
+      throw new UserError(
+        'The unfinished Parquet file was started by another version and has other columns. Remove it and its .part.json, and start again.',
+      );
     this.writer.row_groups = rowGroups;
     this.writer.num_rows = rows;
     this.bytes.offset = offset;
@@ -48,15 +94,21 @@ export class ParquetFormat implements ExportFormat {
   }
 
   add(row: LoggedRow): void {
-    const event = redactEvent(row.event());
-    for (const name of NAMES) this.columns[name].push(cellOf(event, name));
+    const event = this.read(row);
+    for (const [at, { of }] of COLUMNS.entries()) this.values[at]?.push(of(event));
   }
 
   take(): Uint8Array {
-    if (this.columns.position.length > 0) {
-      const columnData = NAMES.map((name) => ({ name, data: this.columns[name], offsetIndex: false }));
-      void this.writer.write({ columnData, rowGroupSize: this.columns.position.length });
-      this.columns = emptyColumns();
+    const rowGroupSize = this.values[0]?.length ?? 0;
+    if (rowGroupSize > 0) {
+      const columnData = COLUMNS.map(({ element }, at) => ({
+        name: element.name,
+        data: this.values[at] as unknown[],
+        offsetIndex: false,
+      }));
+      void this.writer.write({ columnData, rowGroupSize });
+      this.dropWrongBounds();
+      this.values = emptyColumns();
     }
     return this.drain();
   }
@@ -68,7 +120,21 @@ export class ParquetFormat implements ExportFormat {
 
   state(): unknown {
     const { row_groups, num_rows } = this.writer;
-    return toTaggedJson({ offset: this.bytes.offset, rows: num_rows, rowGroups: row_groups } satisfies State);
+    return packState({ offset: this.bytes.offset, rows: num_rows, rowGroups: row_groups });
+  }
+
+  /**
+   * The writer orders texts by UTF-16 code unit, readers by UTF-8 byte. The orders differ where a text has surrogates, and by a wrong
+   * smallest or largest value a reader would skip a row group that has what it looks for.
+   */
+  private dropWrongBounds(): void {
+    for (const [at, chunk] of (this.writer.row_groups.at(-1)?.columns ?? []).entries()) {
+      const statistics = chunk.meta_data?.statistics;
+      if (!statistics || !this.values[at]?.some((value) => typeof value === 'string' && SURROGATE.test(value)))
+        continue;
+      delete statistics.min_value;
+      delete statistics.max_value;
+    }
   }
 
   private drain(): Uint8Array {
@@ -78,13 +144,55 @@ export class ParquetFormat implements ExportFormat {
   }
 }
 
-function emptyColumns(): Record<Column, unknown[]> {
-  return Object.fromEntries(NAMES.map((name) => [name, []])) as never;
+function column(
+  name: string,
+  type: ElementType,
+  of: Column['of'],
+  repetition_type: 'REQUIRED' | 'OPTIONAL' = 'REQUIRED',
+): Column {
+  return { element: { name, repetition_type, ...type }, of };
 }
 
-function cellOf(event: RedactedEvent, name: Column): unknown {
-  if (name === 'position') return BigInt(event.position);
-  return name === 'time' ? new Date(event.time) : event[name];
+function physicalOf(type: ColumnType, value: FlatValue): unknown {
+  if (type === 'time') return typeof value === 'string' ? millisecondsOf(value) : null;
+  return type === 'decimal' && typeof value === 'number' ? scaledValue(value) : value;
+}
+
+/** As a number: for dates the writer records no smallest and largest value, by which readers skip row groups. */
+function millisecondsOf(time: string): bigint {
+  return BigInt(Date.parse(time));
+}
+
+function emptyColumns(): unknown[][] {
+  return COLUMNS.map(() => []);
+}
+
+/** Deflated: it has some hundred bytes for each column of each row group, almost all of them the same, and is stored often. */
+function packState(state: State): unknown {
+  return { deflated: deflateSync(JSON.stringify(toTaggedJson(state))).toString('base64') };
+}
+
+/** A file that goes on at a wrong offset, or without its first row groups, would be finished and could not be read. */
+function readState(packed: unknown): State {
+  try {
+    const state = unpackState(packed);
+    const { offset, rows, rowGroups } = state;
+    const counted = rowGroups.reduce((sum, { num_rows }) => sum + num_rows, 0n);
+    if (Number.isSafeInteger(offset) && rows === counted && rowGroups.every(({ columns }) => Array.isArray(columns)))
+      return state;
+  } catch {
+    // The message below says what to do.
+  }
+  throw new UserError(
+    'The checkpoint of the unfinished Parquet file is damaged, so the export cannot be resumed. Remove its .part.json to start the export over.',
+  );
+}
+
+function unpackState(packed: unknown): State {
+  const { deflated } = packed as { deflated?: string };
+  // Version 0.2 and earlier did not deflate it.
+  const state = deflated === undefined ? packed : JSON.parse(inflateSync(Buffer.from(deflated, 'base64')).toString());
+  return fromTaggedJson(state) as State;
 }
 
 /** JSON has no bigint, date or byte array: each becomes an object tagged with its type. */

@@ -6,7 +6,10 @@ export function isRedacted(type: string): boolean {
   return type in UNPUBLISHED_FIELDS;
 }
 
-export type RedactedEvent = Omit<StoredEvent, 'data'> & { readonly data: object };
+export type RedactedEvent = Omit<StoredEvent, 'data' | 'personal'> & {
+  readonly data: object;
+  readonly personal: object | null;
+};
 
 /** The event as it is printed and exported: without the hash of an API key, which only authentication needs. */
 export function redactEvent(event: StoredEvent): RedactedEvent {

@@ -37,7 +37,8 @@ describe('a retry', () => {
       );
   });
 
-  const failed = (id: string, attempt: number) => events.outcome(id, 'failed', 'meta', { attempt });
+  const failed = (id: string, attempt: number, reason = 'HTTP 500') =>
+    events.outcome(id, 'failed', 'meta', { attempt, reason });
 
   const severalFailed = async () => {
     const decided = () => events.decided('received', 'aa'.repeat(32), { orderId: 'A' }, {}, 'A');
@@ -67,6 +68,15 @@ describe('a retry', () => {
     const first = await retry({ order: 'A' });
     await failed(ids[0], 2);
     await retry({ order: 'A', cursor: first.next });
+    expect(requested).toEqual([ids[1], ids[0]]);
+  });
+
+  it('by a reason sends a delivery of a later page though a newer attempt of it failed for another reason', async () => {
+    const ids = await severalFailed();
+    for (const id of ids) await failed(id, 2, 'Timed out');
+    await failed(ids[0], 3);
+    const first = await retry({ order: 'A', reason: 'timed' });
+    await retry({ order: 'A', reason: 'timed', cursor: first.next });
     expect(requested).toEqual([ids[1], ids[0]]);
   });
 

@@ -10,14 +10,17 @@ import { SITE } from '../events/site.events.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
+import type { Postgres } from '../postgres/postgres.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
+import type { SiteSecrets } from '../sites/site-secrets.js';
 import { lastBefore } from './bound.js';
 import { readConversion } from './conversion-history.js';
-import { type AttemptFilter, attemptKeys, findAttempts, type SearchDependencies } from './find-attempts.js';
+import { type AttemptFilter, attemptKeys, findAttempts, hasReason } from './find-attempts.js';
 import type { RetryCursor } from './retry-cursor.js';
 
 /** A request takes this long at most. `next` of its result continues. */
@@ -53,7 +56,10 @@ export interface RetryResult {
   preview?: PayloadPreview;
 }
 
-export interface RetryDependencies extends SearchDependencies {
+export interface RetryDependencies {
+  readonly postgres: Postgres;
+  readonly log: EventLog;
+  readonly secrets: SiteSecrets;
   readonly commands: CommandExecutor;
 }
 
@@ -72,7 +78,7 @@ export async function retryDeliveries(
   actor: Actor,
 ): Promise<RetryResult> {
   const { statuses, outcome, force, dryRun, cursor, ...filter } = request;
-  const { log, commands, postgres } = dependencies;
+  const { log, commands, postgres, secrets } = dependencies;
   const untilMs = performance.now() + DEADLINE_MS;
   const matching = {
     ...filter,
@@ -80,11 +86,10 @@ export async function retryDeliveries(
     statuses: force ? undefined : outcomesOf(statuses, outcome),
   };
   const until = cursor?.until ?? (await newestOf(dependencies, filter));
-  const page = await findAttempts(dependencies, site, {
-    ...matching,
-    to: { position: until + 1 },
-    cursor: cursor?.before,
-  });
+  const search = { ...matching, to: { position: until + 1 }, cursor: cursor?.before };
+  const dedupSecret = filter.order === undefined ? undefined : await secrets.dedupSecret(site.host);
+  // On the primary: what has been sent meanwhile must not be sent again.
+  const page = await findAttempts({ log, dedupSecret, read: (read) => postgres.read(read) }, site, search);
   const targets = targetsOf(site, page.events);
   const [newest] = await log.readEnds(SITE, [site.id]);
   const common = { site: site.host, settingsPosition: newest?.position ?? 0, statuses, force, dryRun };
@@ -132,15 +137,16 @@ async function wasOnEarlierPage(
   site: Site,
   conversion: string,
   { platform }: SiteConnection,
-  { cursor, statuses }: { readonly cursor: RetryCursor; readonly statuses: readonly string[] | undefined },
+  { cursor, statuses, reason }: Pick<AttemptFilter, 'statuses' | 'reason'> & { readonly cursor: RetryCursor },
 ): Promise<boolean> {
   const keys = attemptKeys(site, { connection: platform, statuses });
   const events = (await readConversion(log, site.host, conversion)) ?? [];
   return events.some(
-    ({ type, data, position }) =>
-      position >= cursor.before &&
-      position <= cursor.until &&
-      keys.some((key) => key.type === type && key.value === (data as { platform?: string }).platform),
+    (event) =>
+      event.position >= cursor.before &&
+      event.position <= cursor.until &&
+      keys.some((key) => key.type === event.type && key.value === (event.data as { platform?: string }).platform) &&
+      hasReason(event.data as object, reason),
   );
 }
 

@@ -1,13 +1,22 @@
 import { type ReaderHold, withReaderHold } from '../log/retention-holds.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type ExportJob, exportEvents } from './event-export.js';
-import type { EventFilter } from './event-filter.js';
+import type { EventFilter, PageLimits } from './event-filter.js';
 import type { ExportCheckpoint } from './export-file.js';
-import { FORMATS, type FormatName } from './export-formats.js';
-import { withClient } from './with-client.js';
+import { type ExportContent, FORMATS, type FormatName } from './export-formats.js';
+import { withReadClient } from './with-client.js';
 
-export interface ExportRun extends Pick<ExportJob, 'write' | 'progress' | 'pageEvents'> {
+/** A page of Parquet is a row group: readers scan few large ones faster than many small ones. */
+const PAGE_LIMITS: Readonly<Record<FormatName, PageLimits>> = {
+  ndjson: { events: 10_000, bytes: 16e6 },
+  csv: { events: 10_000, bytes: 16e6 },
+  parquet: { events: 20_000, bytes: 16e6 },
+};
+
+export interface ExportRun extends Pick<ExportJob, 'write' | 'progress'>, ExportContent {
   readonly format: FormatName;
+  /** Default: as large as suits a process that does nothing else. */
+  readonly pageLimits?: PageLimits | undefined;
   /** Progress of an earlier, interrupted process; undefined to start at the beginning. */
   readonly resumeFrom?: Omit<ExportCheckpoint, 'bytes'> | undefined;
   /** Ends the export at once, also while it waits for the database. */
@@ -20,15 +29,23 @@ export interface ExportRun extends Pick<ExportJob, 'write' | 'progress' | 'pageE
 
 /** Exports the events that match the filter while retention keeps them. Returns their number. */
 export function runExport(postgres: Postgres, filter: EventFilter, run: ExportRun): Promise<number> {
-  const { format, resumeFrom, signal, onHold, finish, ...job } = run;
-  return withClient(postgres, 'export', signal, (client) =>
-    withReaderHold(postgres, 'events export', resumeFrom?.position ?? filter.after, async (hold) => {
+  const { format, flat, personal, pageLimits = PAGE_LIMITS[format], resumeFrom, signal, onHold, finish, ...job } = run;
+  return withReadClient(postgres, 'export', signal, async (client) => {
+    // In a new partition PostgreSQL expects few events, and would read and sort all that are left for each page.
+    await client.query('SET enable_bitmapscan = off; SET enable_sort = off');
+    return withReaderHold(postgres, 'events export', resumeFrom?.position ?? filter.after, async (hold) => {
       onHold(hold);
-      const encoder = FORMATS[format](resumeFrom !== undefined, resumeFrom?.state);
-      const events = await exportEvents({ ...job, client, filter, format: encoder, resumeFrom });
+      const encoder = FORMATS[format]({
+        flat,
+        personal,
+        // To a complete file nothing is added.
+        isResumed: resumeFrom !== undefined && !resumeFrom.complete,
+        state: resumeFrom?.state,
+      });
+      const events = await exportEvents({ ...job, pageLimits, client, filter, format: encoder, resumeFrom });
       await hold.confirm();
       await finish?.();
       return events;
-    }),
-  );
+    });
+  });
 }

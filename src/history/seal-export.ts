@@ -21,7 +21,11 @@ interface CoveredEvent {
  * personal parts, and the digests of events that are redacted in exports or were removed. Both together are enough to recompute
  * the chain with other software.
  */
-export async function exportSeals(client: ClientBase, until: number, write: (text: string) => Promise<void>) {
+export async function exportSeals(
+  client: ClientBase,
+  until: number,
+  write: (text: string, position: number) => Promise<void>,
+) {
   const lines = new SealLines(write);
   await readChain(client, until, lines, PAGE_SEALS);
 }
@@ -29,8 +33,9 @@ export async function exportSeals(client: ClientBase, until: number, write: (tex
 class SealLines implements ChainReader {
   private events: CoveredEvent[] = [];
   private lines = '';
+  private position = 0;
 
-  constructor(private readonly write: (text: string) => Promise<void>) {}
+  constructor(private readonly write: (text: string, position: number) => Promise<void>) {}
 
   event(row: SealedRow, isSealed: boolean): void {
     if (!isSealed) return;
@@ -48,10 +53,11 @@ class SealLines implements ChainReader {
     this.events.sort((one, other) => one.position - other.position);
     this.lines += `${JSON.stringify({ first, last, count, digest, head, events: this.events })}\n`;
     this.events = [];
+    this.position = last;
   }
 
   async page(): Promise<void> {
-    if (this.lines !== '') await this.write(this.lines);
+    if (this.lines !== '') await this.write(this.lines, this.position);
     this.lines = '';
   }
 }

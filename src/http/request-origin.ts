@@ -56,5 +56,6 @@ export class RequestOrigin {
 }
 
 function isForwarded({ headers }: IncomingMessage): boolean {
-  return PROXY_HEADERS.some((name) => headers[name] !== undefined);
+  for (const name of PROXY_HEADERS) if (headers[name] !== undefined) return true;
+  return false;
 }

@@ -3,8 +3,6 @@ import type { JobProgress } from './job.js';
 import { type Claim, JobLost, type JobStore, LEASE_MS } from './job-store.js';
 
 const RENEW_EVERY_MS = 1_000;
-/** A row of the file: what a download holds in memory. */
-const CHUNK_BYTES = 1024 * 1024;
 
 /** Where another process continues. A kind of job may add what it needs. */
 export interface Checkpoint {
@@ -31,7 +29,6 @@ export class JobRun {
   private readonly startedMs = performance.now();
   private readonly firstItems: number;
   private renewedMs: number;
-  private bytes: number;
   private progress: JobProgress | undefined;
   private renewing: Promise<void> | undefined;
   private readonly timer: NodeJS.Timeout;
@@ -43,7 +40,6 @@ export class JobRun {
     private readonly databaseMs: (monotonicMs: number) => number,
   ) {
     this.renewedMs = claim.requestedMs;
-    this.bytes = claim.job.bytes;
     this.firstItems = claim.job.progress?.items ?? 0;
     this.timer = setInterval(() => this.renew(), RENEW_EVERY_MS);
   }
@@ -73,11 +69,7 @@ export class JobRun {
   /** Stores bytes of the file, and the checkpoint that includes them. */
   async save(bytes: Uint8Array, checkpoint: Checkpoint): Promise<void> {
     this.report(checkpoint.position, checkpoint.events);
-    const chunks = [];
-    for (let at = 0; at < bytes.length; at += CHUNK_BYTES)
-      chunks.push({ start: this.bytes + at, bytes: bytes.subarray(at, at + CHUNK_BYTES) });
-    await this.store.addPage(this.claim, { chunks, checkpoint, progress: this.progress as JobProgress });
-    this.bytes += bytes.length;
+    await this.store.addPage(this.claim, { bytes, checkpoint, progress: this.progress as JobProgress });
   }
 
   end(reason: Error): void {

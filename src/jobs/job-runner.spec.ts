@@ -38,6 +38,12 @@ describe('a job', () => {
   it.each([
     ['an error', 'x is not a function', undefined, 'An error in the service ended it, which is in its log.'],
     ['a statement that takes too long', 'canceling statement due to …', '57014', 'The database took too long.'],
+    [
+      'a conflict with recovery, of a standby',
+      'canceling statement due to conflict with recovery',
+      '40001',
+      'The database cancelled a query of it, as a standby does that has to go on replaying.',
+    ],
     ['an answer that takes too long', 'Query read timeout', undefined, 'The database took too long.'],
   ])('is not tried for ever when it ends with %s, and says so', async (_, message, code, reason) => {
     expect(await endWith(Object.assign(new Error(message), code && { code }))).toEqual(['released', reason]);

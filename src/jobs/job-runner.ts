@@ -1,7 +1,7 @@
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { DatabaseClock } from '../postgres/database-clock.js';
-import { isDatabaseOutage, isDatabaseTimeout } from '../postgres/outage.js';
+import { isDatabaseOutage, isDatabaseTimeout, isRecoveryConflict } from '../postgres/outage.js';
 import type { Job } from './job.js';
 import { JobCancelled, JobInterrupted, JobRun } from './job-run.js';
 import { type Claim, JobLost, type JobStore } from './job-store.js';
@@ -86,6 +86,13 @@ export class JobRunner {
     if (cause instanceof JobCancelled) return this.store.finish(claim, 'cancelled', {});
     if (cause instanceof JobInterrupted) return this.store.release(claim, false);
     if (cause instanceof UserError) return this.store.finish(claim, 'failed', { reason: messageOf(cause) });
+    if (isRecoveryConflict(cause)) {
+      this.logger.warn('A query of a job was cancelled by the database', describe(claim, cause));
+      return this.store.release(
+        claim,
+        'The database cancelled a query of it, as a standby does that has to go on replaying.',
+      );
+    }
     if (isDatabaseOutage(cause)) {
       this.logger.warn('A job was interrupted by the database', describe(claim, cause));
       // A job that always takes too long must not be tried for ever.

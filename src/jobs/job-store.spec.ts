@@ -33,7 +33,7 @@ describe('the store of jobs', () => {
   });
 
   it.each<[string, () => Promise<unknown>]>([
-    ['stores a page', () => store.addPage(CLAIM, { chunks: [], checkpoint: {}, progress: {} as never })],
+    ['stores a page', () => store.addPage(CLAIM, { bytes: new Uint8Array(), checkpoint: {}, progress: {} as never })],
     ['reads a file', () => store.chunkAt('one', 0)],
     ['lists', () => store.list('all', undefined, 100)],
   ])('%s on the others', async (_, work) => {

@@ -1,15 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { DatabaseError, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
+import { type ClientBase, DatabaseError, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
+import { type JobEvent, SITE } from '../events/site.events.js';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
+import { appendingTransaction } from '../log/append-in-transaction.js';
 import { hasEnded } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
-import type { Job, JobProgress, JobRequest, JobState } from './job.js';
+import { createdJob, type Job, type JobProgress, type JobRequest, type JobState } from './job.js';
 
 export const LEASE_MS = 20_000;
 /** A job whose processes were all killed before it got further, perhaps by it, is not tried for ever. */
 const CLAIMS_MAX = 3;
+/** How often an export starts again after an erasure. A site whose people are erased all the time would otherwise read the log for ever. */
+const RESTARTS_MAX = 5;
+const ERASED = 'Personal data of the site was erased since, so its file was deleted. Start another export.';
+const ERASED_TOO_OFTEN = `Personal data of the site was erased ${RESTARTS_MAX + 1} times while it ran. Start another export when the erasures are done, or export a shorter period.`;
 const UNFINISHED_MAX = { site: 10, total: 50 };
 const MIB = 1024 * 1024;
 const KEPT = { fileHours: 24, jobDays: 7, finishedPerSite: 200 };
@@ -30,6 +36,9 @@ export interface Limits {
 }
 const LIMITS: Limits = { fileBytes: 512 * MIB, totalBytes: 1024 * MIB };
 
+/** A row of the file: what a download holds in memory. */
+const CHUNK_BYTES = MIB;
+
 /** One process's right to run a job. */
 export interface Claim {
   readonly job: Job;
@@ -40,7 +49,8 @@ export interface Claim {
 
 /** What a page of a job adds. */
 export interface Page {
-  readonly chunks: readonly { readonly start: number; readonly bytes: Uint8Array }[];
+  /** To append to the file; may be empty. */
+  readonly bytes: Uint8Array;
   readonly checkpoint: unknown;
   readonly progress: JobProgress;
 }
@@ -52,7 +62,7 @@ const GOT_FURTHER = `(($3::json ->> 'position')::bigint > coalesce((checkpoint -
 const LEASE_ENDED = hasEnded('$1', String(LEASE_MS / 1_000));
 
 /**
- * Jobs in the database. Whoever runs one holds its lease, and every write of the holder requires it. What takes, extends and ends
+ * Jobs in the database. The instance that runs one holds its lease, and every write of the holder requires it. What takes, extends and ends
  * leases has connections that no slow query holds; files and lists use the others.
  */
 export class JobStore {
@@ -61,9 +71,25 @@ export class JobStore {
     private readonly limits = LIMITS,
   ) {}
 
-  /** `dryRun`: the one that it carries out. Of many finished jobs of the site the oldest are deleted, with their files. */
+  /**
+   * The job and its event are stored together, or neither is. `dryRun`: the one that it carries out. Of many finished jobs of
+   * the site the oldest are deleted, with their files.
+   */
   async create(site: string, actor: Actor, request: JobRequest, dryRun?: string): Promise<Job> {
-    const { rows } = await this.query<Job>(
+    const id = uuidv7();
+    return this.recording({ id, site }, actor, async (client, record) => {
+      const job = await this.insert(client, { id, site, actor, request, dryRun });
+      await record({ type: 'site.job_created.v1', data: createdJob(id, request) });
+      return job;
+    });
+  }
+
+  private async insert(
+    client: ClientBase,
+    job: Pick<Job, 'id' | 'site' | 'actor' | 'request'> & { dryRun: string | undefined },
+  ): Promise<Job> {
+    const { id, site, actor, request, dryRun } = job;
+    const query = withTimeout(
       `WITH given_up AS (
          DELETE FROM cc.jobs WHERE id IN (
            SELECT id FROM cc.jobs WHERE site = $3 AND finished_at IS NOT NULL ORDER BY id DESC OFFSET $9))
@@ -73,10 +99,12 @@ export class JobStore {
                  FROM cc.jobs WHERE state IN ('queued', 'running'))
        RETURNING ${COLUMNS}`,
       [
-        ...[this.now(), uuidv7(), site, actor, JSON.stringify(request), UNFINISHED_MAX.total, UNFINISHED_MAX.site],
+        ...[this.now(), id, site, actor, JSON.stringify(request), UNFINISHED_MAX.total, UNFINISHED_MAX.site],
         ...[dryRun ?? null, KEPT.finishedPerSite],
       ],
-    ).catch((error: unknown) => {
+      QUERY_TIMEOUT_MS,
+    );
+    const { rows } = await client.query<Job>(query).catch((error: unknown) => {
       if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION)
         throw new UserError('This dry run was carried out already. Start another one to send again.');
       throw error;
@@ -127,8 +155,7 @@ export class JobStore {
   }
 
   /** Adds a page to the file together with the checkpoint that includes it. */
-  async addPage({ job, holder }: Claim, { chunks, checkpoint, progress }: Page): Promise<void> {
-    const added = chunks.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  async addPage({ job, holder }: Claim, { bytes, checkpoint, progress }: Page): Promise<void> {
     const { rows } = await this.query<{ held: boolean }>(
       `WITH held AS (
          UPDATE cc.jobs SET checkpoint = $3, progress = $4, bytes = bytes + $5,
@@ -136,15 +163,15 @@ export class JobStore {
                 claims = CASE WHEN ${GOT_FURTHER} THEN 1 ELSE claims END, reason = CASE WHEN NOT ${GOT_FURTHER} THEN reason END
           WHERE id = $1 AND holder = $2 AND state = 'running' AND bytes + $5 <= $6
             AND (SELECT coalesce(sum(bytes), 0) FROM cc.jobs WHERE bytes > 0) + $5 <= $7
-         RETURNING id),
+         RETURNING id, bytes - $5 AS start),
        added AS (
          INSERT INTO cc.job_chunks (job, start, bytes)
-         SELECT id, start, chunk FROM held CROSS JOIN unnest($8::bigint[], $9::bytea[]) AS c (start, chunk))
+         SELECT id, start + at, substring($8::bytea FROM (at + 1)::int FOR ${CHUNK_BYTES})
+           FROM held CROSS JOIN generate_series(0, $5 - 1, ${CHUNK_BYTES}) AS at)
        SELECT EXISTS (SELECT FROM held) AS held`,
       [
-        ...[job.id, holder, JSON.stringify(checkpoint), JSON.stringify(progress), added],
-        ...[this.limits.fileBytes, this.limits.totalBytes],
-        ...[chunks.map(({ start }) => start), chunks.map(({ bytes }) => bytes)],
+        ...[job.id, holder, JSON.stringify(checkpoint), JSON.stringify(progress), bytes.length],
+        ...[this.limits.fileBytes, this.limits.totalBytes, bytes],
       ],
       WRITE_TIMEOUT_MS,
     );
@@ -189,23 +216,28 @@ export class JobStore {
     );
   }
 
-  /** Cancels a job that nothing runs at once; whoever runs one finds out when it renews the lease. Of a finished one, deletes the file. */
-  async cancel(id: string): Promise<void> {
-    await this.query(
-      `UPDATE cc.jobs SET cancel_requested = true, bytes = CASE WHEN state = 'running' THEN bytes ELSE 0 END, file_until = NULL,
-              state = CASE WHEN state = 'queued' THEN 'cancelled' ELSE state END,
-              -- If it was never started it has sent nothing, so that its dry run can still be carried out.
-              dry_run = CASE WHEN state = 'queued' AND started_at IS NULL THEN NULL ELSE dry_run END,
-              finished_at = CASE WHEN state = 'queued' THEN to_timestamp($1) ELSE finished_at END
-        WHERE id = $2`,
-      [this.now(), id],
-    );
+  /** Cancels a job that nothing runs at once; an instance that runs one finds out when it renews the lease. Of a finished one, deletes the file. */
+  async cancel({ id, site }: Pick<Job, 'id' | 'site'>, actor: Actor): Promise<void> {
+    await this.recording({ id, site }, actor, async (client, record) => {
+      const query = withTimeout(
+        `UPDATE cc.jobs SET cancel_requested = true, bytes = CASE WHEN state = 'running' THEN bytes ELSE 0 END, file_until = NULL,
+                state = CASE WHEN state = 'queued' THEN 'cancelled' ELSE state END,
+                -- If it was never started it has sent nothing, so that its dry run can still be carried out.
+                dry_run = CASE WHEN state = 'queued' AND started_at IS NULL THEN NULL ELSE dry_run END,
+                finished_at = CASE WHEN state = 'queued' THEN to_timestamp($1) ELSE finished_at END
+          WHERE id = $2 AND (file_until IS NOT NULL OR finished_at IS NULL AND (state = 'queued' OR NOT cancel_requested))`,
+        [this.now(), id],
+        QUERY_TIMEOUT_MS,
+      );
+      const { rowCount } = await client.query(query);
+      if (rowCount) await record({ type: 'site.job_cancelled.v1', data: { jobId: id } });
+    });
     await this.deleteLeftFiles();
   }
 
   /**
    * Deletes the files of a site's exports, which may have what was just erased from the log. An export that runs may have read it
-   * before, so it starts again.
+   * before, so it starts again, unless it has often done so.
    */
   async deleteExports(site: string): Promise<void> {
     const client = await this.database.pool.connect();
@@ -213,12 +245,14 @@ export class JobStore {
       await client.query('BEGIN');
       const { rows } = await client.query<{ id: string }>(
         `UPDATE cc.jobs SET bytes = 0, file_until = NULL, checkpoint = NULL, holder = NULL, until = NULL,
-                state = CASE WHEN state = 'running' THEN 'queued' ELSE state END,
+                state = CASE WHEN finished_at IS NOT NULL THEN state WHEN restarts < $3 THEN 'queued' ELSE 'failed' END,
+                finished_at = CASE WHEN finished_at IS NULL AND restarts >= $3 THEN to_timestamp($4) ELSE finished_at END,
+                restarts = restarts + 1,
                 claims = CASE WHEN finished_at IS NULL THEN 0 ELSE claims END,
                 progress = CASE WHEN finished_at IS NULL THEN NULL ELSE progress END,
-                reason = CASE WHEN finished_at IS NULL THEN reason ELSE $2 END
+                reason = CASE WHEN finished_at IS NOT NULL THEN $2 WHEN restarts < $3 THEN reason ELSE $5 END
           WHERE site = $1 AND request ->> 'kind' = 'export' AND (bytes > 0 OR state = 'running') RETURNING id`,
-        [site, 'Personal data of the site was erased since, so its file was deleted. Start another export.'],
+        [site, ERASED, RESTARTS_MAX, this.now(), ERASED_TOO_OFTEN],
       );
       // A statement of its own: it also sees what a page added that the one above has waited for.
       await client.query('DELETE FROM cc.job_chunks WHERE job = ANY ($1)', [rows.map(({ id }) => id)]);
@@ -256,6 +290,21 @@ export class JobStore {
       [id, offset],
     );
     return rows[0];
+  }
+
+  /**
+   * Changes a job and records it, in a stream of its own: in that of the site each request would read it, and a change of the site
+   * could fail because of it.
+   */
+  private recording<Result>(
+    { id, site }: Pick<Job, 'id' | 'site'>,
+    actor: Actor,
+    work: (client: ClientBase, record: (event: JobEvent) => Promise<unknown>) => Promise<Result>,
+  ): Promise<Result> {
+    const of = { category: SITE, stream: id, expected: 'any', site, actor } as const;
+    return appendingTransaction(this.database, (client, append) =>
+      work(client, (event) => append({ ...of, events: [event] })),
+    );
   }
 
   private async isHolder(id: string, holder: string): Promise<boolean> {

@@ -1,4 +1,5 @@
 import type { ReplayRequest } from '../delivery/replay-deliveries.command.js';
+import type { CreatedJob } from '../events/site.events.js';
 import type { PositionRange } from '../history/bound.js';
 import type { FormatName } from '../history/export-formats.js';
 import type { ShadowRules } from '../history/shadow/shadow-rules.js';
@@ -8,12 +9,25 @@ export const JOB_KINDS = ['export', 'replay', 'shadow'] as const;
 export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
-/** What a job does, with positions in place of times: whoever continues it reads the same events. */
+/** What a job does, with positions in place of times: the instance that continues it reads the same events. */
 export type JobRequest =
   | (PositionRange & { readonly kind: 'export'; readonly format: FormatName; readonly types?: readonly string[] })
   | ({ readonly kind: 'replay' } & Pick<ReplayRequest, 'platform' | 'range' | 'statuses' | 'force' | 'dryRun'>)
   | (PositionRange & { readonly kind: 'shadow'; readonly rules: ShadowRules });
 export type RequestOf<Kind extends JobRequest['kind']> = Extract<JobRequest, { kind: Kind }>;
+
+/** What the log says about a job. */
+export function createdJob(jobId: string, request: JobRequest): CreatedJob {
+  const { kind } = request;
+  const range = kind === 'replay' ? request.range : request;
+  return {
+    jobId,
+    kind,
+    // A range from the beginning starts before the first position.
+    ...('after' in range && { fromPosition: Math.max(0, range.after), toPosition: range.until }),
+    ...(kind === 'replay' && { dryRun: request.dryRun }),
+  };
+}
 
 export interface JobProgress {
   /** Everything up to here is done. */

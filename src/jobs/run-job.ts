@@ -25,8 +25,12 @@ export interface JobDependencies {
   readonly secrets: SiteSecrets;
 }
 
-/** Two pages are held in memory: one is read while the other is stored. Parquet compresses larger pages better. */
-const PAGE_EVENTS = { ndjson: 1_000, csv: 1_000, parquet: 5_000 };
+/** Smaller than on the command line: the service does other work in the same memory. Parquet compresses larger pages better. */
+const PAGE_LIMITS = {
+  ndjson: { events: 1_000, bytes: 4e6 },
+  csv: { events: 1_000, bytes: 4e6 },
+  parquet: { events: 5_000, bytes: 4e6 },
+};
 
 /** Carries out a job as the command line does. */
 export function runJob(dependencies: JobDependencies, job: Job, run: JobRun): Promise<object> {
@@ -58,7 +62,7 @@ async function exportJob(
   const events = await runExport(dependencies.postgres, filter, {
     format,
     resumeFrom,
-    pageEvents: PAGE_EVENTS[format],
+    pageLimits: PAGE_LIMITS[format],
     signal: run.signal,
     onHold: (hold) => {
       if (resumeFrom && hold.removedUntil > resumeFrom.position)

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { PublicEvent } from '../log/event-reader.js';
 import { shardOf } from '../log/shard.js';
 import { makeBatch, PublishedPositions } from './batch.js';
-import { fromMessage, publishedData, toMessage } from './cloud-event.js';
+import { fromMessage, isHeaderOf, publishedData, toMessage } from './cloud-event.js';
 import { TOPIC_OF_CATEGORY } from './topics.js';
 
 const PARTITIONS = new Map([
@@ -20,6 +20,7 @@ const event = (position: number, category = 'conversion', data = '{}'): PublicEv
   type: `${category}.happened.v1`,
   site: 'shop.example',
   time: '2026-01-01T00:00:00.000Z',
+  actor: 'system',
   data,
 });
 const positionsOf = (messages: readonly { headers?: object }[]) =>
@@ -79,6 +80,32 @@ describe('an event on a topic', () => {
     expect(JSON.parse(toMessage(issued, 'local', 0).value as string)).toEqual({ keyId: 'k', trial: false });
     // A record of an earlier version is the same event.
     expect(publishedData(issued.type, issued.data)).toBe(toMessage(issued, 'local', 0).value);
+  });
+
+  it('does not name users of the operating system', () => {
+    expect(toMessage({ ...event(7), actor: 'cli:ada' }, 'local', 0).headers).toMatchObject({ ce_actor: 'cli' });
+    expect(toMessage({ ...event(7), actor: 'user:0198' }, 'local', 0).headers).toMatchObject({ ce_actor: 'user:0198' });
+    const sample = (by: string) => JSON.stringify({ count: 1, sample: [{ reason: 'email', by }] });
+    const rejected = { ...event(7, 'inbound', sample('cli:ada')), type: 'inbound.rejected.v1' };
+    expect(toMessage(rejected, 'local', 0).value).toBe(sample('cli'));
+    // A record of an earlier version is the same event.
+    expect(publishedData(rejected.type, sample('cli:ada'))).toBe(sample('cli'));
+    expect(publishedData(rejected.type, sample('key:0198'))).toBe(sample('key:0198'));
+  });
+
+  it('has no site if it belongs to none', () => {
+    expect(toMessage({ ...event(7), site: '' }, 'local', 0).headers).not.toHaveProperty('ce_site');
+  });
+
+  it('is expected to have the extensions of CloudEvents only if its version wrote them', () => {
+    const { headers = {} } = toMessage(event(7), 'local', 0);
+    const { ce_sequence, ce_site, ce_version, ce_actor, ce_dataschema, ...earlier } = headers;
+    expect(isHeaderOf({ headers: earlier }, 'ce_actor')).toBe(false);
+    expect(isHeaderOf({ headers: earlier }, 'cc_site')).toBe(true);
+    expect(Object.keys(headers).every((name) => isHeaderOf({ headers }, name))).toBe(true);
+    // One that was removed is missed.
+    for (const extensions of [{ ce_sequence }, { ce_site }, { ce_version }, { ce_actor }, { ce_dataschema }])
+      expect(isHeaderOf({ headers: { ...earlier, ...extensions } }, 'ce_actor')).toBe(true);
   });
 
   it('round-trips without actor and personal data', () => {

@@ -5,7 +5,7 @@ import { toMessage } from './cloud-event.js';
 
 /** A broker accepts at most 1 MiB per partition and request; this leaves room for the framing, which is not counted. */
 const PARTITION_BYTES_MAX = 700_000;
-const HEADER_BYTES = 350;
+const HEADER_BYTES = 560;
 
 /** The messages of a batch for one partition. */
 export interface PartitionBatch {

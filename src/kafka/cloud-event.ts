@@ -1,33 +1,59 @@
 import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
-import { publishedFields, UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
+import { schemaUri } from '../events/schema-uri.js';
+import { actorWithoutUser, publishedFields, UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
 import type { StoredEvent } from '../log/event.js';
 import type { PublicEvent } from '../log/event-reader.js';
 
-/** The data without what does not leave the database: the hash of an API key, which only authentication needs. */
+/**
+ * The data without what does not leave the database: the hash of an API key, which only authentication needs, and the users of
+ * the operating system whose imported conversions were refused.
+ */
 export function publishedData(type: string, data: string): string {
   // Only these are parsed: all others are published as they are stored.
-  return type in UNPUBLISHED_FIELDS ? JSON.stringify(publishedFields(type, JSON.parse(data))) : data;
+  if (type in UNPUBLISHED_FIELDS) return JSON.stringify(publishedFields(type, JSON.parse(data)));
+  return type === 'inbound.rejected.v1' && data.includes('"cli:')
+    ? JSON.stringify(JSON.parse(data, withoutUser))
+    : data;
 }
 
-/** CloudEvents 1.0 in binary mode: the value is the event's data, the envelope is in the headers. */
+function withoutUser(name: string, value: unknown): unknown {
+  return name === 'by' && typeof value === 'string' ? actorWithoutUser(value) : value;
+}
+
+/** The extensions of `toMessage`, which versions before 0.3 did not write. */
+const EXTENSIONS = ['ce_sequence', 'ce_site', 'ce_version', 'ce_actor', 'ce_dataschema'];
+
+/** Whether the version that wrote the record wrote this header. A version that wrote one extension wrote all of them. */
+export function isHeaderOf({ headers }: Pick<KafkaMessage, 'headers'>, name: string): boolean {
+  return !EXTENSIONS.includes(name) || EXTENSIONS.some((extension) => headers?.[extension] !== undefined);
+}
+
+/**
+ * CloudEvents 1.0 in binary mode: the value is the event's data, the envelope is in the headers. Position, site and version
+ * are there twice: SDKs only read headers that begin with `ce_`, and existing consumers read `cc_`.
+ */
 export function toMessage(event: PublicEvent, cell: string, partition: number): Message {
-  return {
-    key: event.stream,
-    value: publishedData(event.type, event.data),
-    partition,
-    headers: {
-      'content-type': 'application/json',
-      ce_specversion: '1.0',
-      ce_id: event.id,
-      ce_type: event.type,
-      ce_source: `/clean-conversions/${cell}`,
-      ce_subject: event.stream,
-      ce_time: event.time,
-      cc_position: String(event.position),
-      cc_site: event.site,
-      cc_version: String(event.version),
-    },
+  const position = String(event.position);
+  const version = String(event.version);
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    ce_specversion: '1.0',
+    ce_id: event.id,
+    ce_type: event.type,
+    ce_source: `/clean-conversions/${cell}`,
+    ce_subject: event.stream,
+    ce_time: event.time,
+    ce_dataschema: schemaUri(event.type),
+    ce_sequence: position,
+    ce_version: version,
+    ce_actor: actorWithoutUser(event.actor),
+    cc_position: position,
+    cc_site: event.site,
+    cc_version: version,
   };
+  // CloudEvents has no empty attributes.
+  if (event.site !== '') headers['ce_site'] = event.site;
+  return { key: event.stream, value: publishedData(event.type, event.data), partition, headers };
 }
 
 /** NaN for a message that the relay did not write. */
@@ -39,7 +65,7 @@ export function idIn(message: KafkaMessage): string | undefined {
   return headerText(message.headers, 'ce_id');
 }
 
-/** The stored event, except for `personal` and `actor`, which are never published. */
+/** The stored event without `personal`, which is not published, and without `actor`, whose user is not. */
 export function fromMessage(message: KafkaMessage): StoredEvent {
   const header = (name: string) => headerText(message.headers, name) ?? '';
   return {

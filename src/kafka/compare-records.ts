@@ -4,7 +4,7 @@ import { areAtEndOfLineage, copyStreamsByPosition } from '../log/log-audit.js';
 import { shardOf } from '../log/shard.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type KafkaSettings, makeClient, withTimeout } from './client.js';
-import { positionIn, publishedData, toMessage } from './cloud-event.js';
+import { isHeaderOf, positionIn, publishedData, toMessage } from './cloud-event.js';
 import { PositionSet } from './position-set.js';
 import { readTopics, type TopicRecords } from './read-topics.js';
 import { type RelayCheckpoint, RelayCheckpoints } from './relay-checkpoint.js';
@@ -137,7 +137,7 @@ class Comparison {
     if (String(message.key) !== expected.key) names.push('key');
     if (publishedDataIn(message, event.type) !== expected.value) names.push('data');
     for (const [name, value] of Object.entries(expected.headers ?? {}))
-      if (name !== SOURCE && String(message.headers?.[name]) !== value) names.push(name);
+      if (name !== SOURCE && isHeaderOf(message, name) && String(message.headers?.[name]) !== value) names.push(name);
     const partitions = this.cluster.partitions.get(event.category) ?? 0;
     const isInPlace = topicOf(this.prefix, event.category) === topic && shardOf(event.stream, partitions) === partition;
     if (!isInPlace) names.push('topic or partition');

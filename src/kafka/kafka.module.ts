@@ -36,6 +36,7 @@ export class KafkaService {
       return new ProjectionConsumer(postgres, settings, projection, projections, logger);
     });
     measureLag(postgres, settings.kafkaTopicPrefix, registry);
+    measureRefusal(this.relay, registry);
   }
 
   /** State of this instance's relay. The service accepts conversions in every state. */
@@ -69,6 +70,17 @@ function measureLag(postgres: Postgres, prefix: string, registry: Registry): voi
       } catch {
         // The database is unavailable: the gauge keeps its last value.
       }
+    },
+  });
+}
+
+function measureRefusal(relay: Relay, registry: Registry): void {
+  new Gauge({
+    name: 'cc_kafka_relay_refused',
+    help: '1 if this instance cannot publish until an operator acts, else 0; /readyz has the reason',
+    registers: [registry],
+    collect() {
+      this.set(relay.current.state === 'refused' ? 1 : 0);
     },
   });
 }

@@ -1,7 +1,7 @@
 import type { Admin, Kafka } from 'kafkajs';
 import type { Logger } from '../kernel/logger.js';
 import { readIdsAt, readPublicEvents } from '../log/event-reader.js';
-import { followLineage, readLineage } from '../log/lineage.js';
+import { followLineage, readJump, readLineage } from '../log/lineage.js';
 import { RecentEvents } from '../log/recent-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { makeBatch, type PartitionBatch } from './batch.js';
@@ -10,8 +10,8 @@ import { FencedProducer } from './fenced-producer.js';
 import { type PartitionEnd, readPartitionEnds } from './partition-ends.js';
 import { type RelayCheckpoint, RelayCheckpoints } from './relay-checkpoint.js';
 import { RelaySession } from './relay-session.js';
-import { refuseForeignEnds, type StartingPoint, startingPoint } from './starting-point.js';
-import { type Cluster, ensureTopics, RelayRefusedError } from './topics.js';
+import { type IdsInLog, refuseForeignEnds, type StartingPoint, startingPoint } from './starting-point.js';
+import { type Cluster, ensureTopics, RelayRefusedError, topicOf } from './topics.js';
 import { withAdmin } from './with-admin.js';
 
 const TOPICS_TIMEOUT_MS = 20_000;
@@ -119,8 +119,21 @@ class SessionOpener {
     );
     const lostBelow = refuseForeignEnds(found, inLog, checkpoint, lineage, this.prefix);
     if (lostBelow > checkpoint.lostBelow) {
-      this.logger.warn('Kafka contains events that this database lost in a restore or failover', { lostBelow });
+      this.logger.warn(
+        'Kafka contains events that this database lost in a restore or failover: those with a position after `kept` and before `continuesAt`',
+        { ...(await readJump(pool)), records: describeLost(found, inLog, this.prefix) },
+      );
     }
     await this.checkpoints.adoptLineage(this.cluster.id, lineage, lostBelow);
   }
+}
+
+/** Of each partition whose newest event is lost, that event. */
+function describeLost(found: readonly PartitionEnd[], inLog: IdsInLog, prefix: string): string {
+  const lost = found.flatMap(({ category, partition, last }) =>
+    last && !inLog.has(last.position)
+      ? [`${topicOf(prefix, category)}/${partition} up to event ${last.id} at position ${last.position}`]
+      : [],
+  );
+  return lost.join(', ');
 }

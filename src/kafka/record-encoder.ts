@@ -36,9 +36,9 @@ let scratch = Buffer.allocUnsafeSlow(16 * 1024);
 let end = 0;
 
 export function encodeRecord({ offsetDelta = 0, key, value, headers = {} }: KafkaRecord): Encoded {
-  const headerPairs = Object.entries(headers).flatMap(([name, values]) =>
-    Array.isArray(values) ? values.map((one) => [name, one] as const) : [[name, values] as const],
-  );
+  const names = Object.keys(headers);
+  let headerCount = 0;
+  for (const name of names) headerCount += countOf(headers[name] as Text | Text[]);
   end = 0;
   ensureCapacity(32);
   // Attributes and timestamp delta are zero.
@@ -47,10 +47,11 @@ export function encodeRecord({ offsetDelta = 0, key, value, headers = {} }: Kafk
   writeVarInt(offsetDelta);
   writeText(key);
   writeText(value);
-  writeVarInt(headerPairs.length);
-  for (const [name, text] of headerPairs) {
-    writeText(name);
-    writeText(text);
+  writeVarInt(headerCount);
+  for (const name of names) {
+    const value = headers[name] as Text | Text[];
+    if (Array.isArray(value)) for (const text of value) writeHeader(name, text);
+    else writeHeader(name, value);
   }
   const bodyEnd = end;
   writeVarInt(bodyEnd);
@@ -61,10 +62,20 @@ export function encodeRecord({ offsetDelta = 0, key, value, headers = {} }: Kafk
   return { buf: buffer, buffer };
 }
 
+function countOf(value: Text | Text[]): number {
+  return Array.isArray(value) ? value.length : 1;
+}
+
+function writeHeader(name: string, text: Text): void {
+  writeText(name);
+  writeText(text);
+}
+
 function writeText(text: Text | null | undefined): void {
   if (text === null || text === undefined) {
     writeVarInt(-1);
   } else if (typeof text === 'string') {
+    if (writeShortAscii(text)) return;
     const bytes = Buffer.byteLength(text);
     ensureCapacity(bytes);
     writeVarInt(bytes);
@@ -74,6 +85,25 @@ function writeText(text: Text | null | undefined): void {
     writeVarInt(text.length);
     end += text.copy(scratch, end);
   }
+}
+
+/** The length of shorter texts takes one byte. */
+const SHORT_LENGTH = 64;
+
+/** Calling into Node's native code costs more than copying a short text. False, with nothing written, for other texts. */
+function writeShortAscii(text: string): boolean {
+  const { length } = text;
+  if (length >= SHORT_LENGTH) return false;
+  ensureCapacity(length);
+  let at = end + 1;
+  for (let index = 0; index < length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code > 0x7f) return false;
+    scratch[at++] = code;
+  }
+  scratch[end] = length << 1;
+  end = at;
+  return true;
 }
 
 /** Zigzag encoding, seven bits per byte, least significant first. */

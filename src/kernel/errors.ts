@@ -8,6 +8,19 @@ export class LogUnavailable extends Error {
   override readonly name = 'LogUnavailable';
 }
 
+/** The connection was lost during a commit, and the log could not be asked whether it has the change. */
+export class CommitUnknown extends Error {
+  override readonly name = 'CommitUnknown';
+  constructor(lost: unknown) {
+    super(
+      `The connection to the database was lost during a commit, which may have been carried out: ${messageOf(lost)}`,
+      {
+        cause: lost,
+      },
+    );
+  }
+}
+
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // A refused connection to a name with several addresses is an AggregateError with an empty message.

@@ -34,7 +34,7 @@ export function findTokens(text: string): string[] {
   return text.match(TOKENS) ?? [];
 }
 
-/** Thumbprint (RFC 7638) of an Ed25519 key: whoever has the public key can compute its id. */
+/** Thumbprint (RFC 7638) of an Ed25519 key: computable from the public key alone. */
 export function keyIdOf(key: KeyObject): string {
   const { x } = key.export({ format: 'jwk' });
   return createHash('sha256')

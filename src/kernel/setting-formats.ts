@@ -16,6 +16,7 @@ export const path: Format<string> = { text: 'path', parse: (value) => resolve(va
 export const pemFile: Format<string> = { text: 'path of a PEM file', parse: readPem };
 export const secret: Format<Buffer> = { text: '64 hexadecimal characters', parse: secretKey };
 export const postgresUrl: Format<string> = { text: '`postgres://` URL', parse: parsePostgresUrl };
+export const standbyUrl: Format<string> = { text: '`postgres://` URL of one server', parse: parseStandbyUrl };
 export const addresses: Format<AddressRange[]> = { text: 'list of addresses and CIDRs', parse: addressRanges };
 export const brokers: Format<string[]> = { text: 'list of `host:port`', parse: parseBrokers };
 export const headerName: Format<string> = { text: 'name of a header', parse: parseHeaderName };
@@ -64,6 +65,12 @@ export const portOrOff: Format<number | undefined> = {
 
 /** Scheme, host and port, without a path. */
 export const origin: Format<string> = { text: 'URL without a path', parse: parseOrigin };
+
+/** A share, as OpenTelemetry writes it. */
+export const ratio: Format<number> = { text: 'number, 0 to 1', parse: parseRatio };
+
+/** Of a service that the operator runs, so that http is allowed. The address may have a path. */
+export const serviceUrl: Format<string> = { text: '`http://` or `https://` URL', parse: parseServiceUrl };
 
 /** With https, or on this machine. */
 export const issuerUrl: Format<string> = { text: '`https://` URL', parse: parseIssuer };
@@ -137,6 +144,19 @@ function parseOrigin(value: string): string {
   return url.origin;
 }
 
+function parseRatio(value: string): number {
+  const number = Number(value);
+  if (!/^(?:0|1|[01]?\.\d+)$/.test(value) || number > 1) throw new Error(`"${value}" is not a number from 0 to 1`);
+  return number;
+}
+
+function parseServiceUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || `${url.search}${url.hash}${url.username}${url.password}` !== '')
+    throw new Error('must be a URL such as http://127.0.0.1:4318, without a query or credentials');
+  return value;
+}
+
 function parseIssuer(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
@@ -146,6 +166,17 @@ function parseIssuer(value: string): string {
 
 function parsePostgresUrl(value: string): string {
   if (!/^postgres(ql)?:\/\//.test(value)) throw new Error('must begin with postgres://');
+  const attributes = /[?&]target_session_attrs=([^&]*)/.exec(value)?.[1] ?? 'read-write';
+  if (!/^(read-write|primary|any)$/.test(attributes))
+    throw new Error('target_session_attrs must be read-write or primary: the service writes');
+  return value;
+}
+
+function parseStandbyUrl(value: string): string {
+  if (!/^postgres(ql)?:\/\//.test(value)) throw new Error('must begin with postgres://');
+  // The password may contain a comma.
+  const hosts = /^[^/?]*/.exec(value.replace(/^[a-z]+:\/\/(?:[^/?]*@)?/, ''))?.[0] ?? '';
+  if (hosts.includes(',')) throw new Error('names several servers: name one, or a proxy that leads to a standby');
   return value;
 }
 

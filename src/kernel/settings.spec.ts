@@ -77,6 +77,19 @@ describe('readSettings', () => {
     expect(readSettings({ DATABASE_URL: 'postgres://db/cc', SECRET_KEY: KEY }).secretKey).toHaveLength(32);
   });
 
+  it('reads one standby, whatever its password contains', () => {
+    const read = (url: string) =>
+      readSettings({ DATABASE_URL: 'postgres://db/cc', SECRET_KEY: KEY, DATABASE_READ_URL: url }).standby?.url;
+    for (const url of [
+      'postgres://standby/cc',
+      'postgres://user:a,b@standby/cc',
+      'postgres://user:a@b,c@standby:5433/cc',
+    ])
+      expect(read(url)).toBe(url);
+    for (const url of ['postgres://one,two/cc', 'postgres://user:a,b@one,two', 'postgres://user@one:5432,two?ssl=true'])
+      expect(() => read(url)).toThrow(/names several servers/);
+  });
+
   it('reads brokers by name and by address', () => {
     const { kafkaBrokers } = readSettings({ KAFKA_BROKERS: 'kafka-1:9092, 10.0.0.1:9093' });
     expect(kafkaBrokers).toEqual(['kafka-1:9092', '10.0.0.1:9093']);
@@ -102,6 +115,28 @@ describe('readSettings', () => {
     expect(readSettings({ ...sasl, KAFKA_BROKERS: 'localhost:9092,127.0.0.1:9093' }).kafkaSsl).toBe(false);
     expect(readSettings({ ...sasl, KAFKA_SSL: 'true' }).kafkaSsl).toBe(true);
     expect(readSettings({ ...sasl, KAFKA_SASL_MECHANISM: 'scram-sha-512' }).kafkaSsl).toBe(false);
+  });
+
+  it('reads the collector of traces, and never repeats credentials in its address', () => {
+    const read = (value: string) => readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: value }).otlpEndpoint;
+    expect(read('http://127.0.0.1:4318')).toBe('http://127.0.0.1:4318');
+    expect(read('https://collector.example/otlp')).toBe('https://collector.example/otlp');
+    for (const value of [
+      'collector:4318',
+      'ftp://collector',
+      'http://user:hunter2@collector',
+      'http://collector/?key=hunter2',
+    ])
+      expect(() => read(value)).toThrow(/^OTEL_EXPORTER_OTLP_ENDPOINT(?!.*hunter2)/);
+    const OTEL_EXPORTER_OTLP_ENDPOINT = 'http://127.0.0.1:4318';
+    const ratio = (OTEL_TRACES_SAMPLER_ARG: string) =>
+      readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER_ARG }).traceRatio;
+    expect([ratio('0'), ratio('.25'), ratio('0.5'), ratio('1')]).toEqual([0, 0.25, 0.5, 1]);
+    for (const value of ['-1', '1.5', '2', 'all', '0x1'])
+      expect(() => ratio(value)).toThrow(/^OTEL_TRACES_SAMPLER_ARG: .*0 to 1/);
+    // Not ours to read without a collector.
+    for (const value of ['all', 'endpoint=http://localhost:14250,pollingIntervalMs=5000'])
+      expect(readSettings({ OTEL_TRACES_SAMPLER_ARG: value, OTEL_EXPORTER_OTLP_ENDPOINT: '' }).traceRatio).toBe(1);
   });
 
   it('requires certificate and key together', () => {

@@ -23,7 +23,10 @@ import {
   pemFile,
   portOrOff,
   postgresUrl,
+  ratio,
   secret,
+  serviceUrl,
+  standbyUrl,
   text,
   wholeNumber,
 } from './setting-formats.js';
@@ -37,7 +40,8 @@ export type Settings = ReturnType<typeof readSettings>;
 /** The injection token. */
 export const SETTINGS = Symbol('settings');
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
+const HOUR_MS = 60 * 60 * 1_000;
+const DAY_MS = 24 * HOUR_MS;
 const MAX_DEDUP_WINDOW_MS = 30 * DAY_MS;
 const dedupWindow: Format<number> = { text: 'duration, 0s to 30d', parse: dedupWindowMs };
 
@@ -67,7 +71,18 @@ export const DEFINITIONS = {
   databaseUrl: optional(
     'DATABASE_URL',
     postgresUrl,
-    'Your own PostgreSQL server (15 or later), used instead of the embedded one.',
+    'Your own PostgreSQL server (15 or later), used instead of the embedded one. Of several, `postgres://one,two/db`, the [primary](operate.md#high-availability) is used.',
+  ),
+  databaseReadUrl: optional(
+    'DATABASE_READ_URL',
+    standbyUrl,
+    'A [standby](operate.md#reads-from-a-standby) for statistics, lists, searches and exports, or a proxy that leads to one. Requires `DATABASE_URL`.',
+  ),
+  databaseReadMaxLagMs: setting(
+    'DATABASE_READ_MAX_LAG',
+    '10s',
+    durationBetween(1_000, HOUR_MS),
+    'A standby that is further behind is not read: the primary is.',
   ),
   secretKey: optional(
     'SECRET_KEY',
@@ -307,6 +322,17 @@ export const DEFINITIONS = {
   ),
   kafkaSaslUsername: optional('KAFKA_SASL_USERNAME', text, 'SASL user name.'),
   kafkaSaslPassword: optional('KAFKA_SASL_PASSWORD', text, 'SASL password.'),
+  otlpEndpoint: optional(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    serviceUrl,
+    'OpenTelemetry collector that [spans](operate.md#tracing) are sent to (OTLP over HTTP, usually port 4318). Without it none are recorded.',
+  ),
+  traceRatio: setting(
+    'OTEL_TRACES_SAMPLER_ARG',
+    '1',
+    ratio,
+    'Share of the traces that are recorded, read only with a collector. The sampling flag of senders has no effect.',
+  ),
   logRetentionMs: optional(
     'LOG_RETENTION',
     duration,
@@ -319,8 +345,15 @@ type ValueOf<Defined extends Setting> =
   | (Defined['default'] extends string ? never : undefined);
 type Values = { [Field in keyof typeof DEFINITIONS]: ValueOf<(typeof DEFINITIONS)[Field]> };
 
+/** Other programs of the machine read the same variable, in other forms: without a collector it must not prevent the start. */
+function withoutUnusedSampler(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (environment[DEFINITIONS.otlpEndpoint.name]?.trim()) return environment;
+  return { ...environment, [DEFINITIONS.traceRatio.name]: undefined };
+}
+
 export function readSettings(environment: NodeJS.ProcessEnv) {
-  const values = Object.entries(DEFINITIONS).map(([field, definition]) => [field, read(environment, definition)]);
+  const relevant = withoutUnusedSampler(environment);
+  const values = Object.entries(DEFINITIONS).map(([field, definition]) => [field, read(relevant, definition)]);
   const settings = Object.fromEntries(values) as Values;
   if (!settings.tlsCert !== !settings.tlsKey)
     throw new UserError('TLS_CERT and TLS_KEY go together: set both, or neither.');
@@ -350,9 +383,15 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
         `"node -p \\"crypto.randomBytes(32).toString('hex')\\"" and keep it as safe as the database itself.`,
     );
   }
+  if (settings.databaseReadUrl && !settings.databaseUrl)
+    throw new UserError('DATABASE_READ_URL has no effect without DATABASE_URL: the embedded server has no standby.');
   // Next to the embedded server's data, not inside it: a backup of the database must not contain it.
   const erasureList = settings.erasureList ?? resolve(settings.dataDir, 'erasures');
-  return { ...settings, oauthApps: oauthAppsOf(settings), erasureList };
+  const standby = settings.databaseReadUrl && {
+    url: settings.databaseReadUrl,
+    maxLagMs: settings.databaseReadMaxLagMs,
+  };
+  return { ...settings, standby: standby || undefined, oauthApps: oauthAppsOf(settings), erasureList };
 }
 
 /** Passwords and secrets pass through the management API: never in plain HTTP over a network, never under an unknown name. */

@@ -1,3 +1,4 @@
+import { editDistance } from './nearest.js';
 import { DEFINITIONS } from './settings.js';
 
 /** Shorter names resemble too many variables of other programs: HOST and HOSTNAME, CELL and SHELL. */
@@ -37,18 +38,4 @@ function resembledSetting(name: string): string | undefined {
     .filter(({ distance, most }) => distance <= most)
     .sort((one, other) => one.distance - other.distance);
   return closest?.known;
-}
-
-/** Levenshtein distance: inserted, removed and replaced characters. */
-function editDistance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (let at = 1; at <= one.length; at += 1) {
-    const next = [at];
-    for (let to = 1; to <= other.length; to += 1) {
-      const replaced = (row[to - 1] as number) + (one[at - 1] === other[to - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[to] as number) + 1, (next[to - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] as number;
 }

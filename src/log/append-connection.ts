@@ -77,13 +77,18 @@ export class AppendConnection implements AppendPort {
   }
 }
 
-/** Adds the times of events that an earlier call stored. If this fails, the append is called again. */
+/**
+ * Adds the times of events that an earlier call stored. If this fails, the append is called again. The message in the
+ * write-ahead log makes this statement wait for a synchronous standby, which one that writes nothing does not: after a crash the
+ * events may be on the primary only.
+ */
 async function withTimes(client: Client, stored: FoundPositions): Promise<BatchOutcome['stored']> {
   const positions = stored?.filter((position) => position !== null);
   if (!stored || !positions?.length) return null;
   const { rows } = await client.query<{ position: number; time: number }>({
-    text: `SELECT position::float8, (extract(epoch FROM time) * 1000)::float8 AS time
-             FROM cc.events WHERE position = ANY ($1)`,
+    text: `WITH written AS MATERIALIZED (SELECT pg_logical_emit_message(true, 'cc', ''))
+           SELECT position::float8, (extract(epoch FROM time) * 1000)::float8 AS time
+             FROM written CROSS JOIN cc.events WHERE position = ANY ($1)`,
     values: [positions],
     query_timeout: STATEMENT_TIMEOUT_MS + 500,
   } as QueryConfig);

@@ -1,4 +1,5 @@
 import { DatabaseError } from 'pg';
+import { NoPrimary } from '../postgres/database-hosts.js';
 
 /**
  * What an error of `cc.append` means for the caller. `bad_row`: the database will never store one of these events. `conflict`:
@@ -24,6 +25,8 @@ export function classifyAppendError(error: unknown): AppendFailure {
 
 /** Why appends cannot be stored at the moment, without values of the rows: they may be personal. */
 export function describeUnavailable(error: unknown): string {
+  const { cause } = error as Error;
+  if (cause instanceof NoPrimary) return cause.summary;
   if (!(error instanceof DatabaseError)) return 'the database does not answer';
   if (error.code === NO_PARTITION) return 'the log has no partition for the next event';
   return `the database refuses appends: ${error.message}`;

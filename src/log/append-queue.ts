@@ -1,6 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
+import { asBatch, serialise } from './append-batch.js';
+import type { AppendedPositions } from './appended-positions.js';
 import type { AppendOutcome, AppendRequest, NewEvent } from './event.js';
 import { firstVersion, type RecentEvents, RecentRow } from './recent-events.js';
 
@@ -96,7 +97,9 @@ const CHANGING = 'visitor';
 
 interface PendingAppend {
   readonly request: AppendRequest;
-  /** Each event as JSON, without the first brace and its index in the batch. Ids are included, so that a repeated request is identical. */
+  /** Of the events. Chosen once, so that a repeated request is identical. */
+  readonly ids: readonly string[];
+  /** Each event as JSON, without the first brace and its index in the batch. */
   readonly rows: readonly string[];
   readonly bytes: number;
   /** By `performance.now()`. */
@@ -122,6 +125,7 @@ export class AppendQueue {
     private readonly observe: (requests: AppendRequest[], events: number, seconds: number) => void = () => {},
     private readonly limits: AppendQueueLimits = APPEND_LIMITS,
     private readonly recent?: RecentEvents,
+    private readonly appended?: AppendedPositions,
   ) {}
 
   append(request: AppendRequest): Promise<AppendOutcome> {
@@ -161,7 +165,8 @@ export class AppendQueue {
     if (refusal) throw new LogUnavailable(refusal);
     const deadline = this.deadlineOf(request, performance.now());
     if (deadline === undefined) throw timedOut();
-    const rows = serialise(request);
+    const ids = request.events.map(uuidv7);
+    const rows = serialise(request, ids);
     const bytes = rows.reduce((sum, row) => sum + row.length, 0);
     if (
       this.waitingEvents + rows.length > this.limits.waitingEventsMax ||
@@ -169,7 +174,7 @@ export class AppendQueue {
     ) {
       throw new LogUnavailable('The append queue is full');
     }
-    this.waiting.push({ request, rows, bytes, deadline, resolve, reject });
+    this.waiting.push({ request, ids, rows, bytes, deadline, resolve, reject });
     this.waitingEvents += rows.length;
     this.waitingBytes += bytes;
     // Defer to the next tick so that requests of this tick share the batch.
@@ -247,7 +252,9 @@ export class AppendQueue {
         const outcome = await this.port.append(this.toCall(open, started, uncertain));
         // Defer the answers: the next batch is sent first and is being stored while these are answered.
         const cleared = this.recent?.cleared;
-        setImmediate(() => answer(open, outcome, cleared === this.recent?.cleared ? this.recent : undefined));
+        setImmediate(() => {
+          answer(open, outcome, cleared === this.recent?.cleared ? this.recent : undefined, this.appended);
+        });
         const requests = open.map(({ request }) => request);
         this.observe(requests, countEvents(open), (performance.now() - started) / 1_000);
         return;
@@ -353,47 +360,6 @@ function hasInlinePart({ request }: PendingAppend): boolean {
   return request.events[0].inline !== undefined;
 }
 
-/** Each event as JSON, without the first brace. What all events of the request have in common is written once. */
-function serialise(request: AppendRequest): string[] {
-  const { expected, claim, asOf } = request;
-  // Default values are omitted: every byte is parsed several times.
-  const common = JSON.stringify({
-    expected: expected === 'any' ? -1 : typeof expected === 'number' ? expected : undefined,
-    base: typeof expected === 'object' ? expected.owned : undefined,
-    category: request.category,
-    stream: request.stream,
-    site: request.site,
-    actor: request.actor,
-    key: claim?.key,
-    span: claim && claim.windowMs / 1_000,
-    weak: claim?.weak || undefined,
-    since: asOf?.position,
-    found: asOf?.found || undefined,
-  }).slice(1, -1);
-  return request.events.map(({ type, reference, data, personal, inline }, index) => {
-    const { subject, ...others } = personal ?? NOTHING_PERSONAL;
-    const own = JSON.stringify({
-      k: index === 0 ? undefined : index + 1,
-      id: uuidv7(),
-      type,
-      reference,
-      data,
-      subject,
-      personal: personal && others,
-      salt: personal && randomUUID(),
-      inline,
-    });
-    return `${common},${own.slice(1)}`;
-  });
-}
-
-const NOTHING_PERSONAL: NonNullable<NewEvent['personal']> = {};
-
-/** The events of one request as a batch of their own. */
-export function toBatch(request: AppendRequest): string {
-  return asBatch(serialise(request));
-}
-
 function timedOut(): LogUnavailable {
   return new LogUnavailable('The append timed out');
 }
@@ -402,12 +368,12 @@ function countEvents(batch: readonly PendingAppend[]): number {
   return batch.reduce((sum, item) => sum + item.rows.length, 0);
 }
 
-/** Adds to each row its index in the batch. */
-function asBatch(rows: readonly string[]): string {
-  return `[${rows.map((row, index) => `{"n":${index + 1},${row}`).join(',')}]`;
-}
-
-function answer(batch: readonly PendingAppend[], outcome: BatchOutcome, recent?: RecentEvents): void {
+function answer(
+  batch: readonly PendingAppend[],
+  outcome: BatchOutcome,
+  recent?: RecentEvents,
+  noted?: AppendedPositions,
+): void {
   const time = new Date(outcome.time).toISOString();
   const lost = outcome.lost && new Map(outcome.lost);
   const conflicts = outcome.conflicts && new Set(outcome.conflicts);
@@ -415,39 +381,44 @@ function answer(batch: readonly PendingAppend[], outcome: BatchOutcome, recent?:
   let index = 0;
   let next = outcome.first ?? 0;
   const appended: RecentRow[] = [];
+  let characters = 0;
   let isComplete = true;
   for (const item of batch) {
     const first = index + 1;
     index += item.rows.length;
     const holder = lost?.get(first);
     const stored = outcome.stored?.[index - 1];
-    // Not the time of this call: the payload of every attempt contains the time of the stored event.
-    if (stored) item.resolve({ ...stored, status: 'appended', time: new Date(stored.time).toISOString() });
-    else if (conflicts?.has(first)) item.resolve({ status: 'conflict' });
+    if (stored) {
+      noted?.note(stored.position - item.rows.length + 1, stored.position);
+      // Not the time of this call: the payload of every attempt contains the time of the stored event.
+      item.resolve({ ...stored, status: 'appended', time: new Date(stored.time).toISOString() });
+    } else if (conflicts?.has(first)) item.resolve({ status: 'conflict' });
     else if (stale?.has(first)) item.resolve({ status: 'stale' });
     else if (holder) item.resolve({ status: 'claimed', by: holder });
     else {
       isComplete &&= addRows(appended, item, next, outcome.time, time);
       next += item.rows.length;
+      characters += item.bytes;
       item.resolve({ status: 'appended', position: next - 1, time });
     }
   }
-  if (isComplete) recent?.add(outcome.previous, appended);
+  if (isComplete) recent?.add(outcome.previous, appended, characters);
+  if (outcome.first !== null && next > outcome.first) noted?.note(outcome.first, next - 1);
 }
 
 /** Returns false if the versions of the events are not known. */
 function addRows(
   to: RecentRow[],
-  { request, rows }: PendingAppend,
+  { request, ids }: PendingAppend,
   position: number,
   timeMs: number,
   time: string,
 ): boolean {
   const version = firstVersion(request.expected);
   if (version === undefined) return false;
-  for (const [at, row] of rows.entries()) {
-    const { type } = request.events[at] as AppendRequest['events'][0];
-    to.push(new RecentRow(position + at, timeMs, time, version + at, request, type, row));
+  for (let at = 0; at < ids.length; at += 1) {
+    const event = request.events[at] as NewEvent;
+    to.push(new RecentRow(position + at, timeMs, time, version + at, request, event, ids[at] as string));
   }
   return true;
 }

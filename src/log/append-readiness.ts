@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Postgres } from '../postgres/postgres.js';
+import { toBatch } from './append-batch.js';
 import { describeUnavailable } from './append-error.js';
-import { toBatch } from './append-queue.js';
 import type { AppendRequest } from './event.js';
 import type { Queryable } from './event-reader.js';
 

@@ -35,6 +35,8 @@ abstract class Copy implements Submittable {
   }
 
   handleError(error: Error): void {
+    // After a timeout of pg rows may still arrive.
+    this.failure = error;
     this.callback(error);
   }
 }

@@ -1,3 +1,5 @@
+import type { ClientBase } from 'pg';
+import type { PositionRange } from './appended-positions.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
 import type { EventField, FieldOptions } from './event-fields.js';
 import type { CountOptions, EventCount, ReadOptions, SomeOptions } from './event-reader.js';
@@ -16,6 +18,15 @@ export abstract class EventLog {
    * refused by itself; what `append` would reject with is its error here.
    */
   abstract appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]>;
+
+  /**
+   * Appends in one transaction with other changes: both are stored, or neither is. For rare changes only, because other appends wait
+   * until it has ended.
+   */
+  abstract appendWith(
+    request: AppendRequest & { readonly expected: number },
+    change: (client: ClientBase) => Promise<void>,
+  ): Promise<AppendOutcome>;
 
   abstract read<Type extends string = string>(options?: ReadOptions<Type>): Promise<EventsOf<Type>[]>;
 
@@ -80,9 +91,15 @@ export abstract class EventLog {
   /** Why an append would not be stored at the moment; undefined if nothing is known that keeps it from being stored. */
   abstract refusal(): Promise<string | undefined>;
 
+  /** Positions that this process appended and that the log has lost, as after a failover to a lagging standby. Each is returned once. */
+  abstract takeLost(): Promise<PositionRange[]>;
+
   /** Resolves when every accepted append is answered and the connections are closed. */
   abstract close(): Promise<void>;
 }
+
+/** Reads that need nothing else of the log, and may therefore be answered by a standby. */
+export type LogReads = Pick<EventLog, 'read' | 'readStreams' | 'readOpenings' | 'find' | 'head' | 'positionBefore'>;
 
 export type { EventField, FieldOptions } from './event-fields.js';
 

@@ -6,6 +6,8 @@ import type { EventSubject, SubjectOptions } from './event-log.js';
 import { EventRow, rowColumns } from './event-row.js';
 
 const COUNTED_AT_ONCE = 200_000;
+/** Places of the log whose time one query reads. */
+const PROBES = 63;
 
 /** A pool, or a client inside a transaction. All SELECTs on events are in this folder. */
 export type Queryable = Pool | ClientBase;
@@ -200,14 +202,15 @@ export interface SomeOptions {
   readonly newest?: boolean;
 }
 
-const HAS_REFERENCE = `e.reference IS NOT NULL AND e.site = $1 AND e.reference = $2
+const HAS_REFERENCE_HASH = `e.reference IS NOT NULL
   AND hashtextextended(e.reference, hashtextextended(e.site, 0)) = hashtextextended($2, hashtextextended($1, 0))`;
 
 /** All events of a site with this reference, in log order. */
 export async function findByReference(source: Queryable, site: string, reference: string): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
     name: 'find-by-reference',
-    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE ${HAS_REFERENCE} ORDER BY e.position`,
+    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE ${HAS_REFERENCE_HASH} AND e.site = $1 AND e.reference = $2
+            ORDER BY e.position`,
     values: [site, reference],
   });
   return rows.map((row) => toEvent(row));
@@ -215,7 +218,8 @@ export async function findByReference(source: Queryable, site: string, reference
 
 /**
  * The oldest or the newest of them, for callers whose work must not grow with what a sender repeats. In two steps: with a LIMIT the planner might
- * scan the log in order of position instead of using the index on references.
+ * scan the log in order of position instead of using the index on references. Materialized, because it might combine that one with the index
+ * on sites and types, of which it would read all entries of the site.
  */
 export async function findSomeByReference(
   source: Queryable,
@@ -225,7 +229,9 @@ export async function findSomeByReference(
 ): Promise<StoredEvent[]> {
   const found = await source.query<{ position: number }>({
     name: 'find-positions-by-reference',
-    text: `SELECT e.position::float8 FROM cc.events e WHERE ${HAS_REFERENCE} AND e.type = ANY ($3)`,
+    text: `WITH found AS MATERIALIZED (
+             SELECT e.position, e.site, e.reference, e.type FROM cc.events e WHERE ${HAS_REFERENCE_HASH})
+           SELECT position::float8 FROM found WHERE site = $1 AND reference = $2 AND type = ANY ($3)`,
     values: [site, reference, types],
   });
   const positions = found.rows.map(({ position }) => position).sort((one, other) => one - other);
@@ -247,6 +253,34 @@ export async function readEventsAt(
   return rows.map((row) => toEvent(row));
 }
 
+export interface FieldsAt {
+  readonly position: number;
+  /** The data with these fields only. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Some data fields of the events at these positions, in log order. With `opened` only of streams whose first event has this value of a field. */
+export async function readFieldsAt(
+  source: Queryable,
+  positions: readonly number[],
+  fields: readonly string[],
+  opened?: { readonly field: string; readonly is: string },
+): Promise<FieldsAt[]> {
+  const values = [positions, ...(opened ? [opened.field, opened.is] : [])];
+  const pairs = fields.map((field) => `${escapeLiteral(field)}, e.data -> ${escapeLiteral(field)}`);
+  const { rows } = await source.query<FieldsAt>(
+    `SELECT e.position::float8 AS position, json_build_object(${pairs.join(', ')}) AS data FROM cc.events e
+      WHERE e.position = ANY ($1::bigint[]) ${
+        opened
+          ? `AND EXISTS (SELECT FROM cc.events o
+                          WHERE o.stream = e.stream AND o.version = 1 AND o.category = e.category AND o.data ->> $2 = $3)`
+          : ''
+      } ORDER BY e.position`,
+    values,
+  );
+  return rows;
+}
+
 /** An event for publishing: without its personal part, and with its data as the stored JSON text. */
 export interface PublicEvent {
   readonly position: number;
@@ -258,13 +292,14 @@ export interface PublicEvent {
   readonly type: string;
   readonly site: string;
   readonly time: string;
+  readonly actor: string;
   readonly data: string;
 }
 
 type PublicRow = Omit<PublicEvent, 'position'> & { position: string };
 
 const PUBLIC_COLUMNS = `position, id, category, category || '-' || stream AS stream, version, type, site,
-                  extract(epoch FROM time) * 1000 AS time, data::text AS data`;
+                  extract(epoch FROM time) * 1000 AS time, actor, data::text AS data`;
 
 export async function readPublicEvents(source: Queryable, after: number, limit: number): Promise<PublicEvent[]> {
   const { rows } = await source.query<PublicRow>({
@@ -485,24 +520,32 @@ export async function readSubjects(
 }
 
 /**
- * The last position before a time. Effective time (`clock-steps.ts`) is monotonic along the log, so a binary search needs no
- * index on it.
+ * The last position before a time. Effective time (`clock-steps.ts`) is monotonic along the log, so a search by bisection needs no
+ * index on it. Each query reads several places of the range, because a query costs more than reading a place.
  */
 export async function readPositionBefore(source: Queryable, time: Date): Promise<number> {
   const steps = await readClockSteps(source);
   let low = 0;
   let high = await readHead(source);
   while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    const { rows } = await source.query<{ position: string; time: number }>({
-      name: 'read-time-at',
-      text: `SELECT position, extract(epoch FROM time)::float8 * 1000 AS time
-               FROM cc.events WHERE position > $1 ORDER BY position LIMIT 1`,
-      values: [middle],
+    const distance = Math.ceil((high - low) / (PROBES + 1));
+    const probes = Array.from({ length: PROBES }, (_, index) => low + index * distance).filter((probe) => probe < high);
+    const { rows } = await source.query<{ after: number; position: number; time: number }>({
+      name: 'read-times-after',
+      text: `SELECT p.after::float8 AS after, e.position::float8 AS position, extract(epoch FROM e.time)::float8 * 1000 AS time
+               FROM unnest($1::bigint[]) AS p (after) CROSS JOIN LATERAL (
+                 SELECT position, time FROM cc.events WHERE position > p.after ORDER BY position LIMIT 1) e`,
+      values: [probes],
     });
-    const next = rows[0] && { position: Number(rows[0].position), timeMs: rows[0].time };
-    if (next && effectiveTimeMs(steps, next.position, next.timeMs) < time.getTime()) low = next.position;
-    else high = middle;
+    const next = new Map(rows.map((row) => [row.after, row]));
+    for (const probe of probes) {
+      const event = next.get(probe);
+      if (!event || effectiveTimeMs(steps, event.position, event.time) >= time.getTime()) {
+        high = probe;
+        break;
+      }
+      low = event.position;
+    }
   }
   return low;
 }

@@ -21,8 +21,11 @@ export interface LoggedRow {
 export class EventRow implements LoggedRow {
   /** Split at once: decoding each field from the bytes separately would cost several times as much. */
   fields: readonly string[] = [];
+  /** Size of the row as the database sent it. */
+  bytes = 0;
 
   at(line: Buffer): this {
+    this.bytes = line.length;
     this.fields = line.toString('utf8', 0, line.length - 1).split('\t');
     return this;
   }

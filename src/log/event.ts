@@ -67,7 +67,7 @@ export interface AppendRequest {
    */
   readonly expected: 'new' | 'any' | number | { readonly owned: number; readonly position: number };
   readonly site: string;
-  /** `key:<id>`, `tag`, `cli`, `user:<name>` or `system`. */
+  /** `key:<id>`, `tag`, `cli:<operating-system user>`, `user:<id>`, `token:<id>` or `system`. */
   readonly actor: string;
   /** Stored atomically. A request with a claim has a single event. */
   readonly events: readonly [NewEvent, ...NewEvent[]];

@@ -11,9 +11,16 @@ export interface FollowOptions {
   readonly after: number;
   /** Restricts the events to these categories. */
   readonly categories?: readonly string[];
+  /**
+   * Called when the log has lost the newest event that was applied, as after a failover to a lagging standby: what was applied
+   * must be read again. Resolves with the newest event that was.
+   */
+  readonly onLost?: () => Promise<StoredEvent | undefined>;
 }
 
-export type FollowerSource = Pick<EventLog, 'head' | 'read'>;
+export interface FollowerSource extends Pick<EventLog, 'head' | 'read'> {
+  isLost?(event: StoredEvent): Promise<boolean>;
+}
 
 /**
  * A reader at the tail of the log. It polls every 250 ms and also reads when notified of an append; notifications may be lost,
@@ -28,6 +35,7 @@ export class Follower {
   private timer: NodeJS.Timeout | undefined;
   private unsubscribe: (() => void) | undefined;
   private stopped = false;
+  private applied: StoredEvent | undefined;
 
   constructor(
     private readonly source: FollowerSource,
@@ -81,6 +89,7 @@ export class Follower {
 
   private async catchUp(): Promise<void> {
     const startedMs = performance.now();
+    await this.readLostAgain();
     const head = await this.source.head();
     this.lag = Math.max(0, head - this.position);
     while (this.position < head && !this.stopped) {
@@ -91,9 +100,17 @@ export class Follower {
         ...(this.options.categories && { categories: this.options.categories }),
       });
       if (events.length > 0) await this.apply(events);
+      this.applied = events.at(-1) ?? this.applied;
       this.position = events.length < PAGE_EVENTS ? head : (events.at(-1) as StoredEvent).position;
     }
     this.lag = 0;
     this.readAtMs = startedMs;
+  }
+
+  private async readLostAgain(): Promise<void> {
+    const { onLost, after } = this.options;
+    if (!onLost || !this.applied || !(await this.source.isLost?.(this.applied))) return;
+    this.applied = await onLost();
+    this.position = this.applied?.position ?? after;
   }
 }

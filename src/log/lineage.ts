@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { LINEAGE } from '../postgres/lease.js';
 import type { Queryable } from './event-reader.js';
 
 /** Larger than any number of events that a failover or an old backup can lose. */
@@ -16,6 +17,22 @@ export async function followLineage(client: ClientBase, onMessage: (line: string
   const position = rows[0]?.start;
   if (position)
     onMessage(`The database was restored or failed over since the last write: positions continue at ${position}.`);
+}
+
+/** The last position before the log jumped ahead the last time, and the one at which it continues; undefined if it never has. */
+export async function readJump(source: Queryable): Promise<{ kept: number; continuesAt: number } | undefined> {
+  const { rows } = await source.query<{ kept: number; start: number }>(
+    `SELECT start::float8, (SELECT coalesce(max(position), 0)::float8 FROM cc.events WHERE position < start) AS kept
+       FROM (SELECT last_value / $1 * $1 AS start FROM cc.event_position) jump WHERE start > 0`,
+    [POSITION_JUMP],
+  );
+  return rows[0] && { kept: rows[0].kept, continuesAt: rows[0].start };
+}
+
+/** Of the server that answers, before or after `followLineage`. */
+export async function readServerLineage(source: Queryable): Promise<string> {
+  const { rows } = await source.query<{ lineage: string }>(`SELECT ${LINEAGE} AS lineage`);
+  return (rows[0] as { lineage: string }).lineage;
 }
 
 export interface Lineage {

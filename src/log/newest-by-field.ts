@@ -1,7 +1,7 @@
-import { DatabaseError, escapeLiteral, type Pool } from 'pg';
+import { type ClientBase, DatabaseError, escapeLiteral } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from './event.js';
-import { readEventsAt } from './event-reader.js';
+import { type FieldsAt, readEventsAt, readFieldsAt } from './event-reader.js';
 
 /** A search is one of many: it must not keep a connection of the pool for long. */
 const STATEMENT_TIMEOUT_MS = 3_000;
@@ -25,11 +25,18 @@ export interface NewestOptions {
  * The newest events of a site by type and a data field, newest first. The cost depends on the number of keys and on the limit, not on
  * the length of the log.
  */
-export async function findNewestByField(pool: Pool, options: NewestOptions): Promise<StoredEvent[]> {
-  const { site, field, keys, limit } = options;
-  const positions = await findPositions(pool, options);
-  const newest = positions.sort((one, other) => other - one).slice(0, limit);
-  const events = await readEventsAt(pool, newest);
+export async function findNewestByField(client: ClientBase, options: NewestOptions): Promise<StoredEvent[]> {
+  const positions = await searching(client, () => findPositions(client, options));
+  return readFound(client, options, positions);
+}
+
+/** The events at positions that such a search has found, newest first. */
+export async function readFound(
+  client: ClientBase,
+  { site, field, keys }: Pick<NewestOptions, 'site' | 'field' | 'keys'>,
+  positions: readonly number[],
+): Promise<StoredEvent[]> {
+  const events = await readEventsAt(client, positions);
   // The index has only a hash of them.
   const isWanted = (event: StoredEvent) => {
     const { [field]: value = '' } = event.data as Record<string, unknown>;
@@ -38,31 +45,65 @@ export async function findNewestByField(pool: Pool, options: NewestOptions): Pro
   return events.filter(isWanted).reverse();
 }
 
-async function findPositions(pool: Pool, { site, field, indexed, keys, after, before, limit }: NewestOptions) {
+/** What a search has looked at. */
+export interface LookedAt {
+  /** Of all events that the index finds, newest first. The index has a hash of what they are found by, so `readFound` may leave one out. */
+  readonly positions: readonly number[];
+  /** Of those that `opened` matches. */
+  readonly fields: readonly FieldsAt[];
+}
+
+/**
+ * Some data fields of the newest events by type and a data field, newest first, to look for what no index has. With `opened` only of
+ * streams whose first event has this value of a field.
+ */
+export function lookAtNewest(
+  client: ClientBase,
+  options: NewestOptions,
+  fields: readonly string[],
+  opened?: { readonly field: string; readonly is: string },
+): Promise<LookedAt> {
+  return searching(client, async () => {
+    const positions = await findPositions(client, options);
+    const found = positions.length === 0 ? [] : await readFieldsAt(client, positions, fields, opened);
+    return { positions, fields: found.reverse() };
+  });
+}
+
+async function findPositions(
+  client: ClientBase,
+  { site, field, indexed, keys, after, before, limit }: NewestOptions,
+): Promise<number[]> {
   const value = `coalesce(e.data ->> ${escapeLiteral(field)}, '')`;
-  const client = await pool.connect();
+  const { rows } = await client.query<{ position: number }>(
+    `SELECT found.position FROM unnest($1::text[], $2::text[]) AS k (type, value) CROSS JOIN LATERAL (
+       SELECT e.position::float8 AS position FROM cc.events e
+        WHERE e.type IN (${indexed.map((type) => escapeLiteral(type)).join(', ')})
+          AND hashtextextended(${value}, hashtextextended(e.type, hashtextextended(e.site, 0)))
+            = hashtextextended(k.value, hashtextextended(k.type, hashtextextended($3, 0)))
+          AND - e.position < - $4::bigint AND - e.position > - $5::bigint
+          AND e.position > $4::bigint AND e.position < $5::bigint
+        ORDER BY - e.position LIMIT $6) found`,
+    [keys.map(({ type }) => type), keys.map((key) => key.value), site, after, before, limit],
+  );
+  return rows
+    .map(({ position }) => position)
+    .sort((one, other) => other - one)
+    .slice(0, limit);
+}
+
+/** An error leaves the transaction open: the caller closes the connection. */
+async function searching<Result>(client: ClientBase, search: () => Promise<Result>): Promise<Result> {
   try {
     // Each key is read in the order of the index, and only as far as the limit. Without statistics of the index the planner would
-    // rather read all events of a key and sort them.
+    // rather read all events of a key and sort them. Starting a parallel worker takes longer than what it would read.
     await client.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS};
-      SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off`);
-    const { rows } = await client.query<{ position: number }>(
-      `SELECT found.position FROM unnest($1::text[], $2::text[]) AS k (type, value) CROSS JOIN LATERAL (
-         SELECT e.position::float8 AS position FROM cc.events e
-          WHERE e.type IN (${indexed.map((type) => escapeLiteral(type)).join(', ')})
-            AND hashtextextended(${value}, hashtextextended(e.type, hashtextextended(e.site, 0)))
-              = hashtextextended(k.value, hashtextextended(k.type, hashtextextended($3, 0)))
-            AND - e.position < - $4::bigint AND - e.position > - $5::bigint
-            AND e.position > $4::bigint AND e.position < $5::bigint
-          ORDER BY - e.position LIMIT $6) found`,
-      [keys.map(({ type }) => type), keys.map((key) => key.value), site, after, before, limit],
-    );
+      SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+      SET LOCAL max_parallel_workers_per_gather = 0`);
+    const result = await search();
     await client.query('COMMIT');
-    client.release();
-    return rows.map(({ position }) => position);
+    return result;
   } catch (error) {
-    // Closed instead of reused: the transaction may still be open on it.
-    client.release(true);
     if (error instanceof DatabaseError && error.code === QUERY_CANCELED)
       throw new UserError('The search takes too long. Select a connection or a shorter period.');
     throw error;

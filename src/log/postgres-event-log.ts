@@ -1,8 +1,11 @@
+import type { ClientBase } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
 import { AppendConnection } from './append-connection.js';
+import { appendWith } from './append-in-transaction.js';
 import { AppendNotifications } from './append-notifications.js';
 import { AppendQueue } from './append-queue.js';
 import { AppendReadiness, tryAppend } from './append-readiness.js';
+import { AppendedPositions, type PositionRange } from './appended-positions.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
 import { type EventField, type FieldOptions, readEventFields } from './event-fields.js';
 import { EventLog, type EventSubject, type SubjectOptions } from './event-log.js';
@@ -17,6 +20,7 @@ import {
   readEnds,
   readEvents,
   readHead,
+  readIdsAt,
   readOpenings,
   readPageEnd,
   readPositionBefore,
@@ -46,6 +50,7 @@ export class PostgresEventLog extends EventLog {
   private readonly queue: AppendQueue;
   private readonly notifications: AppendNotifications;
   private readonly followers = new Set<Follower>();
+  private readonly appended = new AppendedPositions();
 
   constructor(
     private readonly postgres: Postgres,
@@ -60,7 +65,7 @@ export class PostgresEventLog extends EventLog {
       for (const { category } of requests) this.notifications.notify(category);
       observer.appended?.(events, seconds);
     };
-    this.queue = new AppendQueue(this.connection, postgres.clock, observe, undefined, recent);
+    this.queue = new AppendQueue(this.connection, postgres.clock, observe, undefined, recent, this.appended);
   }
 
   append(request: AppendRequest): Promise<AppendOutcome> {
@@ -69,6 +74,18 @@ export class PostgresEventLog extends EventLog {
 
   appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]> {
     return this.queue.appendAll(requests);
+  }
+
+  async appendWith(
+    request: AppendRequest & { readonly expected: number },
+    change: (client: ClientBase) => Promise<void>,
+  ): Promise<AppendOutcome> {
+    const outcome = await appendWith(this.postgres, request, change);
+    this.notifications.notify(request.category);
+    if (outcome.status === 'appended') {
+      this.appended.note(outcome.position - request.events.length + 1, outcome.position);
+    }
+    return outcome;
   }
 
   read<Type extends string = string>(options: ReadOptions<Type> = {}): Promise<EventsOf<Type>[]> {
@@ -142,6 +159,10 @@ export class PostgresEventLog extends EventLog {
     const source: FollowerSource = {
       head: () => readHead(pool),
       read: (readOptions) => readEvents(pool, readOptions),
+      isLost: async ({ position, id }) => {
+        const found = (await readIdsAt(pool, [position])).get(position);
+        return found !== id && found !== 'dropped';
+      },
     };
     const follower = new Follower(source, options, apply, () => this.followers.delete(follower));
     await follower.start(this.notifications);
@@ -155,6 +176,10 @@ export class PostgresEventLog extends EventLog {
 
   refusal(): Promise<string | undefined> {
     return this.readiness.refusal(this.postgres.pool);
+  }
+
+  takeLost(): Promise<PositionRange[]> {
+    return this.appended.takeLost(this.postgres.pool);
   }
 
   async close(): Promise<void> {

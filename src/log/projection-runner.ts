@@ -1,7 +1,7 @@
 import { type ClientBase, DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { countAfter, readEvents, readHead, readNewestPosition, readPageEnd } from './event-reader.js';
+import { countAfter, readEvents, readHead, readNewestPosition, readPageEnd, withQueryTimeout } from './event-reader.js';
 import { SharedPageSource } from './page-source.js';
 import { type Projection, pageFor } from './projection.js';
 import { ProjectionAsOf } from './projection-as-of.js';
@@ -145,6 +145,16 @@ export class ProjectionRunner {
         };
       }),
     );
+  }
+
+  /** Whether each projection stopped at an event that it cannot fold. */
+  async parked(timeoutMs: number): Promise<Map<string, boolean>> {
+    const { rows } = await withQueryTimeout(this.postgres.pool, timeoutMs).query<{ name: string; parked: boolean }>({
+      name: 'read-parked',
+      text: 'SELECT name, parked FROM cc.projections WHERE name = ANY ($1)',
+      values: [this.projections.map(({ name }) => name)],
+    });
+    return new Map(rows.map(({ name, parked }) => [name, parked]));
   }
 
   /** The events that the projections have not folded. */

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AppendRequest, StoredEvent } from './event.js';
+import type { AppendRequest, NewEvent, StoredEvent } from './event.js';
 import type { EventField, FieldOptions } from './event-fields.js';
 import type { EventSubject, SubjectOptions } from './event-log.js';
 import type { PublicEvent } from './event-reader.js';
 import type { PageRow } from './page-source.js';
 
-const EVENTS_MAX = 16_000;
-const CHARACTERS_MAX = 16_000_000;
+const EVENTS_MAX = 8_000;
+const CHARACTERS_MAX = 8_000_000;
 /** Shorter than a database takes to be restored or to fail over, after which positions may belong to other events. Kept up to twice as long, never read. */
 const HELD_MS = 10_000;
 
@@ -40,11 +40,11 @@ export class RecentEvents {
     return this.batches.at(-1)?.last ?? 0;
   }
 
-  add(previous: number, rows: readonly RecentRow[]): void {
+  /** `characters`: of the rows, as JSON. */
+  add(previous: number, rows: readonly RecentRow[], characters: number): void {
     const last = rows.at(-1)?.position;
     if (last === undefined) return;
     if (previous !== this.last) this.empty();
-    const characters = rows.reduce((sum, { row }) => sum + row.length, 0);
     this.batches.push({ previous, last, rows, characters, addedMs: this.monotonicMs() });
     this.events += rows.length;
     this.characters += characters;
@@ -108,20 +108,15 @@ export class RecentEvents {
   }
 }
 
-interface SerialisedEvent {
-  readonly id: string;
-  readonly data: StoredEvent['data'];
-  readonly subject?: string;
-  readonly personal?: object;
-}
-
-/** An event as it was sent to the database. Parsed when first needed, so that it equals the event that is read from there. */
+/** An event as it was given to the append. Fields without a value are undefined here and absent in the log. */
 export class RecentRow implements PageRow {
   readonly category: string;
   readonly site: string;
   readonly actor: string;
   readonly streamId: string;
-  private parsed: SerialisedEvent | undefined;
+  readonly type: string;
+  private readonly content: StoredEvent['data'];
+  private readonly person: NewEvent['personal'];
   private stored: StoredEvent | undefined;
 
   constructor(
@@ -131,68 +126,54 @@ export class RecentRow implements PageRow {
     readonly time: string,
     private readonly version: number,
     request: Pick<AppendRequest, 'category' | 'stream' | 'site' | 'actor'>,
-    readonly type: string,
-    /** As JSON, without the first brace. */
-    readonly row: string,
+    event: NewEvent,
+    private readonly id: string,
   ) {
-    // Copied: the request would keep the objects alive from which the JSON was made.
+    // Copied: the request and its inline part are not needed any more.
     this.category = request.category;
     this.site = request.site;
     this.actor = request.actor;
     this.streamId = request.stream;
+    this.type = event.type;
+    this.content = event.data as StoredEvent['data'];
+    this.person = event.personal;
   }
 
   get subject(): string | undefined {
-    return this.parse().subject;
+    return this.person?.subject;
   }
 
   data(): StoredEvent['data'] {
-    return this.parse().data;
+    return this.content;
   }
 
   personal(): object | null {
-    const { subject, personal } = this.parse();
-    return personal ? { ...(subject !== undefined && { subject }), ...personal } : null;
+    return this.person ?? null;
   }
 
   event(): StoredEvent {
     this.stored ??= {
       position: this.position,
-      id: this.parse().id,
+      id: this.id,
       type: this.type,
       stream: this.stream,
       version: this.version,
       site: this.site,
       time: this.time,
       actor: this.actor,
-      data: this.data(),
+      data: this.content,
       personal: this.personal(),
     } as StoredEvent;
     return this.stored;
   }
 
   publicEvent(): PublicEvent {
-    const { position, category, stream, version, type, site, time } = this;
-    return {
-      position,
-      id: this.parse().id,
-      category,
-      stream,
-      version,
-      type,
-      site,
-      time,
-      data: JSON.stringify(this.data()),
-    };
+    const { position, id, category, stream, version, type, site, time, actor } = this;
+    return { position, id, category, stream, version, type, site, time, actor, data: JSON.stringify(this.content) };
   }
 
   private get stream(): string {
     return `${this.category}-${this.streamId}`;
-  }
-
-  private parse(): SerialisedEvent {
-    this.parsed ??= JSON.parse(`{${this.row}`) as SerialisedEvent;
-    return this.parsed;
   }
 }
 

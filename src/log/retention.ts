@@ -148,7 +148,7 @@ async function thinPartition(
   );
   await keepDigests(client, first, beyond);
   await client.query(
-    // A derived id is a UUIDv8: whoever derives it again must find that it was used.
+    // A derived id is a UUIDv8: a process that derives it again must find that it was used.
     `INSERT INTO cc.removed_streams SELECT stream FROM cc.events_${first}
       WHERE version = 1 AND category <> ALL ($1) AND get_byte(uuid_send(stream), 6) >> 4 = 8 ON CONFLICT DO NOTHING`,
     [RETAINED_CATEGORIES],

@@ -1,4 +1,5 @@
 import { EVENT_SCHEMAS, type EventType } from '../events/index.js';
+import { schemaUri } from '../events/schema-uri.js';
 import { UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
 
 /** By category, which is the first part of the event type. */
@@ -42,6 +43,10 @@ const HEADERS = {
     'ce_source',
     'ce_subject',
     'ce_time',
+    'ce_dataschema',
+    'ce_sequence',
+    'ce_version',
+    'ce_actor',
     'content-type',
     'cc_position',
     'cc_site',
@@ -57,6 +62,15 @@ const HEADERS = {
     ce_source: { type: 'string', description: '/clean-conversions/<cell>' },
     ce_subject: { type: 'string', description: 'The stream, <category>-<id>. Also the key of the record.' },
     ce_time: { type: 'string', format: 'date-time', description: 'Time of the append, by the database clock.' },
+    ce_dataschema: {
+      type: 'string',
+      format: 'uri',
+      description: 'The $id of the schema of the value in this document.',
+    },
+    ce_sequence: { type: 'string', pattern: '^[0-9]+$', description: 'As cc_position. Compare it as a number.' },
+    ce_site: { type: 'string', description: 'As cc_site; absent for events of no site.' },
+    ce_version: { type: 'string', pattern: '^[0-9]+$', description: 'As cc_version.' },
+    ce_actor: { type: 'string', description: 'Who caused it: key:<id>, tag, cli, user:<id>, token:<id> or system.' },
     'content-type': { type: 'string', const: 'application/json' },
     cc_position: {
       type: 'string',
@@ -109,7 +123,7 @@ export function asyncApiDocument(topicPrefix = 'cc.') {
 
 /** The schema of the value on a topic, which lacks the fields that are not published. */
 function publishedSchema(type: EventType): object {
-  const { data } = EVENT_SCHEMAS[type];
+  const data = { $id: schemaUri(type), ...EVENT_SCHEMAS[type].data };
   const hidden = UNPUBLISHED_FIELDS[type];
   if (!hidden) return data;
   const isPublished = (name: string) => !hidden.includes(name);

@@ -75,6 +75,26 @@ describe('siteItems', () => {
     expect(items({ site: gone, waiting: waiting(DAY_MS), outcomes: outcomes(0, 100) })).toEqual([]);
   });
 
+  it('reports an access token that ends within 7 days, or has ended, unless the connection is parked', () => {
+    const expiring = (day: string, state: SiteConnection['state'] = 'active') =>
+      items({ site: site({ connections: [{ ...connection(state), settings: { access_token_expires: day } }] }) });
+    expect(expiring('2026-06-08')).toEqual([
+      {
+        ...{ kind: 'connection_expiring', severity: 'warning', site: HOST, platform: 'meta:second' },
+        time: '2026-06-08T00:00:00.000Z',
+        detail: expect.stringContaining('expires'),
+        action: { label: 'Reconnect', method: 'PUT', route: '/sites/shop.example/connections/meta%3Asecond' },
+      },
+    ]);
+    expect(expiring('2026-06-01')).toMatchObject([{ severity: 'warning' }]);
+    expect(expiring('2026-05-31')).toMatchObject([
+      { severity: 'error', detail: expect.stringContaining('has expired') },
+    ]);
+    expect(expiring('2026-06-09')).toEqual([]);
+    expect(expiring('')).toEqual([]);
+    expect(expiring('2026-05-31', 'parked')).toMatchObject([{ kind: 'connection_parked' }]);
+  });
+
   it('reports deliveries that no instance attempts', () => {
     const active = site({ connections: [connection('active')] });
     expect(items({ site: active, waiting: waiting(16 * MINUTE_MS) })).toMatchObject([

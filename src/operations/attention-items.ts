@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { ProjectionStatus } from '../log/projection-runner.js';
 import type { End } from '../outbound/reporting-window.js';
+import { accessTokenExpires } from '../platforms/credentials.js';
 import { platformOf } from '../platforms/index.js';
 import { isHeldBack, type SiteConnection } from '../sites/connection.js';
 import { keyState, type Site } from '../sites/site.js';
@@ -11,6 +12,8 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const LATE_MAX_MS = 15 * 60_000;
 /** A projection is normally behind by less than a second. */
 const LAG_MAX_MS = 60_000;
+/** An access token that a sign-in obtained and that is not renewed. */
+const CONNECTION_EXPIRES_WITHIN_MS = 7 * DAY_MS;
 const TOKEN_EXPIRES_WITHIN_MS = 14 * DAY_MS;
 const CERTIFICATE_EXPIRES_WITHIN_MS = 30 * DAY_MS;
 /** A platform that refuses fewer conversions than this in a day is not reported. */
@@ -20,6 +23,7 @@ const ACCEPTANCE_MIN = 0.9;
 export const ATTENTION_KINDS = [
   'connection_parked',
   'connection_paused',
+  'connection_expiring',
   'deliveries_owed',
   'deliveries_failing',
   'webhook_disabled',
@@ -111,6 +115,8 @@ function connectionItems(state: SiteState, connection: SiteConnection): Attentio
       action: { label: 'Check the service', method: 'GET', route: '/health' },
     });
   }
+  // A parked connection is to be reconnected anyway.
+  if (connection.state !== 'parked') items.push(...expiryItems(connection, route, nowMs));
   const counts = outcomes.get(platform);
   const refused = counts ? counts.failed + counts.rejected : 0;
   const acceptance = counts ? acceptanceOf(counts) : null;
@@ -125,6 +131,23 @@ function connectionItems(state: SiteState, connection: SiteConnection): Attentio
     });
   }
   return items;
+}
+
+function expiryItems({ platform, settings }: SiteConnection, route: string, nowMs: number): AttentionItem[] {
+  // The day only is known, so the token may end at any time of it.
+  const expiresMs = Date.parse(settings[accessTokenExpires.name] ?? '');
+  if (!(expiresMs - nowMs <= CONNECTION_EXPIRES_WITHIN_MS)) return [];
+  const isExpired = expiresMs + DAY_MS <= nowMs;
+  return [
+    {
+      ...{ kind: 'connection_expiring', severity: isExpired ? 'error' : 'warning', platform },
+      time: new Date(expiresMs).toISOString(),
+      detail: isExpired
+        ? 'The access token has expired. Sign in at the platform again: conversions are queued until then.'
+        : 'The access token expires. Sign in at the platform again before then, so that no conversion has to wait.',
+      action: { label: 'Reconnect', method: 'PUT', route },
+    },
+  ];
 }
 
 function webhookItems({ site: { host, webhook }, lastPush }: SiteState): AttentionItem[] {

@@ -53,15 +53,18 @@ export class HealthController {
     const parked = this.projections
       .status()
       .then((all) => all.filter(({ state }) => state === 'parked').map(({ name, reason }) => ({ name, reason })));
-    const [reason, names] = await Promise.all([withTimeout(refusal, NO_ANSWER), withTimeout(parked, [])]);
+    const [reason, names] = await Promise.all([
+      withTimeout(refusal, () => this.postgres.noPrimary ?? NO_ANSWER),
+      withTimeout(parked, () => []),
+    ]);
     return { ok: reason === undefined, reason, parked: names };
   }
 }
 
 /** Resolves with the fallback if the promise rejects or takes too long. */
-function withTimeout<Result>(result: Promise<Result>, fallback: Result): Promise<Result> {
+function withTimeout<Result>(result: Promise<Result>, fallback: () => Result): Promise<Result> {
   const timeout = new Promise<Result>((resolve) => {
-    setTimeout(() => resolve(fallback), CHECK_TIMEOUT_MS).unref();
+    setTimeout(() => resolve(fallback()), CHECK_TIMEOUT_MS).unref();
   });
-  return Promise.race([result.catch(() => fallback), timeout]);
+  return Promise.race([result.catch(fallback), timeout]);
 }

@@ -1,10 +1,14 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Controller, Get, Res, UseGuards } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, type MetricType, Registry } from 'prom-client';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { OperatorsOnly } from './operators-only.guard.js';
+
+const SCRAPE_TIMEOUT_MS = 1_000;
+/** Gauges of prom-client with the suffix of a counter. The sum of the gauge without it is the same. */
+const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `cc_nodejs_active_${kind}_total`);
 
 @Controller('metrics')
 @UseGuards(OperatorsOnly)
@@ -15,9 +19,10 @@ export class MetricsController {
     projections: ProjectionRunner,
   ) {
     collectDefaultMetrics({ register: registry, prefix: 'cc_' });
+    for (const name of MISNAMED) registry.removeSingleMetric(name);
     const delay = monitorEventLoopDelay({ resolution: 10 });
     delay.enable();
-    new Gauge({
+    const delays = new Gauge({
       name: 'cc_event_loop_delay_seconds',
       help: 'Event loop delay since the last scrape',
       labelNames: ['quantile'],
@@ -27,6 +32,9 @@ export class MetricsController {
         delay.reset();
       },
     });
+    // Only a summary may have quantiles. prom-client's own would have to observe every single delay.
+    const get = delays.get.bind(delays);
+    delays.get = async () => ({ ...(await get()), type: 'summary' as unknown as MetricType });
     new Gauge({
       name: 'cc_postgres_pool_connections',
       help: 'Connections of the PostgreSQL pool by state; "waiting" counts requests that wait for a connection',
@@ -45,6 +53,20 @@ export class MetricsController {
       registers: [registry],
       collect() {
         for (const [projection, lag] of projections.lags) this.set({ projection }, lag);
+      },
+    });
+    new Gauge({
+      name: 'cc_projection_parked',
+      help: '1 for a projection that stopped at an event that it cannot fold, else 0',
+      labelNames: ['projection'],
+      registers: [registry],
+      async collect() {
+        try {
+          const parked = await projections.parked(SCRAPE_TIMEOUT_MS);
+          for (const [projection, isParked] of parked) this.set({ projection }, isParked ? 1 : 0);
+        } catch {
+          // The database is unavailable: the gauge keeps its last value.
+        }
       },
     });
   }

@@ -3,14 +3,16 @@ import { HttpDrain } from '../http/http-drain.js';
 import { KafkaModule } from '../kafka/kafka.module.js';
 import { LogModule } from '../log/log.module.js';
 import { ClockWatch } from './clock-watch.js';
+import { FailoverWatch } from './failover-watch.js';
 import { HealthController } from './health.controller.js';
 import { MetricsController } from './metrics.controller.js';
 import { OperatorsOnly } from './operators-only.guard.js';
+import { TracingMetrics } from './tracing-metrics.js';
 
 @Module({
   imports: [LogModule, KafkaModule],
   controllers: [HealthController, MetricsController],
-  providers: [ClockWatch, HttpDrain, OperatorsOnly],
+  providers: [ClockWatch, FailoverWatch, HttpDrain, OperatorsOnly, TracingMetrics],
   exports: [OperatorsOnly],
 })
 export class OperationsModule {}

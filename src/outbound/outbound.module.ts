@@ -12,7 +12,7 @@ import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import { SitesModule } from '../sites/sites.module.js';
-import { countPushes } from './outbound-metrics.js';
+import { countDisabledWebhooks, countPushes } from './outbound-metrics.js';
 import { OutboundSync } from './outbound-sync.js';
 import { openHttpClient, Pusher, pusherOptions } from './pusher.js';
 
@@ -42,6 +42,7 @@ export class OutboundScheduler {
         registry: Registry,
         logger: Logger,
       ) => {
+        countDisabledWebhooks(registry, directory);
         const options = {
           ...pusherOptions(settings, 'system', postgres.clock),
           count: countPushes(registry),

@@ -1,5 +1,5 @@
 import { isOutcome } from '../delivery/delivery.js';
-import type { OutcomeType } from '../events/delivery.events.js';
+import type { OutcomeStatus, OutcomeType } from '../events/delivery.events.js';
 import type { RejectedConversions } from '../events/inbound.events.js';
 import type { FailedPushAttempt, ReportingWindow, Totals } from '../events/outbound.events.js';
 import type { StoredEvent } from '../log/event.js';
@@ -21,6 +21,18 @@ export const ATTEMPT_TYPES = [
   'outbound.failed.v1',
   'inbound.rejected.v1',
 ] as const;
+
+/** Of attempts and of pushes. Refused conversions are `rejected`. */
+export const SYNC_STATUSES = [
+  'delivered',
+  'accepted',
+  'confirmed',
+  'rejected',
+  'skipped',
+  'deferred',
+  'failed',
+  'validated',
+] as const satisfies readonly OutcomeStatus[];
 
 /** One attempt to deliver a conversion or to push totals to the webhook, or the conversions that were refused for some time. */
 export interface SyncLine {
@@ -54,21 +66,39 @@ export interface SyncFilter {
   readonly status?: string | undefined;
 }
 
+/** Attempts per query, when the newest are looked for. */
+const NEWEST_AT_ONCE = 500;
+
+/** The newest so many, newest first. */
+export async function readNewestSyncLines(log: EventLog, filter: SyncFilter, count: number): Promise<SyncLine[]> {
+  const { site, after } = filter;
+  const found: SyncLine[] = [];
+  for (let { until } = filter; found.length < count; ) {
+    const events = await log.read({ after, until, site, types: ATTEMPT_TYPES, limit: NEWEST_AT_ONCE, newest: true });
+    found.push(...linesOf(events, filter).reverse());
+    if (events.length < NEWEST_AT_ONCE) break;
+    until = (events[0] as StoredEvent).position - 1;
+  }
+  return found.slice(0, count);
+}
+
 /** In log order, one page in memory at a time. A page may be empty. */
-export async function* readSyncLog(
-  log: EventLog,
-  { site, after, until, platform, status }: SyncFilter,
-): AsyncGenerator<SyncLine[]> {
+export async function* readSyncLog(log: EventLog, filter: SyncFilter): AsyncGenerator<SyncLine[]> {
+  const { site, after, until } = filter;
   for (let at = after; at < until; ) {
     const end = Math.min(await log.pageEnd(at, PAGE_EVENTS), until);
     if (end === at) return;
     const events = await log.read({ after: at, until: end, site, types: ATTEMPT_TYPES });
-    yield events
-      .map(lineOf)
-      .filter((line) => platform === undefined || line.platform === platform)
-      .filter((line) => status === undefined || line.status === status);
+    yield linesOf(events, filter);
     at = end;
   }
+}
+
+function linesOf(events: readonly Parameters<typeof lineOf>[0][], { platform, status }: SyncFilter): SyncLine[] {
+  return events
+    .map(lineOf)
+    .filter((line) => platform === undefined || line.platform === platform)
+    .filter((line) => status === undefined || line.status === status);
 }
 
 type PushOutcomeType = 'outbound.delivered.v1' | 'outbound.failed.v1';

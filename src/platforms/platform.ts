@@ -134,6 +134,8 @@ export interface Call {
   /** The result of the token request, if `token` returned one. */
   readonly accessToken?: string | undefined;
   readonly nowMs: number;
+  /** Place in the sender's trace. Only of platforms with `customerAddress`. */
+  readonly traceparent?: string | undefined;
 }
 
 export interface Payload {

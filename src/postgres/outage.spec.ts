@@ -1,5 +1,5 @@
 import { UserError } from '../kernel/errors.js';
-import { isDatabaseOutage } from './outage.js';
+import { isDatabaseOutage, isPoolBusy } from './outage.js';
 
 const withCode = (code: string) => Object.assign(new Error('failed'), { code });
 
@@ -29,4 +29,11 @@ describe('an outage of the database', () => {
     for (const error of [withCode('23505'), withCode('42601'), new Error('a bug'), new UserError('no'), 'text'])
       expect(isDatabaseOutage(error)).toBe(false);
   });
+});
+
+it('is told apart from a pool whose connections are all in use', () => {
+  const busy = new Error('timeout exceeded when trying to connect');
+  expect([busy, new UserError('no', { cause: busy })].map(isPoolBusy)).toEqual([true, true]);
+  const others = [new Error('Connection terminated due to connection timeout'), withCode('ECONNREFUSED'), 'text'];
+  expect(others.map(isPoolBusy)).toEqual([false, false, false]);
 });

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, type ClientConfig, Pool, type QueryConfig } from 'pg';
+import { type Client, type ClientBase, Pool, type QueryConfig } from 'pg';
 import type { DataSource, DataSourceOptions, EntityTarget, ObjectLiteral } from 'typeorm';
 import { formatDuration } from '../kernel/durations.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { type ClockSample, DatabaseClock, DISTRUST_MS, describeDifference } from './database-clock.js';
+import { DatabaseHosts, splitHosts } from './database-hosts.js';
 import { acquireEmbeddedServer, type EmbeddedServer } from './embedded-server.js';
 import { applicationName } from './instances.js';
+import { PrimaryClient, type PrimaryClientConfig } from './primary-client.js';
 import { migrateSchema } from './schema.js';
 import { refuseUnsafeServer } from './server-checks.js';
 import {
@@ -16,11 +18,13 @@ import {
   SERVICE_ROLE,
   type ServiceLogin,
 } from './service-role.js';
+import { Standby } from './standby.js';
 
 const POOL_SIZE = 8;
 const RESERVED_POOL_SIZE = 3;
 /** A connection can die unnoticed (a failover, a firewall): no query may then wait on it forever. */
-const LIMITS = { connectionTimeoutMillis: 5_000, query_timeout: 30_000, keepAlive: true };
+const LIMITS = { query_timeout: 30_000, keepAlive: true };
+const CONNECT_WITHIN_MS = 5_000;
 const RECONNECT_EVERY_MS = 500;
 const SAMPLE_CLOCK_EVERY_MS = 1_000;
 /** A connection that died unnoticed costs one sample: the next one uses another connection. */
@@ -30,11 +34,15 @@ export interface PostgresOptions {
   /** Without it an embedded server runs under `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
+  /** A standby for reads that may lag. */
+  readonly standby?: { readonly url: string; readonly maxLagMs: number } | undefined;
   readonly onMessage: (line: string) => void;
   /** How long to wait for a server that is restarting. */
   readonly waitMs?: number;
   /** A service owns the folder of its embedded server: a second service is refused. */
   readonly ownsDataDir?: boolean;
+  /** How long a query waits for a connection of the pools: for one that is in use, and for a new one. */
+  readonly connectWithinMs?: number;
 }
 
 /** The database: its address, and connections to it as the service's role or as the owner of the schema. */
@@ -49,27 +57,31 @@ export class Postgres {
     readonly pool: Pool,
     /** The database's time: the one by which everything is judged. */
     readonly clock: DatabaseClock,
-    private readonly target: ClientConfig,
+    private readonly target: PrimaryClientConfig,
     private readonly service: ServiceAccess,
     private readonly embedded: EmbeddedServer | undefined,
+    /** Of DATABASE_READ_URL. */
+    readonly standby: Standby | undefined,
   ) {
     this.sampler = setInterval(() => this.sampleQuietly(), SAMPLE_CLOCK_EVERY_MS).unref();
   }
 
   static async open(options: PostgresOptions): Promise<Postgres> {
     const embedded = options.databaseUrl ? undefined : await acquireEmbeddedServer(options);
-    const target: ClientConfig = embedded
-      ? // Everything is given, so that PGPORT or PGSSLMODE in the environment cannot lead to another server.
-        { host: embedded.host, port: embedded.port, user: embedded.user, database: embedded.database, ssl: false }
-      : { connectionString: options.databaseUrl as string };
+    const target = embedded ? embeddedTarget(embedded) : urlTarget(options.databaseUrl as string, options.onMessage);
     try {
       const { pool, clock, service } = await openPool(target, options);
       await endingOnError(pool, untilTrusted(clock, pool, options.onMessage));
-      return new Postgres(pool, clock, target, service, embedded);
+      return new Postgres(pool, clock, target, service, embedded, openStandby(pool, clock, service, options));
     } catch (error) {
       await embedded?.release();
       throw error;
     }
+  }
+
+  /** Why no connection can be opened that accepts writes: no server is a primary. */
+  get noPrimary(): string | undefined {
+    return this.target.hosts.refusal;
   }
 
   /** For short queries that must not wait for slow ones: who a request is from, and leases. Opened by its first use. */
@@ -82,6 +94,38 @@ export class Postgres {
   async connect(purpose: string, settings: Record<string, string> = {}): Promise<Client> {
     const options = { ...serviceOptions(this.service), ...settings };
     return connected(withOptions(this.service.target, purpose, options));
+  }
+
+  /** Reads on the primary, with one connection. */
+  async read<Result>(read: (client: ClientBase, currentMs: number) => Promise<Result>): Promise<Result> {
+    const client = await this.pool.connect();
+    try {
+      const result = await read(client, this.clock.nowMs());
+      client.release();
+      return result;
+    } catch (error) {
+      // Closed instead of reused: a transaction may still be open on it.
+      client.release(true);
+      throw error;
+    }
+  }
+
+  /**
+   * Reads on the standby, if there is one that may be used, and otherwise on the primary: for what need not be current. Everything
+   * that was stored by `currentMs` is read. If the standby fails meanwhile, it is read once more, on the primary; so it is if the
+   * standby does not have what the read needs.
+   */
+  async readLagging<Result>(
+    read: (client: ClientBase, currentMs: number) => Promise<Result>,
+    hasAll: (client: ClientBase) => Promise<boolean> = async () => true,
+  ): Promise<Result> {
+    const found = await this.standby?.read(read, hasAll);
+    return found ? found.result : this.read(read);
+  }
+
+  /** For reading much: a dedicated connection, to a standby that has everything that is stored now, or to the primary. */
+  async connectToRead(purpose: string): Promise<Client> {
+    return (await this.standby?.connect()) ?? this.connect(purpose);
   }
 
   /** For work on the schema (partitions, rebuilds): a connection with the login's own privileges. */
@@ -105,7 +149,7 @@ export class Postgres {
     const target = typeormTarget(this.service.target, 'read-models', serviceOptions(this.service));
     return new DataSource({
       ...target,
-      extra: { ...target.extra, ...LIMITS },
+      extra: { ...target.extra, ...poolLimits(this.service) },
       entities: getMetadataArgsStorage().tables.map(({ target }) => target),
       poolSize: 2,
     }).initialize();
@@ -129,15 +173,27 @@ export class Postgres {
     clearInterval(this.sampler);
     await this.readModels?.then((source) => source.destroy()).catch(() => {});
     await this.reservedPool?.end();
+    await this.standby?.close();
     await this.pool.end();
     await this.embedded?.release();
   }
 }
 
+function embeddedTarget({ host, port, user, database }: EmbeddedServer): PrimaryClientConfig {
+  // Everything is given, so that PGPORT or PGSSLMODE in the environment cannot lead to another server.
+  return { host, port, user, database, ssl: false, hosts: new DatabaseHosts([{ host, port }]) };
+}
+
+function urlTarget(databaseUrl: string, onMessage: (line: string) => void): PrimaryClientConfig {
+  const { url, hosts } = splitHosts(databaseUrl);
+  return { connectionString: url, hosts: new DatabaseHosts(hosts, onMessage) };
+}
+
 /** How the service connects: as a login of its own where the server allows it, otherwise as the owner of the schema. */
 interface ServiceAccess {
-  readonly target: ClientConfig;
+  readonly target: PrimaryClientConfig;
   readonly hasRole: boolean;
+  readonly connectWithinMs: number;
 }
 
 interface OpenedPool {
@@ -146,11 +202,16 @@ interface OpenedPool {
   readonly service: ServiceAccess;
 }
 
-async function openPool(target: ClientConfig, { onMessage, waitMs = 0 }: PostgresOptions): Promise<OpenedPool> {
+async function openPool(target: PrimaryClientConfig, options: PostgresOptions): Promise<OpenedPool> {
+  const { onMessage, waitMs = 0, connectWithinMs = CONNECT_WITHIN_MS } = options;
   const owner = await connectedWithin(waitMs, withOptions(target, 'migrations', {}), onMessage);
   try {
     const hasRole = await prepareDatabase(owner, target);
-    const service = { target: (hasRole && (await findServiceTarget(owner, target))) || target, hasRole };
+    const service = {
+      target: (hasRole && (await findServiceTarget(owner, target))) || target,
+      hasRole,
+      connectWithinMs,
+    };
     // Always one connection: it shows that this instance runs, to an embedded server and to the upgrade of a later version.
     const pool = createPool(service, 'service', { max: POOL_SIZE, min: 1 });
     // Connected before `owner` releases the migration lock: otherwise a later version could upgrade in between, unaware.
@@ -161,17 +222,37 @@ async function openPool(target: ClientConfig, { onMessage, waitMs = 0 }: Postgre
   }
 }
 
+/** With the login of its own URL: a standby has the same logins. */
+function openStandby(
+  primary: Pool,
+  clock: DatabaseClock,
+  service: ServiceAccess,
+  { standby, onMessage }: PostgresOptions,
+): Standby | undefined {
+  if (!standby) return undefined;
+  const settings = { ...serviceOptions(service), default_transaction_read_only: 'on' };
+  const config = {
+    connectionString: standby.url,
+    application_name: applicationName('standby'),
+    options: startOptions(settings),
+  };
+  return new Standby({ config, connections: POOL_SIZE, maxLagMs: standby.maxLagMs, primary, clock, onMessage });
+}
+
 function createPool(
   service: ServiceAccess,
   purpose: string,
   size: { readonly max: number; readonly min?: number },
 ): Pool {
-  const pool = new Pool({ ...withOptions(service.target, purpose, serviceOptions(service)), ...size, ...LIMITS });
+  const options = withOptions(service.target, purpose, serviceOptions(service));
+  const pool = new Pool({ ...options, ...size, ...poolLimits(service), Client: PrimaryClient as never });
   // The pool replaces an idle connection that the server closed at the next query.
   pool.on('error', () => {});
-  // The query that uses a broken connection fails; without a listener the event would also end the process.
-  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
+}
+
+function poolLimits({ connectWithinMs }: ServiceAccess) {
+  return { ...LIMITS, connectionTimeoutMillis: connectWithinMs };
 }
 
 async function openClock(pool: Pool): Promise<DatabaseClock> {
@@ -220,7 +301,7 @@ async function readClock(pool: Pool): Promise<ClockSample> {
 }
 
 /** Refuses an unsafe server, brings the schema up to date, and returns whether the service's role can be used. */
-async function prepareDatabase(owner: Client, target: ClientConfig): Promise<boolean> {
+async function prepareDatabase(owner: Client, target: PrimaryClientConfig): Promise<boolean> {
   await refuseUnsafeServer(owner);
   const hasChanged = await migrateSchema(owner, {
     ...typeormTarget(target, 'migrations', {}),
@@ -233,7 +314,7 @@ async function prepareDatabase(owner: Client, target: ClientConfig): Promise<boo
 }
 
 /** Undefined if the service cannot have a login of its own, or the server or a pooler does not accept it. */
-async function findServiceTarget(owner: Client, target: ClientConfig): Promise<ClientConfig | undefined> {
+async function findServiceTarget(owner: Client, target: PrimaryClientConfig): Promise<PrimaryClientConfig | undefined> {
   const login = await ensureServiceLogin(owner);
   if (!login) return undefined;
   const own = asLogin(target, login);
@@ -252,7 +333,7 @@ async function findServiceTarget(owner: Client, target: ClientConfig): Promise<C
 }
 
 /** A URL may name a socket folder instead of a host, which `URL` cannot parse. */
-function asLogin(target: ClientConfig, { role, password }: ServiceLogin): ClientConfig {
+function asLogin(target: PrimaryClientConfig, { role, password }: ServiceLogin): PrimaryClientConfig {
   if (!target.connectionString) return { ...target, user: role, password };
   const connectionString = target.connectionString.replace(
     /^(postgres(?:ql)?:\/\/)(?:[^@/?]*@)?/,
@@ -269,7 +350,7 @@ function loadTypeorm() {
 /** A server that refuses connections may be restarting; a wrong password or host name fails at once. */
 async function connectedWithin(
   waitMs: number,
-  config: ClientConfig,
+  config: PrimaryClientConfig,
   onMessage: (line: string) => void,
 ): Promise<Client> {
   const endMs = performance.now() + waitMs;
@@ -290,11 +371,8 @@ function isRestarting(cause: unknown): boolean {
   return code === undefined || /^(57P03|ECONNREFUSED|ECONNRESET|ENOENT)$/.test(code);
 }
 
-async function connected(config: ClientConfig): Promise<Client> {
-  const client = new Client({ ...config, connectionTimeoutMillis: 5_000 });
-  // The next query reports a broken connection; without a listener the event would end the process. Added before connecting:
-  // the server may close the connection before the promise below resolves.
-  client.on('error', () => {});
+async function connected(config: PrimaryClientConfig): Promise<Client> {
+  const client = new PrimaryClient({ ...config, connectionTimeoutMillis: CONNECT_WITHIN_MS });
   try {
     await client.connect();
   } catch (error) {
@@ -310,6 +388,8 @@ function serviceOptions({ hasRole }: ServiceAccess): Record<string, string> {
   return {
     ...(hasRole ? { role: SERVICE_ROLE } : {}),
     search_path: 'cc',
+    // To compile a query takes seconds, and plans that must not scan a whole table have costs at which PostgreSQL does so.
+    jit: 'off',
     default_transaction_isolation: 'read committed',
     // Bound how long a session waits for a lock, and how long a frozen client can hold one.
     lock_timeout: '5s',
@@ -324,12 +404,16 @@ function startOptions(settings: Record<string, string>): string {
     .join(' ');
 }
 
-function withOptions(target: ClientConfig, purpose: string, settings: Record<string, string>): ClientConfig {
+function withOptions(
+  target: PrimaryClientConfig,
+  purpose: string,
+  settings: Record<string, string>,
+): PrimaryClientConfig {
   return { ...target, application_name: applicationName(purpose), options: startOptions(settings) };
 }
 
 function typeormTarget(
-  target: ClientConfig,
+  target: PrimaryClientConfig,
   purpose: string,
   settings: Record<string, string>,
 ): Extract<DataSourceOptions, { type: 'postgres' }> {
@@ -348,6 +432,6 @@ function typeormTarget(
         }),
     synchronize: false,
     logging: false,
-    extra: { application_name, options },
+    extra: { application_name, options, hosts: target.hosts, Client: PrimaryClient },
   };
 }

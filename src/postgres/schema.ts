@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { ClientBase, Pool } from 'pg';
 import type { DataSourceOptions, QueryRunner } from 'typeorm';
 import { UserError } from '../kernel/errors.js';
+import { productVersion } from '../kernel/product-version.js';
 import { describeInstances, findEarlierInstances } from './instances.js';
 import { MIGRATIONS, type Migration, SCHEMA, schemaNumber } from './migrations/index.js';
 
@@ -115,8 +115,4 @@ function recordingCompatibility(Base: new () => Migration): new () => Migration 
       );
     }
   };
-}
-
-function productVersion(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }

@@ -1,5 +1,4 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
-import type { ConnectionEvent } from '../events/site.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
@@ -22,7 +21,7 @@ import {
 } from './connection.js';
 import { type ConnectRequest, changedConnection, generateWebhookSecret, newConnection } from './connection-settings.js';
 import type { Site } from './site.js';
-import type { SiteRepository } from './site-repository.js';
+import type { Decision, SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
 
 /** Each is one more delivery of every conversion. */
@@ -38,22 +37,27 @@ export class ConnectPlatformHandler implements ICommandHandler<ConnectPlatform> 
   async execute({ host, actor, platform, request, name }: ConnectPlatform): Promise<ConnectedPlatform> {
     const newSecret = generateWebhookSecret();
     let generatedSecret: string | undefined;
-    let earlierNames: readonly string[] = [];
     const site = await this.sites.change(host, actor, async (site) => {
       const before = site.connections.find((connection) => connection.platform === name);
       requireRoom(site, before);
       const current = await this.currentConnection(site.host, platform, before, request);
       const next = changedConnection(platform, current, request, newSecret);
       generatedSecret = next.generatedSecret;
-      earlierNames = before?.secretNames ?? [];
       const changed = Object.entries(next.secrets).filter(([name, value]) => current.secrets[name] !== value);
-      if (changed.length > 0) await this.secrets.storeConnectionSecrets(site.host, name, Object.fromEntries(changed));
-      return connectPlatform(name, before, next, changed.length > 0);
+      const dropped = (before?.secretNames ?? []).filter((name) => next.secrets[name] === undefined);
+      const event = connectPlatform(name, before, next, changed.length > 0);
+      return (
+        event && {
+          event,
+          change: async (client) => {
+            const secrets = this.secrets.within(client);
+            if (changed.length > 0) await secrets.storeConnectionSecrets(site.host, name, Object.fromEntries(changed));
+            if (dropped.length > 0) await secrets.deleteConnectionSecrets(site.host, name, dropped);
+          },
+        }
+      );
     });
-    const connection = findConnection(site, name);
-    const dropped = earlierNames.filter((name) => !connection.secretNames.includes(name));
-    await this.secrets.deleteConnectionSecrets(site.host, name, dropped);
-    return { connection, generatedSecret };
+    return { connection: findConnection(site, name), generatedSecret };
   }
 
   /** What the request changes. A disconnected connection starts anew. */
@@ -79,9 +83,7 @@ export class DisconnectPlatformHandler implements ICommandHandler<DisconnectPlat
   ) {}
 
   async execute(command: DisconnectPlatform): Promise<SiteConnection> {
-    const { site, connection } = await changeConnection(this.sites, command, disconnectPlatform);
-    await this.secrets.deleteConnectionSecrets(site.host, command.platform, connection.secretNames);
-    return connection;
+    return changeConnection(this.sites, command, (connection, { host }) => disconnect(connection, host, this.secrets));
   }
 }
 
@@ -91,12 +93,11 @@ export class PauseConnectionHandler implements ICommandHandler<PauseConnection> 
 
   async execute(command: PauseConnection): Promise<SiteConnection> {
     const { reason } = command;
-    const { connection } = await changeConnection(this.sites, command, (connection, site) => {
+    return changeConnection(this.sites, command, (connection, site) => {
       // A platform's late answer about a disconnected connection is ignored.
       if (reason === undefined) requireConnected(connection, site);
       return pauseConnection(connection, reason);
     });
-    return connection;
   }
 }
 
@@ -105,11 +106,10 @@ export class ResumeConnectionHandler implements ICommandHandler<ResumeConnection
   constructor(private readonly sites: SiteRepository) {}
 
   async execute(command: ResumeConnection): Promise<SiteConnection> {
-    const { connection } = await changeConnection(this.sites, command, (connection, site) => {
+    return changeConnection(this.sites, command, (connection, site) => {
       requireConnected(connection, site);
       return resumeConnection(connection);
     });
-    return connection;
   }
 }
 
@@ -118,20 +118,29 @@ export class ParkConnectionHandler implements ICommandHandler<ParkConnection> {
   constructor(private readonly sites: SiteRepository) {}
 
   async execute(command: ParkConnection): Promise<SiteConnection> {
-    const { connection } = await changeConnection(this.sites, command, (connection) =>
-      parkConnection(connection, command.reason),
-    );
-    return connection;
+    return changeConnection(this.sites, command, (connection) => parkConnection(connection, command.reason));
   }
 }
 
 async function changeConnection(
   sites: SiteRepository,
   { host, actor, platform }: DisconnectPlatform | PauseConnection | ResumeConnection | ParkConnection,
-  decide: (connection: SiteConnection, site: Site) => ConnectionEvent | undefined,
-): Promise<{ site: Site; connection: SiteConnection }> {
+  decide: (connection: SiteConnection, site: Site) => Decision,
+): Promise<SiteConnection> {
   const site = await sites.change(host, actor, (site) => decide(findConnection(site, platform), site));
-  return { site, connection: findConnection(site, platform) };
+  return findConnection(site, platform);
+}
+
+/** Ends the connection, and deletes its secrets with the event. */
+export function disconnect(connection: SiteConnection, host: string, secrets: SiteSecrets): Decision {
+  const event = disconnectPlatform(connection);
+  const { platform, secretNames } = connection;
+  return (
+    event && {
+      event,
+      change: (client) => secrets.within(client).deleteConnectionSecrets(host, platform, secretNames),
+    }
+  );
 }
 
 function findConnection(site: Site, platform: ConnectionName): SiteConnection {

@@ -1,6 +1,8 @@
+import { jest } from '@jest/globals';
 import { InMemoryLog } from '../../test/support/in-memory-log.js';
 import { SITE } from '../events/site.events.js';
 import type { CommandDispatcher } from '../kernel/command.js';
+import { LogUnavailable } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { segment } from '../platforms/segment/index.js';
@@ -34,6 +36,9 @@ const WEBHOOK = { url: 'https://hooks.shop.example/totals', allowPrivate: false 
 class InMemorySecrets implements Partial<SiteSecrets> {
   private readonly byOwner = new Map<string, ConnectionSecrets>();
 
+  within(): SiteSecrets {
+    return this as unknown as SiteSecrets;
+  }
   async ensureDedupSecret(): Promise<void> {}
   async connectionSecrets(_site: string, owner: string): Promise<ConnectionSecrets> {
     return this.byOwner.get(owner) ?? {};
@@ -44,6 +49,12 @@ class InMemorySecrets implements Partial<SiteSecrets> {
   async deleteConnectionSecrets(_site: string, owner: string, names: readonly string[]): Promise<void> {
     const left = Object.entries(this.byOwner.get(owner) ?? {}).filter(([name]) => !names.includes(name));
     this.byOwner.set(owner, Object.fromEntries(left));
+  }
+  async hasWebhookSecret(): Promise<boolean> {
+    return this.byOwner.get('outbound')?.['secret'] !== undefined;
+  }
+  async deleteWebhookSecrets(): Promise<void> {
+    this.byOwner.delete('outbound');
   }
 }
 
@@ -63,6 +74,38 @@ describe('site commands', () => {
 
   const newest = async () => (await log.read({ categories: [SITE] })).at(-1);
   const countEvents = async () => (await log.read({ categories: [SITE] })).length;
+
+  describe('a command whose event the log refuses', () => {
+    const refused = new LogUnavailable('The append timed out');
+    const refuse = () => {
+      for (const method of ['append', 'appendWith'] as const) jest.spyOn(log, method).mockRejectedValue(refused);
+    };
+
+    it('leaves the secrets of a connection as they were', async () => {
+      const connect = (key: string) => new ConnectPlatform('cli', HOST, segment, { set: { write_key: key } });
+      await commands.execute(connect('one'));
+      refuse();
+      await expect(commands.execute(connect('two'))).rejects.toThrow(refused);
+      await expect(commands.execute(new DisconnectPlatform('cli', HOST, 'segment'))).rejects.toThrow(refused);
+      expect(await secrets.connectionSecrets(HOST, 'segment')).toEqual({ write_key: 'one' });
+    });
+
+    it('leaves no secret of a new connection', async () => {
+      refuse();
+      const connect = new ConnectPlatform('cli', HOST, segment, { set: { write_key: 'one' } });
+      await expect(commands.execute(connect)).rejects.toThrow(refused);
+      expect(await secrets.connectionSecrets(HOST, 'segment')).toEqual({});
+    });
+
+    it('leaves the secret of the webhook as it was', async () => {
+      const { generatedSecret: secret } = await commands.execute(new SetWebhook('cli', HOST, WEBHOOK));
+      refuse();
+      await expect(commands.execute(new RotateWebhookSecret('cli', HOST))).rejects.toThrow(refused);
+      const elsewhere = { url: 'https://other.example/totals', allowPrivate: false };
+      await expect(commands.execute(new SetWebhook('cli', HOST, elsewhere))).rejects.toThrow(refused);
+      expect(await secrets.connectionSecrets(HOST, 'outbound')).toEqual({ secret });
+    });
+  });
 
   describe('ChangeAliases', () => {
     const change = (add: string[], remove: string[] = []) =>
@@ -108,6 +151,7 @@ describe('site commands', () => {
         webhook: { enabled: false },
       });
       expect(await secrets.connectionSecrets(HOST, 'segment')).toEqual({});
+      expect(await secrets.connectionSecrets(HOST, 'outbound')).toEqual({});
       expect(await sites.all()).toEqual([]);
     });
 
@@ -125,6 +169,16 @@ describe('site commands', () => {
       expect({ removed, inbound }).toEqual({ removed: undefined, inbound: false });
       // A key of the removed site does not become valid again.
       expect(keys.map(({ status }) => status)).toEqual(['revoked']);
+    });
+
+    it('needs the webhook to be set again when the site is added again', async () => {
+      await remove();
+      await commands.execute(new AddSite('cli', HOST));
+      await expect(commands.execute(new EnableWebhook('cli', HOST))).rejects.toThrow('Set its URL again');
+      await expect(commands.execute(new RotateWebhookSecret('cli', HOST))).rejects.toThrow('Set its URL again');
+      const { webhook, generatedSecret } = await commands.execute(new SetWebhook('cli', HOST, WEBHOOK));
+      expect([webhook.enabled, generatedSecret]).toEqual([false, expect.stringMatching(/^whsec_/)]);
+      expect(await commands.execute(new EnableWebhook('cli', HOST))).toMatchObject({ enabled: true });
     });
 
     it('completes a removal that was interrupted', async () => {

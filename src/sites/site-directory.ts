@@ -52,7 +52,7 @@ export interface LoadedConnection {
 
 /** All sites in memory, updated by following the log. A request needs no query. */
 export class SiteDirectory {
-  private readonly byId = new Map<string, LoadedSite>();
+  private byId: ReadonlyMap<string, LoadedSite> = new Map();
   private byHost = new Map<string, LoadedSite>();
   private readonly throttle: AuthThrottle;
   private siteFollower: Follower | undefined;
@@ -76,8 +76,9 @@ export class SiteDirectory {
   }
 
   async start(): Promise<void> {
-    this.siteFollower = await this.log.follow({ name: 'sites', after: 0, categories: [SITE] }, (events) =>
-      this.serialise(() => this.applyAll(events)),
+    const onLost = () => this.serialise(() => this.readAgain());
+    this.siteFollower = await this.log.follow({ name: 'sites', after: 0, categories: [SITE], onLost }, (events) =>
+      this.serialise(() => this.applyAll(events, this.byId)),
     );
     const windowStart = new Date(this.options.clock.nowMs() - this.options.authFailureWindowMs);
     const after = await this.log.positionBefore(windowStart);
@@ -125,7 +126,7 @@ export class SiteDirectory {
       const before = loaded?.connections.get(platform);
       if (!loaded || !before) return;
       const connections = new Map(loaded.connections).set(platform, loadConnection(before.connection, secrets));
-      this.byId.set(`${SITE}-${loaded.site.id}`, { ...loaded, connections });
+      this.byId = new Map(this.byId).set(`${SITE}-${loaded.site.id}`, { ...loaded, connections });
       this.indexHosts();
     });
   }
@@ -154,12 +155,19 @@ export class SiteDirectory {
     return current;
   }
 
+  /** A failover has lost events that were applied. Until all are read again, the sites stay as they were. */
+  private async readAgain(): Promise<StoredEvent | undefined> {
+    const events = await this.log.read({ categories: [SITE] });
+    await this.applyAll(events, new Map());
+    return events.at(-1);
+  }
+
   /** Folds into a copy and swaps it in at the end, so that a batch that fails can be applied again as a whole. */
-  private async applyAll(events: StoredEvent[]): Promise<void> {
+  private async applyAll(events: StoredEvent[], known: ReadonlyMap<string, LoadedSite>): Promise<void> {
     const folded = new Map<string, { site: Site; position: number }>();
     const connected = new Set<string>();
     for (const event of events) {
-      const before = folded.get(event.stream)?.site ?? this.byId.get(event.stream)?.site;
+      const before = folded.get(event.stream)?.site ?? known.get(event.stream)?.site;
       const site = evolve(before, event);
       if (!site) continue;
       folded.set(event.stream, { site, position: event.position });
@@ -167,12 +175,13 @@ export class SiteDirectory {
     }
     const dedupSecrets = new Map<string, string>();
     for (const [id, { site }] of folded) {
-      dedupSecrets.set(id, this.byId.get(id)?.dedupSecret ?? (await this.secrets.dedupSecret(site.host)));
+      dedupSecrets.set(id, known.get(id)?.dedupSecret ?? (await this.secrets.dedupSecret(site.host)));
     }
     const stored =
       connected.size > 0 ? await withLogTimeout(this.secrets.connectionSecretsOf([...connected])) : undefined;
+    const loaded = new Map(known);
     for (const [id, { site, position }] of folded) {
-      const before = this.byId.get(id)?.connections;
+      const before = known.get(id)?.connections;
       const reloaded = connected.has(site.host)
         ? (stored?.get(site.host) ?? new Map<string, ConnectionSecrets>())
         : undefined;
@@ -180,7 +189,7 @@ export class SiteDirectory {
         reloaded ? reloaded.get(platform) : before?.get(platform)?.secrets,
       );
       if (reloaded) this.warnAboutMissingSecrets(site.host, connections);
-      this.byId.set(id, {
+      loaded.set(id, {
         site,
         dedupSecret: dedupSecrets.get(id) as string,
         keysByHash: new Map(site.keys.map((key) => [key.hash, key])),
@@ -188,6 +197,7 @@ export class SiteDirectory {
         settingsPosition: position,
       });
     }
+    this.byId = loaded;
     this.indexHosts();
   }
 

@@ -1,3 +1,4 @@
+import type { ClientBase } from 'pg';
 import { SITE, type SiteEvent } from '../events/site.events.js';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
@@ -9,12 +10,22 @@ import { evolve, type Site } from './site.js';
 
 const ATTEMPTS_MAX = 5;
 
+/** An event, and what is stored or deleted in one transaction with it. */
+interface EventWithChange {
+  readonly event: SiteEvent;
+  readonly change: (client: ClientBase) => Promise<void>;
+}
+
 /** Several events are appended together or not at all. */
-type Decision = SiteEvent | readonly [SiteEvent, ...SiteEvent[]] | undefined;
+export type Decision = SiteEvent | readonly [SiteEvent, ...SiteEvent[]] | EventWithChange | undefined;
 
 /** Reads sites from the log, and changes them by appending the event that a decision returns. */
 export class SiteRepository {
-  constructor(private readonly log: EventLog) {}
+  /** In a dry run a change is decided and not appended: it returns the site as it is. */
+  constructor(
+    private readonly log: EventLog,
+    private readonly options: { readonly isDryRun?: boolean } = {},
+  ) {}
 
   /** By host or alias. Also finds a removed site, whose history can be read; `change` refuses it. */
   async get(hostText: string): Promise<Site> {
@@ -84,10 +95,12 @@ export class SiteRepository {
       const history = await this.log.readStream(SITE, stream);
       const site = history.reduce(evolve, undefined as Site | undefined);
       const decision = await decide(site);
-      if (!decision) return site as Site;
-      const events: readonly [NewEvent, ...NewEvent[]] = 'type' in decision ? [decision] : decision;
-      const expected = history.length;
-      const outcome = await this.log.append({ category: SITE, stream, expected, site: host, actor, events });
+      if (!decision || this.options.isDryRun) return site as Site;
+      const events: readonly [NewEvent, ...NewEvent[]] =
+        'type' in decision ? [decision] : 'event' in decision ? [decision.event] : decision;
+      const request = { category: SITE, stream, expected: history.length, site: host, actor, events };
+      const outcome =
+        'change' in decision ? await this.log.appendWith(request, decision.change) : await this.log.append(request);
       if (outcome.status === 'appended')
         return (await this.log.readStream(SITE, stream)).reduce(evolve, undefined as Site | undefined) as Site;
     }
@@ -103,7 +116,7 @@ export function parseHost(text: string): string {
 }
 
 /** Derived from the host, so concurrent additions of one host write to the same stream and only one succeeds. */
-function streamIdOf(host: string): string {
+export function streamIdOf(host: string): string {
   return derivedUuid(`site ${host}`);
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Pool } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { CountedByKey, Sealer } from '../kernel/sealing.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
@@ -77,7 +77,12 @@ export class SiteSecrets {
     return bySite;
   }
 
-  /** Adds or replaces secrets. Must precede the event that names them, because readers of the event load them. */
+  /** For changes in a transaction. */
+  within(client: ClientBase): SiteSecrets {
+    return new SiteSecrets(client, this.sealer);
+  }
+
+  /** Adds or replaces secrets. In one transaction with the event that names them, because readers of the event load them. */
   async storeConnectionSecrets(site: string, platform: SecretOwner, values: ConnectionSecrets): Promise<void> {
     await this.recordKey();
     await this.write(site, platform, values);
@@ -115,12 +120,25 @@ export class SiteSecrets {
     }
   }
 
-  /** Must follow the event that no longer names them, because they may be needed until then. */
+  /** In one transaction with the event that no longer names them, because they are needed until then. */
   async deleteConnectionSecrets(site: string, platform: ConnectionName, fields: readonly string[]): Promise<void> {
     // What is known about a refresh token goes with it.
     const all = fields.includes('refresh_token') ? [...fields, 'refresh_state'] : fields;
     const names = all.map((field) => `${platform}.${field}`);
     await this.pool.query('DELETE FROM cc.secrets WHERE site = $1 AND name = ANY ($2)', [site, names]);
+  }
+
+  /** Also one that cannot be opened. */
+  async hasWebhookSecret(site: string): Promise<boolean> {
+    const { rowCount } = await this.pool.query(`SELECT FROM cc.secrets WHERE site = $1 AND name = 'outbound.secret'`, [
+      site,
+    ]);
+    return rowCount === 1;
+  }
+
+  /** In one transaction with the event that removes the site: its webhook is disabled before. */
+  async deleteWebhookSecrets(site: string): Promise<void> {
+    await this.pool.query(`DELETE FROM cc.secrets WHERE site = $1 AND starts_with(name, 'outbound.')`, [site]);
   }
 
   /** Seals with the current key all secrets that only the previous key opens. Returns their number. */

@@ -28,27 +28,32 @@ interface Flag {
   readonly setting: keyof SiteSettings;
   /** Each value is added to the list. Other settings use the last value. */
   readonly list?: true;
+  /** All values that it can have, if they are few. */
+  readonly choices?: readonly string[];
   /** Converts an operator's input to the stored value; throws if it is invalid. */
   readonly parse: (text: string) => unknown;
 }
+
+const yesOrNo = oneOf('yes', 'no');
+const YES_OR_NO = { ...yesOrNo, parse: (text: string) => yesOrNo.parse(text) === 'yes' };
 
 /** The settings by the name of their command-line option. */
 export const SITE_FLAGS: Readonly<Record<string, Flag>> = {
   'dedup-window': { setting: 'dedupWindow', parse: (text) => formatDuration(dedupWindowMs(text)) },
   'bot-threshold': { setting: 'botThreshold', parse: threshold },
-  'bot-mode': { setting: 'botMode', parse: oneOf('observe', 'enforce') },
-  'bot-filter': { setting: 'botFilter', parse: oneOf('leads', 'all', 'none') },
-  'consent-required': { setting: 'consentRequired', parse: yesOrNo },
-  withhold: { setting: 'withhold', parse: oneOf('identifiers', 'everything') },
+  'bot-mode': { setting: 'botMode', ...oneOf('observe', 'enforce') },
+  'bot-filter': { setting: 'botFilter', ...oneOf('leads', 'all', 'none') },
+  'consent-required': { setting: 'consentRequired', ...YES_OR_NO },
+  withhold: { setting: 'withhold', ...oneOf('identifiers', 'everything') },
   country: { setting: 'country', parse: country },
   origin: { setting: 'origins', list: true, parse: host },
   block: { setting: 'blocked', list: true, parse: blockedAddress },
-  'block-disposable': { setting: 'blockDisposable', parse: yesOrNo },
+  'block-disposable': { setting: 'blockDisposable', ...YES_OR_NO },
   'block-ip': { setting: 'blockIps', list: true, parse: addressRange },
   'allow-ip': { setting: 'allowIps', list: true, parse: addressRange },
   'block-ua': { setting: 'blockUserAgents', list: true, parse: shortText },
   'block-country': { setting: 'blockCountries', list: true, parse: country },
-  'email-capture': { setting: 'emailCapture', parse: yesOrNo },
+  'email-capture': { setting: 'emailCapture', ...YES_OR_NO },
 };
 
 export interface SettingsRequest {
@@ -105,15 +110,12 @@ function threshold(text: string): number {
   return number;
 }
 
-function oneOf(...values: string[]) {
-  return (text: string): string => {
-    if (!values.includes(text)) throw new Error(`"${text}" is not ${values.join(' or ')}`);
+function oneOf(...choices: string[]) {
+  const parse = (text: string): string => {
+    if (!choices.includes(text)) throw new Error(`"${text}" is not ${choices.join(' or ')}`);
     return text;
   };
-}
-
-function yesOrNo(text: string): boolean {
-  return oneOf('yes', 'no')(text) === 'yes';
+  return { choices, parse };
 }
 
 const REGIONS = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });

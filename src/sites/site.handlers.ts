@@ -1,7 +1,7 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import { CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
-import { disconnectPlatform } from './connection.js';
+import { disconnect } from './connection.handlers.js';
 import {
   AddSite,
   ChangeAliases,
@@ -73,17 +73,19 @@ export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {
         return isActive ? { type: 'site.key_revoked.v1', data: { keyId: id } } : undefined;
       });
     }
-    for (const { platform, secretNames } of connections) {
+    for (const { platform } of connections) {
       await this.sites.change(host, actor, (site) => {
         const connection = site.connections.find((candidate) => candidate.platform === platform);
-        return connection && disconnectPlatform(connection);
+        return connection && disconnect(connection, site.host, this.secrets);
       });
-      await this.secrets.deleteConnectionSecrets(host, platform, secretNames);
     }
     if (webhook) {
       await this.sites.change(host, actor, (site) => site.webhook && disableWebhook(site.webhook));
     }
-    return this.sites.change(host, actor, () => ({ type: 'site.removed.v1', data: {} }));
+    return this.sites.change(host, actor, (site) => ({
+      event: { type: 'site.removed.v1', data: {} },
+      change: (client) => this.secrets.within(client).deleteWebhookSecrets(site.host),
+    }));
   }
 }
 

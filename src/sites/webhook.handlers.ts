@@ -1,9 +1,11 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import { CommandHandler } from '../kernel/command.js';
+import { UserError } from '../kernel/errors.js';
 import { redactUrl } from '../kernel/redact-url.js';
 import { generateWebhookSecret } from './connection-settings.js';
+import type { Site } from './site.js';
 import type { SiteRepository } from './site-repository.js';
-import type { SiteSecrets } from './site-secrets.js';
+import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
 import {
   type ConfiguredWebhook,
   DisableWebhook,
@@ -30,25 +32,24 @@ export class SetWebhookHandler implements ICommandHandler<SetWebhook> {
   async execute({ host, actor, request }: SetWebhook): Promise<ConfiguredWebhook> {
     const { url, secret: requested } = validateWebhook(request);
     const newSecret = generateWebhookSecret();
-    // Stays true when the command is repeated after a concurrent change: what it stores is stored then.
-    let [generatedSecret, isChanged, isMoved]: [string | undefined, boolean, boolean] = [undefined, false, false];
+    let generatedSecret: string | undefined;
     const site = await this.sites.change(host, actor, async (site) => {
       const { secret: stored, url: address } = await this.secrets.connectionSecrets(site.host, 'outbound');
       const current = address ?? site.webhook?.url;
       // The receiver of another origin must not get the secret of the one before: as the bearer token, or in signatures.
       const isElsewhere = current !== undefined && new URL(current).origin !== new URL(url).origin;
       const secret = requested ?? (isElsewhere ? newSecret : (stored ?? newSecret));
-      isMoved ||= current !== url;
+      const isMoved = current !== url;
+      const changed: Record<string, string> = {};
       // Once one is sealed it is always replaced: it takes precedence over the one in the event.
-      if (isMoved && (address !== undefined || redactUrl(url) !== url))
-        await this.secrets.storeConnectionSecrets(site.host, 'outbound', { url });
+      if (isMoved && (address !== undefined || redactUrl(url) !== url)) changed['url'] = url;
       if (secret !== stored || isElsewhere) {
-        const previous = isElsewhere ? { previous: secret } : stored === undefined ? {} : { previous: stored };
-        await this.secrets.storeConnectionSecrets(site.host, 'outbound', { secret, ...previous });
-        isChanged ||= secret !== stored;
+        const previous = isElsewhere ? secret : stored;
+        Object.assign(changed, { secret, ...(previous !== undefined && { previous }) });
       }
-      if (secret === newSecret) generatedSecret = newSecret;
-      return configureWebhook(site.webhook, redactUrl(url), isChanged, isMoved);
+      generatedSecret = secret === newSecret ? newSecret : undefined;
+      const event = configureWebhook(site.webhook, redactUrl(url), secret !== stored, isMoved);
+      return event && { event, change: (client) => store(this.secrets.within(client), site, changed) };
     });
     return { webhook: requireWebhook(site), generatedSecret };
   }
@@ -65,24 +66,42 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
     const secret = generateWebhookSecret();
     const site = await this.sites.change(host, actor, async (site) => {
       const { url } = requireWebhook(site);
-      const { secret: stored } = await this.secrets.connectionSecrets(site.host, 'outbound');
-      // Stored already when the command is repeated after a concurrent change.
-      if (stored !== secret) {
-        const previous = stored === undefined ? {} : { previous: stored };
-        await this.secrets.storeConnectionSecrets(site.host, 'outbound', { secret, ...previous });
-      }
-      return { type: 'site.webhook_configured.v1', data: { url, newSecret: true } };
+      await requireStoredWebhook(this.secrets, site);
+      const { secret: previous } = await this.secrets.connectionSecrets(site.host, 'outbound');
+      const changed = { secret, ...(previous !== undefined && { previous }) };
+      return {
+        event: { type: 'site.webhook_configured.v1', data: { url, newSecret: true } },
+        change: (client) => store(this.secrets.within(client), site, changed),
+      };
     });
     return { webhook: requireWebhook(site), generatedSecret: secret };
   }
 }
 
+async function store(secrets: SiteSecrets, { host }: Site, changed: ConnectionSecrets): Promise<void> {
+  if (Object.keys(changed).length > 0) await secrets.storeConnectionSecrets(host, 'outbound', changed);
+}
+
+/** Of a site that was removed and added again, the webhook is known but its secrets are gone. */
+async function requireStoredWebhook(secrets: SiteSecrets, { host }: Site): Promise<void> {
+  if (!(await secrets.hasWebhookSecret(host)))
+    throw new UserError(`The webhook of ${host} was removed with the site. Set its URL again, then enable it.`);
+}
+
 @CommandHandler(EnableWebhook)
 export class EnableWebhookHandler implements ICommandHandler<EnableWebhook> {
-  constructor(private readonly sites: SiteRepository) {}
+  constructor(
+    private readonly sites: SiteRepository,
+    private readonly secrets: SiteSecrets,
+  ) {}
 
   async execute({ host, actor }: EnableWebhook): Promise<SiteWebhook> {
-    return requireWebhook(await this.sites.change(host, actor, (site) => enableWebhook(requireWebhook(site))));
+    const site = await this.sites.change(host, actor, async (site) => {
+      const event = enableWebhook(requireWebhook(site));
+      if (event) await requireStoredWebhook(this.secrets, site);
+      return event;
+    });
+    return requireWebhook(site);
   }
 }
 

@@ -1,4 +1,5 @@
 import { InMemoryLog } from '../../test/support/in-memory-log.js';
+import { recordVersion } from '../app/record-version.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import { readAnnotations } from './annotations.js';
 
@@ -33,5 +34,23 @@ describe('the annotations of a period', () => {
     const found = await readAnnotations(log, ['a.example', 'b.example'], ALWAYS);
     expect(found).toHaveLength(200);
     expect([found[0], found.at(-1)]).toMatchObject([{ platform: 'meta:51' }, { site: 'b.example' }]);
+  });
+
+  it('have the versions that started in the period, for every site, where they happened', async () => {
+    let nowMs = Date.parse('2026-11-16T10:00:00Z');
+    log = new InMemoryLog(() => nowMs);
+    await recordVersion(log, '0.2.0');
+    nowMs += 60_000;
+    const fromMs = nowMs;
+    await pause('a.example', 'meta');
+    await recordVersion(log, '0.3.0');
+    await pause('a.example', 'ga4');
+    nowMs += 60_000;
+    await recordVersion(log, '0.4.0');
+    expect(await readAnnotations(log, ['a.example'], { fromMs, toMs: nowMs })).toEqual([
+      expect.objectContaining({ kind: 'paused', platform: 'meta' }),
+      { time: '2026-11-16T10:01:00.000Z', kind: 'version', version: '0.3.0' },
+      expect.objectContaining({ kind: 'paused', platform: 'ga4' }),
+    ]);
   });
 });

@@ -1,3 +1,4 @@
+import { LOG, VERSION_STREAM } from '../events/log.events.js';
 import { SITE } from '../events/site.events.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Period } from './buckets.js';
@@ -13,16 +14,26 @@ const CHANGES = {
   'site.platform_connected.v1': 'connected',
   'site.platform_disconnected.v1': 'disconnected',
 } as const;
-export const ANNOTATION_KINDS = Object.values(CHANGES);
+export const CONNECTION_CHANGES = Object.values(CHANGES);
 
-/** What happened to a connection. */
-export interface Annotation {
+interface ConnectionChange {
   readonly time: string;
+  readonly kind: (typeof CONNECTION_CHANGES)[number];
   readonly site: string;
-  readonly kind: (typeof ANNOTATION_KINDS)[number];
   readonly platform: string;
   readonly reason?: string;
 }
+
+/** The service was started with another version. */
+interface VersionStart {
+  readonly time: string;
+  readonly kind: 'version';
+  readonly version: string;
+}
+
+export type Annotation = ConnectionChange | VersionStart;
+
+type Found<One extends Annotation> = One & { readonly position: number };
 
 /** The newest ones of a period, oldest first. */
 export async function readAnnotations(
@@ -31,21 +42,46 @@ export async function readAnnotations(
   { fromMs, toMs }: Period,
 ): Promise<Annotation[]> {
   const after = await log.positionBefore(new Date(fromMs));
-  let until = await log.positionBefore(new Date(toMs));
+  const until = await log.positionBefore(new Date(toMs));
+  const found = [...(await readChanges(log, sites, after, until)), ...(await readVersions(log, after, until))];
+  return found
+    .sort((one, other) => one.position - other.position)
+    .slice(-ANNOTATIONS_MAX)
+    .map(({ position, ...annotation }) => annotation);
+}
+
+/** One per deployment: their stream is short. */
+async function readVersions(log: EventLog, after: number, until: number): Promise<Found<VersionStart>[]> {
+  const events = await log.readStream(LOG, VERSION_STREAM);
+  return events.flatMap(({ position, time, type, data }) =>
+    type === 'log.version_started.v1' && position > after && position <= until
+      ? [{ position, time, kind: 'version' as const, version: data.version }]
+      : [],
+  );
+}
+
+async function readChanges(
+  log: EventLog,
+  sites: readonly string[],
+  after: number,
+  end: number,
+): Promise<Found<ConnectionChange>[]> {
+  let until = end;
   const types = Object.keys(CHANGES) as (keyof typeof CHANGES)[];
   const [site] = sites;
   const ofSite = site !== undefined && sites.length === 1 ? { site } : {};
   const options = { after, categories: [SITE], types, ...ofSite, newest: true, limit: ANNOTATIONS_MAX };
-  const found: Annotation[] = [];
+  const found: Found<ConnectionChange>[] = [];
   for (let page = 0; page < PAGES_MAX && found.length < ANNOTATIONS_MAX; page += 1) {
     const events = await log.read({ ...options, until });
     found.unshift(
       ...events
         .filter((event) => sites.includes(event.site))
-        .map(({ time, site, type, data }) => ({
+        .map(({ position, time, site, type, data }) => ({
+          position,
           time,
-          site,
           kind: CHANGES[type],
+          site,
           platform: data.platform,
           ...('reason' in data && data.reason !== undefined && { reason: data.reason }),
         })),
@@ -54,5 +90,5 @@ export async function readAnnotations(
     if (!oldest || events.length < ANNOTATIONS_MAX) break;
     until = oldest.position - 1;
   }
-  return found.slice(-ANNOTATIONS_MAX);
+  return found;
 }

@@ -46,11 +46,6 @@ export function countedConversion(
   };
 }
 
-/** Trial conversions and corrections count nowhere. */
-export function isCounted({ trial, correction }: Pick<ConversionData, 'trial' | 'correction'>): boolean {
-  return !trial && !correction;
-}
-
 let lastQuarter = { startMs: Number.NaN, text: '' };
 
 /** The start of the quarter of an hour. Consecutive events are mostly of the same one, which is formatted once. */

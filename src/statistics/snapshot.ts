@@ -26,31 +26,29 @@ export function readSnapshot<Result>(
   return reads.run(() => readNow(postgres, projections, read));
 }
 
-async function readNow<Result>(
+function readNow<Result>(
   postgres: Postgres,
   projections: readonly string[],
   read: (client: ClientBase) => Promise<Result>,
 ): Promise<Result & { readonly asOf: AsOf }> {
-  const client = await postgres.pool.connect();
-  try {
-    await client.query(
-      `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '${STATEMENT_TIMEOUT}'`,
-    );
-    const asOf = await readAsOf(client, projections, postgres.clock.nowMs());
-    return { ...(await read(client)), asOf };
-  } catch (error) {
-    if (error instanceof DatabaseError && error.code === QUERY_CANCELED)
-      throw new UserError('There is too much to add up for one request. Choose a shorter period or fewer sites.');
-    throw error;
-  } finally {
-    await client.query('ROLLBACK').then(
-      () => client.release(),
-      (error: Error) => client.release(error),
-    );
-  }
+  return postgres.readLagging(async (client, currentMs) => {
+    try {
+      await client.query(
+        `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '${STATEMENT_TIMEOUT}'`,
+      );
+      const asOf = await readAsOf(client, projections, currentMs);
+      const result = { ...(await read(client)), asOf };
+      await client.query('ROLLBACK');
+      return result;
+    } catch (error) {
+      if (error instanceof DatabaseError && error.code === QUERY_CANCELED)
+        throw new UserError('There is too much to add up for one request. Choose a shorter period or fewer sites.');
+      throw error;
+    }
+  });
 }
 
-async function readAsOf(client: ClientBase, projections: readonly string[], nowMs: number): Promise<AsOf> {
+async function readAsOf(client: ClientBase, projections: readonly string[], currentMs: number): Promise<AsOf> {
   const { rows } = await client.query<{ position: number | null; known: number }>(
     'SELECT min(position)::float8 AS position, count(*)::int AS known FROM cc.projections WHERE name = ANY ($1)',
     [projections],
@@ -60,5 +58,5 @@ async function readAsOf(client: ClientBase, projections: readonly string[], nowM
   // A projection without a checkpoint has folded nothing yet.
   const position = checkpoint?.known === projections.length ? Math.min(head, checkpoint.position ?? 0) : 0;
   const next = position < head ? await readTimeAfter(client, position) : undefined;
-  return { position, time: (next ?? new Date(nowMs)).toISOString() };
+  return { position, time: (next ?? new Date(currentMs)).toISOString() };
 }

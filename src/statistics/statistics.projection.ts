@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import { CONVERSION, type ConversionData, type ConversionPersonal } from '../events/conversion.events.js';
+import { CONVERSION, type ConversionData, type ConversionPersonal, isCounted } from '../events/conversion.events.js';
 import type { OutcomeType, Reopening } from '../events/delivery.events.js';
 import { INBOUND } from '../events/inbound.events.js';
 import type { StoredEvent } from '../log/event.js';
@@ -7,7 +7,7 @@ import type { Page, Projection } from '../log/projection.js';
 import type { Visit } from '../platforms/conversion.js';
 import { addToRows } from './add-to-rows.js';
 import { addAttributions, joinAttributions, takeAttributions } from './attributions.js';
-import { type CountedConversion, countedConversion, isCounted, quarterOf } from './counted-conversion.js';
+import { type CountedConversion, countedConversion, quarterOf } from './counted-conversion.js';
 import { DecimalSum } from './decimal-sum.js';
 
 /** Conversions of a site and a quarter that may have any source. After a change the projection must be rebuilt. */
@@ -31,7 +31,7 @@ const IN_QUARTER = { site: 'text', quarter: 'timestamptz' } as const;
 
 /**
  * Counts by site and quarter of an hour, besides those of the projection `totals`, and where conversions came from. As there,
- * neither trial conversions nor corrections count. Outcomes are counted as they are recorded: a delivery that failed and was
+ * neither trial conversions nor corrections count (outcomes that earlier versions recorded of them do). Outcomes are counted as they are recorded: a delivery that failed and was
  * sent again has two. In one projection, so that all numbers are as of the same position.
  */
 export function statisticsProjection(firstMax = FIRST_MAX): Projection {
@@ -151,11 +151,11 @@ function partsOf({ position, site, time, data, personal }: StoredEvent<typeof RE
 
 async function foldDeliveries(page: Page): Promise<void> {
   const rows: object[] = [];
-  const counts = await page.count(Object.keys(COLUMN_OF_OUTCOME), ['platform', 'nextTry']);
+  const counts = await page.count(Object.keys(COLUMN_OF_OUTCOME), ['platform', 'nextTry', 'uncounted']);
   for (const { type, site, minute, values, count } of counts) {
-    const [platform, nextTry] = values;
+    const [platform, nextTry, uncounted] = values;
     // Before the last status request it is not known whether the conversion counts.
-    if (nextTry !== null) continue;
+    if (nextTry !== null || uncounted !== null) continue;
     const column = COLUMN_OF_OUTCOME[type as keyof typeof COLUMN_OF_OUTCOME];
     rows.push({ site, quarter: quarterOf(minute), platform, [column]: count });
   }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Postgres } from '../postgres/postgres.js';
 import { generateSecretToken, hashSecretToken } from './secret-token.js';
+import { inTransaction } from './transaction.js';
 import { UserRow, UserSessionRow } from './user.row.js';
 
 /** A session ends when it has not been used for so long, and after its maximum age in any case. */
@@ -41,7 +42,8 @@ export class SessionsService {
   async findByHash(hash: Buffer, isUse = true): Promise<UserRow | undefined> {
     const { Raw, IsNull } = await import('typeorm');
     const sessions = await this.postgres.repository(UserSessionRow);
-    const session = await sessions.findOne({
+    // One at most. `findOne` would send two queries for it, because of the relation.
+    const [session] = await sessions.find({
       where: {
         hash,
         expiresAt: Raw((column) => `${column} > now()`),
@@ -64,6 +66,9 @@ export class SessionsService {
   }
 
   async closeAll(userId: string): Promise<void> {
-    await (await this.postgres.repository(UserSessionRow)).delete({ userId });
+    await inTransaction(this.postgres, `user:${userId}`, async (client, record) => {
+      await client.query('DELETE FROM user_sessions WHERE user_id = $1', [userId]);
+      await record(userId, { type: 'user.signed_out_everywhere.v1', data: {} });
+    });
   }
 }

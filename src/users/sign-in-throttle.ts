@@ -33,10 +33,20 @@ export class SignInThrottle {
     return rows[0]?.admitted ?? false;
   }
 
-  /** After a successful sign-in: the attempts of this person do not count any more. */
+  /**
+   * After a successful sign-in: the attempts of this person do not count any more. Of the attempts of the network and of the account
+   * one is taken back, not all: an attacker who knows one password could otherwise go on guessing others.
+   */
   async forget(email: string, address: string | undefined): Promise<void> {
-    const [key] = keysOf(email, address)[0] as [Buffer, number];
-    await this.postgres.reserved.query('DELETE FROM sign_in_attempts WHERE key = $1', [key]);
+    const [both, ...others] = keysOf(email, address).map(([key]) => key);
+    await this.postgres.reserved.query(
+      `WITH own AS (DELETE FROM sign_in_attempts WHERE key = $1)
+       DELETE FROM sign_in_attempts WHERE ctid = ANY (ARRAY(
+         SELECT newest.ctid FROM unnest($2::bytea[]) AS keys (key)
+          CROSS JOIN LATERAL (SELECT ctid FROM sign_in_attempts a WHERE a.key = keys.key
+                               ORDER BY a.at DESC LIMIT 1 FOR UPDATE SKIP LOCKED) AS newest))`,
+      [both, others],
+    );
   }
 }
 

@@ -20,6 +20,10 @@ export interface NewToken {
   readonly expiresInDays?: number | undefined;
 }
 
+type CreatedToken = Omit<ApiTokenRow, 'owner' | 'hash'>;
+const CREATED_TOKEN = `id, owner_id AS "ownerId", name, prefix, scopes, sites, created_at AS "createdAt",
+  last_used_at AS "lastUsedAt", expires_at AS "expiresAt", revoked_at AS "revokedAt"`;
+
 @Injectable()
 export class TokensService {
   constructor(private readonly postgres: Postgres) {}
@@ -30,20 +34,25 @@ export class TokensService {
     return (await this.tokens()).find({ where, order: { createdAt: 'ASC', id: 'ASC' } });
   }
 
-  async create(ownerId: string, token: NewToken): Promise<{ row: ApiTokenRow; token: string }> {
+  async create(ownerId: string, token: NewToken): Promise<{ row: CreatedToken; token: string }> {
     const { text, hash } = generateSecretToken(PREFIX);
     const id = uuidv7();
     const { name, scopes, sites, expiresInDays } = token;
-    await inTransaction(this.postgres, `user:${ownerId}`, async (client, record) => {
-      const { rows } = await client.query<{ expires: Date | null }>(
+    const row = await inTransaction(this.postgres, `user:${ownerId}`, async (client, record) => {
+      // Waits for a reset that revokes the tokens of the user, and is waited for by it.
+      await client.query('SELECT FROM users WHERE id = $1 FOR SHARE', [ownerId]);
+      // Nothing is read after the commit: if that failed, a token would be stored that was never shown.
+      const { rows } = await client.query<CreatedToken>(
         `INSERT INTO api_tokens (id, owner_id, name, prefix, hash, scopes, sites, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(days => $8::integer)) RETURNING expires_at AS expires`,
+         VALUES ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(days => $8::integer)) RETURNING ${CREATED_TOKEN}`,
         [id, ownerId, name, text.slice(0, DISPLAYED_LENGTH), hash, scopes, sites, expiresInDays],
       );
-      const expiresAt = rows[0]?.expires?.toISOString() ?? null;
+      const [created] = rows as [CreatedToken];
+      const expiresAt = created.expiresAt?.toISOString() ?? null;
       await record(ownerId, { type: 'user.token_created.v1', data: { tokenId: id, scopes, sites, expiresAt } });
+      return created;
     });
-    return { row: (await (await this.tokens()).findOneBy({ id })) as ApiTokenRow, token: text };
+    return { row, token: text };
   }
 
   /**
@@ -52,7 +61,8 @@ export class TokensService {
    */
   async find(text: string, isUse = true): Promise<ApiTokenRow | undefined> {
     const { IsNull, Raw } = await import('typeorm');
-    const token = await (await this.tokens()).findOne({
+    // One at most. `findOne` would send two queries for it, because of the relation.
+    const [token] = await (await this.tokens()).find({
       where: {
         hash: hashSecretToken(text),
         revokedAt: IsNull(),
@@ -61,7 +71,7 @@ export class TokensService {
       },
       relations: { owner: true },
     });
-    if (!token || !isUse) return token ?? undefined;
+    if (!token || !isUse) return token;
     await this.postgres.reserved.query(
       `UPDATE api_tokens SET last_used_at = now()
         WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - $2::interval)`,

@@ -5,7 +5,7 @@ export function userDocument({ id, email, name, role, sites, disabledAt, created
   return { id, email, name, role, sites, disabled: disabledAt !== null, createdAt: createdAt.toISOString() };
 }
 
-export function tokenDocument(token: ApiTokenRow) {
+export function tokenDocument(token: Omit<ApiTokenRow, 'owner' | 'hash'>) {
   const { id, ownerId, name, prefix, scopes, sites, createdAt, lastUsedAt, expiresAt, revokedAt } = token;
   return {
     id,

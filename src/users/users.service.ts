@@ -25,6 +25,13 @@ export interface NewUser {
   readonly sites: string[] | null;
 }
 
+export interface Reset {
+  /** Of the link with which the user chooses a password. */
+  readonly secret: string;
+  /** How many API tokens of the user can still be used. */
+  readonly validTokens: number;
+}
+
 export interface UserChange {
   readonly name?: string | undefined;
   readonly role?: Role | undefined;
@@ -80,14 +87,12 @@ export class UsersService {
       // One change at a time: two administrators must not remove each other.
       await client.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
       const before = await client.query(ACTIVE_ADMIN);
-      const { rows: earlier } = await client.query<AccessState>(`SELECT ${ACCESS_STATE} FROM users WHERE id = $1`, [
-        id,
-      ]);
-      const { rows: later } = await client.query<AccessState>(
+      const { rows: earlier } = await client.query<UserState>(`SELECT ${USER_STATE} FROM users WHERE id = $1`, [id]);
+      const { rows: later } = await client.query<UserState>(
         `UPDATE users SET name = coalesce($2, name), role = coalesce($3, role),
                 sites = CASE WHEN $4 THEN $5::text[] ELSE sites END,
                 disabled_at = CASE $6::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL ELSE disabled_at END
-          WHERE id = $1 RETURNING ${ACCESS_STATE}`,
+          WHERE id = $1 RETURNING ${USER_STATE}`,
         [id, name, role, sites !== undefined, sites ?? null, disabled],
       );
       if (!(earlier[0] && later[0])) return false;
@@ -101,10 +106,13 @@ export class UsersService {
     return changed ? ((await this.find(id)) as UserRow) : undefined;
   }
 
-  /** Ends all sessions and the password of a user, and returns what a link to choose a new one contains. */
-  async reset(id: string, actor: Actor = 'system'): Promise<string> {
+  /**
+   * Ends all sessions and the password of a user, and returns what a link to choose a new one contains. Programs use the tokens
+   * of the user, so they stay valid unless they are to be revoked, too.
+   */
+  async reset(id: string, actor: Actor = 'system', { revokeTokens = false } = {}): Promise<Reset> {
     const { text, hash } = generateSecretToken();
-    await inTransaction(this.postgres, actor, async (client, record) => {
+    return inTransaction(this.postgres, actor, async (client, record) => {
       // First, because it locks the row: a session that is being opened meanwhile is seen by what follows.
       await client.query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
       await endAccess(client, id);
@@ -112,9 +120,12 @@ export class UsersService {
         'INSERT INTO sign_in_links (hash, user_id, expires_at) VALUES ($1, $2, now() + make_interval(hours => $3))',
         [hash, id, LINK_HOURS],
       );
-      await record(id, { type: 'user.reset.v1', data: {} });
+      const revoked = revokeTokens ? await revokeTokensOf(client, id) : [];
+      // Nothing is read after the commit: if that failed, the link would be lost.
+      const validTokens = await countValidTokens(client, id);
+      await record(id, { type: 'user.reset.v1', data: {} }, ...revoked.map(toRevocation));
+      return { secret: text, validTokens };
     });
-    return text;
   }
 
   /** Sets the password of the user that the link belongs to. Undefined if the link is unknown, used or expired. */
@@ -129,7 +140,7 @@ export class UsersService {
     if (!user) return undefined;
     requireStrongPassword(password, user.email);
     const stored = await this.passwords.hash(password);
-    const isChosen = await inTransaction(this.postgres, `user:${user.id}`, async (client) => {
+    const isChosen = await inTransaction(this.postgres, `user:${user.id}`, async (client, record) => {
       // The user before the link, as everywhere: otherwise this and a reset could each wait for the other.
       await client.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [user.id]);
       const { rowCount } = await client.query(
@@ -137,6 +148,7 @@ export class UsersService {
          UPDATE users SET password_hash = $2 FROM used WHERE users.id = used.user_id AND disabled_at IS NULL`,
         [hash, stored],
       );
+      if (rowCount === 1) await record(user.id, { type: 'user.password_chosen.v1', data: {} });
       return rowCount === 1;
     });
     return isChosen ? ((await this.find(user.id)) ?? undefined) : undefined;
@@ -152,17 +164,27 @@ export class UsersService {
     if (role === null) return undefined;
     const digest = identityDigest(identity);
     const address = email === undefined ? undefined : normaliseEmail(email);
-    await this.postgres.pool.query(
-      `UPDATE users SET identity = $1 WHERE email = $2 AND identity IS NULL
-          AND NOT EXISTS (SELECT FROM users WHERE identity = $1)`,
-      [digest, address],
-    );
+    if (address !== undefined) await this.linkIdentity(digest, address);
     if (role !== undefined && address !== undefined && isEmail(address))
       await this.addWithIdentity({ email: address, name: name ?? address, role, digest });
     const user = await (await this.users()).findOneBy({ identity: digest });
     if (!user || user.disabledAt !== null) return undefined;
     if (role === undefined || role === user.role) return user;
     return this.change(user.id, { role });
+  }
+
+  /** From then on the account at the provider can sign in as the user, also with another address. */
+  private async linkIdentity(digest: Buffer, email: string): Promise<void> {
+    const unlinked = `FROM users WHERE email = $2 AND identity IS NULL AND NOT EXISTS (SELECT FROM users WHERE identity = $1)`;
+    // As a rule it was linked before: then nothing is to be recorded, which would let other appends wait.
+    if ((await this.postgres.pool.query(`SELECT ${unlinked}`, [digest, email])).rowCount === 0) return;
+    await inTransaction(this.postgres, 'system', async (client, record) => {
+      const { rows } = await client.query<{ id: string }>(
+        `UPDATE users SET identity = $1 WHERE id = (SELECT id ${unlinked} FOR UPDATE) RETURNING id`,
+        [digest, email],
+      );
+      for (const { id } of rows) await record(id, { type: 'user.identity_linked.v1', data: {} });
+    });
   }
 
   private async addWithIdentity(user: { email: string; name: string; role: Role; digest: Buffer }): Promise<void> {
@@ -190,22 +212,47 @@ export class UsersService {
   }
 }
 
-interface AccessState {
+interface UserState {
+  readonly name: string;
   readonly role: Role;
   readonly sites: string[] | null;
   readonly disabled: boolean;
 }
 
-const ACCESS_STATE = 'role, sites, disabled_at IS NOT NULL AS disabled';
+const USER_STATE = 'name, role, sites, disabled_at IS NOT NULL AS disabled';
 
-function eventsOfChange(before: AccessState, after: AccessState): UserEvent[] {
+function eventsOfChange(before: UserState, after: UserState): UserEvent[] {
   const role = before.role !== after.role && { role: after.role };
   const sites = JSON.stringify(before.sites) !== JSON.stringify(after.sites) && { sites: after.sites };
   const events: UserEvent[] = [];
+  if (before.name !== after.name) events.push({ type: 'user.renamed.v1', data: {} });
   if (role || sites) events.push({ type: 'user.changed.v1', data: { ...role, ...sites } });
   if (before.disabled !== after.disabled)
     events.push({ type: after.disabled ? 'user.disabled.v1' : 'user.enabled.v1', data: {} });
   return events;
+}
+
+const VALID_TOKEN = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())';
+
+async function revokeTokensOf(client: PoolClient, userId: string): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    `UPDATE api_tokens SET revoked_at = now() WHERE owner_id = $1 AND ${VALID_TOKEN} RETURNING id`,
+    [userId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** They can be used unless the user is disabled. */
+async function countValidTokens(client: PoolClient, userId: string): Promise<number> {
+  const { rows } = await client.query<{ count: number }>(
+    `SELECT count(*)::integer AS count FROM api_tokens WHERE owner_id = $1 AND ${VALID_TOKEN}`,
+    [userId],
+  );
+  return (rows[0] as { count: number }).count;
+}
+
+function toRevocation(tokenId: string): UserEvent {
+  return { type: 'user.token_revoked.v1', data: { tokenId } };
 }
 
 /** What a user can still enter with, apart from the password. */

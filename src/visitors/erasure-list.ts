@@ -6,7 +6,7 @@ import { UserError } from '../kernel/errors.js';
 import type { CountedByKey, Sealer } from '../kernel/sealing.js';
 
 const LABEL = 'erasure';
-/** Advisory lock of whoever writes the list, on any machine. */
+/** Advisory lock of the process that writes the list, on any machine. */
 const LIST_LOCK = 4845010;
 
 export interface ListedErasure {

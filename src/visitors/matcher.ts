@@ -170,12 +170,15 @@ export class Matcher {
   ) {}
 
   /**
-   * With `unlessAbsent`, a person of whom nothing is known to be stored is not looked up. Only for a decision that is appended as
-   * of the record's position: the log refuses it if something was stored in the meantime.
+   * The record of a person of whom nothing is known to be stored, without a look-up; undefined if something may be. Only for a
+   * decision that is appended as of the record's position: the log refuses it if something was stored in the meantime.
    */
-  find(site: MatchedSite, subject: string, { unlessAbsent = false } = {}): Promise<VisitorRecord> {
-    const position = unlessAbsent ? this.known?.absentAsOf(site.host, subject) : undefined;
-    if (position !== undefined) return Promise.resolve({ identifiers: [], consent: [], position });
+  absent(site: MatchedSite, subject: string): VisitorRecord | undefined {
+    const position = this.known?.absentAsOf(site.host, subject);
+    return position === undefined ? undefined : { identifiers: [], consent: [], position };
+  }
+
+  find(site: MatchedSite, subject: string): Promise<VisitorRecord> {
     return new Promise((resolve) => {
       this.pending.push({ site, subject, resolve });
       if (this.running) return;

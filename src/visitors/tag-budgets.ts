@@ -5,7 +5,7 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Callers beyond this number are bound by the site's budget alone, so that a flood of addresses uses bounded memory. */
 const CALLERS_MAX = 100_000;
 
-/** `person`: calls about one email, whoever makes them. */
+/** `person`: calls about one email, from any visitor and address. */
 export type BudgetScope = 'address' | 'visitor' | 'person' | 'site';
 
 export interface Exceeded {

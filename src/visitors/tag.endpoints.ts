@@ -11,6 +11,7 @@ import { MalformedBody, parseStrictJson } from '../http/strict-json.js';
 import { CLOCK, type Clock } from '../kernel/clock.js';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
+import { ownText } from '../kernel/own-text.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { isAllowedOrigin } from './allowed-origin.js';
@@ -198,9 +199,10 @@ export class TagEndpoints implements OnModuleInit {
 
   private signals(request: IncomingMessage, ip: string | undefined): RequestSignals {
     const { headers } = request;
+    const { 'user-agent': userAgent = '' } = headers;
     const country = this.countryHeader && this.origin.forwarded(request, this.countryHeader);
     return {
-      userAgent: headers['user-agent']?.slice(0, USER_AGENT_MAX) ?? '',
+      userAgent: ownText(userAgent.slice(0, USER_AGENT_MAX), userAgent),
       headers: {
         acceptLanguage: headers['accept-language'] !== undefined,
         secFetch: headers['sec-fetch-mode'] !== undefined,

@@ -24,11 +24,11 @@ const SETTINGS = {
   linkedin: { access_token: 'bench-access-token', 'event.purchase': '1001' },
 };
 
-/** Resolves when a conversion is delivered to all of them. */
-export async function connect(service, platforms, base) {
+/** Resolves when a conversion is delivered to all of them. @param root the checkout whose command line is used */
+export async function connect(service, platforms, base, root = ROOT) {
   for (const platform of platforms) {
     const set = Object.entries(SETTINGS[platform]).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
-    await command(service, 'connect', platform, [...set, '--endpoint', `${base}/${platform}`]);
+    await command(service, 'connect', platform, [...set, '--endpoint', `${base}/${platform}`], root);
   }
   await untilResults(service, (results) => platforms.every((platform) => results[platform]?.ok));
 }
@@ -44,8 +44,8 @@ export async function resume(service, platform) {
   await command(service, 'resume', platform);
 }
 
-function command({ dataDir }, verb, platform, options = []) {
-  const args = [join(ROOT, 'dist/cli.js'), 'platforms', verb, platform, '--site', SITE, ...options];
+function command({ dataDir }, verb, platform, options = [], root = ROOT) {
+  const args = [join(root, 'dist/cli.js'), 'platforms', verb, platform, '--site', SITE, ...options];
   const env = { DATA_DIR: dataDir, DATABASE_URL: undefined };
   return runChild(`platforms ${verb} ${platform}`, process.execPath, args, { env });
 }

@@ -27,6 +27,9 @@ const SEARCHES = [
   ['sync-log', '?status=delivered'],
   ['sync-log', '?platform=tiktok'],
   ['sync-log', '?status=rejected'],
+  ['sync-log', `?order=${ORDER}`],
+  ['sync-log', '?event=unknown'],
+  ['sync-log', '?reason=unknown'],
   ['conversions', `?order=${ORDER}`],
 ];
 

@@ -52,7 +52,16 @@ const READ = {
     const filter = await EventFilter.open({ log }, {});
     const file = await ExportFile.open(OUT, randomBytes(8).toString('hex'));
     const write = (bytes, checkpoint) => file.write(bytes, checkpoint);
-    const job = { client, filter, format: FORMATS.ndjson(), resumeFrom: undefined, write, progress: () => {} };
+    const pageLimits = { events: 10_000, bytes: 16e6 };
+    const job = {
+      client,
+      filter,
+      format: FORMATS.ndjson(),
+      pageLimits,
+      resumeFrom: undefined,
+      write,
+      progress: () => {},
+    };
     const events = await exportEvents(job);
     await file.finish();
     await client.end();

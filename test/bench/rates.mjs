@@ -18,14 +18,11 @@ import {
 const CONNECTIONS = [64, 256];
 const INBOUND_TARGET = { 64: 0.35, 256: 0.42 };
 
-/**
- * @param services the `service`, and the `other` build that it is compared with, if any
- * @returns samples by variant id, and in `missing` by name why a peer was not measured
- */
-export async function measureRates(services, context) {
+/** @returns samples by variant id, and in `missing` by name why a peer was not measured */
+export async function measureRates(service, context) {
   const { settings, progress, part } = context;
   const missing = {};
-  const variants = await makeVariants(services, missing, context);
+  const variants = await makeVariants(service, missing, context);
   const result = await part('the rounds', () => interleave(variants, settings.rounds, progress));
   if (!result) return { samples: {}, missing };
   recordRounds(result, context);
@@ -39,19 +36,17 @@ export function rateRows({ samples, missing }) {
       httpRows(connections, of(`echo @${connections}`), of(`inbound @${connections}`), of(`naive @${connections}`)),
     ),
     ...appendRows(of('append event'), of('append conversion'), of('append emmett'), of('append pgbench'), missing),
-    ...otherRows(samples),
   ];
 }
 
 // ---- variants, in the order of every round; one that cannot be started does not stop the others ----
 
-async function makeVariants({ service, other }, missing, context) {
+async function makeVariants(service, missing, context) {
   const { progress, part } = context;
   progress('starting the echo, the naive design and two PostgreSQL servers …');
   const targets = {
     echo: await part('the echo', startEcho),
     inbound: service && inboundTarget(service),
-    other: other && inboundTarget(other),
     naive: await part('the naive design', async () => startNaive(await temporaryServer('naive', context))),
   };
   const http = (connections) =>
@@ -69,8 +64,6 @@ async function appendVariants(missing, context) {
     const DATABASE_URL = await createDatabase(server, name);
     return appendVariant(`append ${name}`, script, server, { ...env, DATABASE_URL }, context);
   };
-  // The script of the other checkout, because it imports the build next to it.
-  const against = context.against && join(context.against, 'test/bench/append-ours.mjs');
   const peers = await peersOrNote(missing, context);
   const pgbench = await pgbenchVariant('append pgbench', server, context);
   if (!pgbench) missing.pgbench = 'pgbench skipped: not found in PATH or /usr/lib/postgresql';
@@ -78,8 +71,6 @@ async function appendVariants(missing, context) {
   return [
     await variant('event', 'append-ours.mjs'),
     await variant('conversion', 'append-ours.mjs', { APPEND: 'conversion' }),
-    against && (await variant('other_event', against)),
-    against && (await variant('other_conversion', against, { APPEND: 'conversion' })),
     peers && (await variant('emmett', 'append-emmett.mjs', { PEERS_DIR: peers })),
     pgbench,
   ].filter(Boolean);
@@ -116,28 +107,6 @@ function httpRows(connections, echo, inbound, naive) {
     toEcho(`(c) naive design, ${at}: ratio to the echo`, naive),
     ratioRow('↳ (b) inbound: ratio to the naive design', inbound, naive, { target: { atLeast: 4 } }),
   ];
-}
-
-/** Compares this build with the other one, which ran in the same rounds. */
-function otherRows(samples) {
-  const inbound = CONNECTIONS.map((connections) => [
-    `inbound, ${connections} connections`,
-    samples[`inbound @${connections}`],
-    samples[`other @${connections}`],
-  ]);
-  const append = [
-    ['append, one event', samples['append event'], samples['append other_event']],
-    ['append, a conversion', samples['append conversion'], samples['append other_conversion']],
-  ];
-  return [...inbound, ...append].flatMap(([what, own, other]) =>
-    own && other
-      ? [
-          { what: `(e) other build: ${what}`, ...variantColumns(other) },
-          ratioRow('↳ this build: ratio of the rates', own, other, { columns: variantColumns(own) }),
-          ratioRow('↳ this build: ratio of the CPU per conversion', own, other, { by: 'cpu' }),
-        ]
-      : [],
-  );
 }
 
 /** The targets compare appends of the same document, one event each. The cost of a whole conversion is listed as well. */

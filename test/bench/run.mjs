@@ -1,13 +1,14 @@
-// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --scan | --import | --admin | --dashboard | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--against VERSION] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --scan | --import | --admin | --dashboard | --grow] [--json | --markdown]
 // Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { adminRun } from './admin.mjs';
 import { killAllProcesses, stopAllChildren, stopWatchedServers } from './children.mjs';
+import { compareRun } from './compare.mjs';
 import { hasCounters } from './counters.mjs';
 import { dashboardRun } from './dashboard.mjs';
 import { prepareGenerator } from './generator.mjs';
@@ -27,7 +28,7 @@ const HELP = `npm run bench [-- options]
 
   (none)       the standard run: five rounds of every variant, a million conversions; at most ten minutes
   --quick      a smoke run of one or two minutes, too short to judge a target
-  --against D  adds the build of another checkout D to the rounds of inbound and append, to compare two versions
+  --against V  compares this build with another version: a commit, which is built aside, or a checkout with a build
   --platforms  the platforms part: cost and latency of deliveries, draining a backlog; at most eight minutes
   --visitors   the visitors part: bot score, the tag and its calls, matching a visit
   --outbound   the outbound part: closing a reporting window in a large log, pushes of many sites at one tick
@@ -114,6 +115,9 @@ const PARTS = {
   dashboard: { run: dashboardRun, title: 'dashboard in a browser' },
 };
 
+/** Read before a part leaves a core to the services. */
+const CORES = os.availableParallelism();
+
 /** npm forwards a Ctrl-C that the terminal has already delivered. Only a later signal forces the exit. */
 const FORCE_EXIT_AFTER_MS = 1_000;
 
@@ -131,13 +135,9 @@ if (options.help) {
   console.log(HELP);
   process.exit(0);
 }
-if (options.against) checkAgainst(resolve(options.against));
+if (options.against && (partWanted() || options.grow))
+  fail('--against is a part of its own: leave out the other parts.');
 await main();
-
-function checkAgainst(checkout) {
-  if (partWanted() || options.grow) fail('--against compares the standard run: leave out the other parts.');
-  if (!existsSync(join(checkout, 'dist/main.js'))) fail(`${checkout} has no build. Run \`npx nest build\` there.`);
-}
 
 function fail(message) {
   console.error(message);
@@ -163,7 +163,7 @@ async function main() {
   const context = {
     settings,
     directory: await makeDirectory(),
-    against: options.against && resolve(options.against),
+    against: options.against,
     deadline: started + settings.minutes * 60_000,
     progress: (text) => context.interrupted || showProgress(text),
     facts: [],
@@ -190,6 +190,7 @@ function partWanted() {
 
 function wantedRun() {
   if (partWanted()) return partWanted().run;
+  if (options.against) return compareRun;
   return options.grow ? largeLogRun : standardRun;
 }
 
@@ -245,7 +246,7 @@ function showProgress(text) {
 
 function title() {
   if (options.grow) return 'Clean Conversions benchmark: large log and empty log';
-  const part = partWanted() ? `, ${partWanted().title}` : '';
+  const part = options.against ? `, compared with ${options.against}` : partWanted() ? `, ${partWanted().title}` : '';
   const subject = `Clean Conversions benchmark${part}`;
   return options.quick ? `${subject}: smoke run, too short to judge a target` : subject;
 }
@@ -253,7 +254,7 @@ function title() {
 function facts({ settings, generator, postgresVersion, facts }, minutes) {
   const { model } = os.cpus()[0];
   return [
-    `${os.availableParallelism()} cores (${model.trim()}), ${Math.round(os.totalmem() / 2 ** 30)} GB, ${os.type()} ${os.arch()}; ` +
+    `${CORES} cores (${model.trim()}), ${Math.round(os.totalmem() / 2 ** 30)} GB, ${os.type()} ${os.arch()}; ` +
       `Node ${process.versions.node}, PostgreSQL ${postgresVersion ?? 'unknown'}; ${new Date().toISOString().slice(0, 10)}, ${minutes.toFixed(1)} minutes`,
     `${settings.rounds} interleaved rounds, ${settings.warm} s warm-up and ${settings.seconds} s each; medians of rates and of per-round ratios; ` +
       `load generator in ${generator.language}; service, PostgreSQL and generator share the machine`,

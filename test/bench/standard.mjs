@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { measureRates, rateRows } from './rates.mjs';
 import { startService } from './service.mjs';
-import { fillInbound } from './variants.mjs';
 import { completenessRow, fillTo, memoryRows, startAndStopRows, Tally, walRows } from './volume.mjs';
 
 export async function standardRun(context) {
@@ -14,8 +13,7 @@ export async function standardRun(context) {
   const early =
     service && (await part('the first conversions', () => fillTo(service, settings.memoryFirst, tally, context)));
 
-  const other = context.against && (await part('the other build', () => startOther(context)));
-  const rates = await measureRates({ service, other }, context);
+  const rates = await measureRates(service, context);
   for (const [id, samples] of Object.entries(rates.samples)) {
     if (id.startsWith('inbound')) for (const sample of samples.filter(Boolean)) tally.add(sample);
   }
@@ -30,13 +28,4 @@ export async function standardRun(context) {
   rows.push(await part('completeness of the log', () => completenessRow(service, tally)));
   rows.push(...((await part('start and stop', () => startAndStopRows(service, context))) ?? []));
   return rows.filter(Boolean);
-}
-
-/** The build of another checkout, warmed up like the service. */
-async function startOther(context) {
-  const { directory, against, settings, progress } = context;
-  progress('starting the other build …');
-  const other = await startService(join(directory, 'other'), {}, against);
-  await fillInbound(other, settings.memoryFirst, context);
-  return other;
 }

@@ -6,7 +6,7 @@ import { type Post, ShopServer } from './shop-server.js';
 
 // Importing this module starts one browser per test file, and for every test a shop and a new visitor.
 
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 export type { Post };
 export const EMAIL = ' Jo.Doe+Sale@Customer.example ';
@@ -58,6 +58,7 @@ export async function newVisitor(): Promise<void> {
   await context?.close();
   browserErrors = [];
   context = await browser.newContext();
+  context.setDefaultTimeout(60_000);
   shop.watch(context);
   context.on('weberror', (error) => browserErrors.push(String(error.error())));
   context.on('console', (message) => {

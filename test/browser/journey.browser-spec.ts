@@ -19,7 +19,7 @@ import {
 import { launchChromium } from './chromium.mjs';
 import { DOC_SAMPLES } from './shop-server.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 const HOST = 'track.shop.localhost';
 const EMAIL = 'Jane.Doe@Example.com';
@@ -49,7 +49,7 @@ beforeAll(async () => {
   );
   await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
   browser = (await launchChromium()) as Browser;
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await browser?.close();
   pages.closeAllConnections();
@@ -57,7 +57,7 @@ afterAll(async () => {
   await service.stop();
   await operator.close();
   await server.stop();
-}, 60_000);
+}, 120_000);
 
 interface JourneyOptions {
   /** Host of the page with the form. */

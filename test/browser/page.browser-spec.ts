@@ -36,6 +36,7 @@ describe('a page with the tag', () => {
     await page.evaluate(() => history.go(-2));
     await page.waitForURL('**/app/other');
     await page.evaluate(() => history.go(-1));
+    await page.waitForURL('**/app');
     await shop.waitForIdle(page);
     expect(await shop.waitForPosts('collect')).toHaveLength(4);
     expect(await storedText()).toMatch('newest');
@@ -155,10 +156,11 @@ describe('a page with the tag', () => {
   it('is eligible for the back/forward cache and continues when restored from it', async () => {
     const cdp = await context.newCDPSession(page);
     await cdp.send('Page.enable');
-    const reasons: string[] = [];
-    cdp.on('Page.backForwardCacheNotUsed', ({ notRestoredExplanations }) => {
-      for (const { type, reason } of notRestoredExplanations) reasons.push(`${type}: ${reason}`);
-    });
+    const explained = new Promise<string[]>((resolve) =>
+      cdp.once('Page.backForwardCacheNotUsed', ({ notRestoredExplanations }) =>
+        resolve(notRestoredExplanations.map(({ type, reason }) => `${type}: ${reason}`)),
+      ),
+    );
     const address = shop.page('/code');
     await page.goto(address);
     await shop.waitForPosts('collect');
@@ -166,6 +168,7 @@ describe('a page with the tag', () => {
     await page.waitForURL('**/code?second');
     await page.goBack();
     // Headless Chromium caches no page. It reports reasons of its own (Circumstantial), none caused by the page.
+    const reasons = await explained;
     expect(reasons.length).toBeGreaterThan(0);
     expect(reasons.filter((reason) => !reason.startsWith('Circumstantial'))).toEqual([]);
     // So dispatch the event of a restored page by hand.

@@ -25,7 +25,7 @@ const SITES: Record<string, TagConfig> = {
   strict: { required: true, capture: true, days: 90 },
   quiet: { required: false, capture: false, days: 90 },
 };
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 60_000;
 
 /** Packages that pages can import, as an import map of the browser. */
 export const PACKAGES = Object.fromEntries(

@@ -1,18 +1,34 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { jest } from '@jest/globals';
+import { eventually } from '../support/service.js';
 import { type DashboardSite, SITE_PAGES, testDashboard } from './dashboard-test.js';
 
 jest.setTimeout(120_000);
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const PAGES = [
-  ...['/', '/sites/new', '/settings/users', '/settings/tokens', '/settings/oauth-apps', '/settings/health'],
+  ...[
+    '/',
+    '/sites/new',
+    '/settings/users',
+    '/settings/tokens',
+    '/settings/oauth-apps',
+    '/settings/health',
+    '/settings/audit',
+  ],
   ...SITE_PAGES.map((name) => `/sites/:site/${name}`),
   '/sites/:site/conversions/:conversion',
 ];
 const DIALOGS = [
-  ...['keys?dialog=new', 'webhook?dialog=set', 'history?dialog=new', 'integrations?connection=meta'],
+  ...[
+    'keys?dialog=new',
+    'keys?dialog=refuse',
+    'webhook?dialog=set',
+    'history?dialog=new',
+    'integrations?connection=meta',
+    'integrations?dialog=add&item=segment',
+  ],
   ...['sync-log?dialog=retry', 'conversions/:conversion?dialog=curl', 'conversions/:conversion?send=segment'],
 ].map((path) => `/sites/:site/${path}`);
 const SETTINGS_DIALOGS = ['users?dialog=new', 'tokens?dialog=new', 'oauth-apps?dialog=set&item=meta'].map(
@@ -27,6 +43,8 @@ const RUNS = [
   [360, 'light', CONTRAST],
 ] as const;
 
+const NEXT_FRAMES = 'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))';
+
 const test = testDashboard();
 let site: DashboardSite;
 let conversion: string;
@@ -37,7 +55,11 @@ beforeAll(async () => {
   await test.newSite();
   await test.connectSegment(site);
   await test.sendConversion(site, 'ORD-1');
-  const { body } = await test.api(`/sites/${site.host}/conversions`);
+  const { body } = await eventually(
+    () => test.api(`/sites/${site.host}/conversions`),
+    (reply) => reply.body.items.length > 0,
+    { withinMs: 60_000 },
+  );
   conversion = body.items[0].conversionId;
 });
 
@@ -46,10 +68,8 @@ const addressOf = (template: string) => template.replace(':site', site.host).rep
 it.each(PAGES)(
   'has no serious accessibility problem on %s, in both colour schemes, narrow and wide',
   async (template) => {
-    const { page } = test;
     await test.open(addressOf(template));
-    await page.locator('h1').waitFor();
-    await page.getByText('Loading …').first().waitFor({ state: 'detached' });
+    await test.loaded();
     expect(await problemsIn(RUNS)).toEqual([]);
   },
 );
@@ -59,7 +79,7 @@ it.each([...DIALOGS, ...SETTINGS_DIALOGS])(
   async (template) => {
     await test.open(addressOf(template));
     await test.dialog().waitFor();
-    await test.page.getByText('Loading …').first().waitFor({ state: 'detached' });
+    await test.loaded();
     expect(await problemsIn(RUNS.filter(([, , options]) => options !== CONTRAST))).toEqual([]);
   },
 );
@@ -79,6 +99,8 @@ async function problemsIn(runs: readonly (typeof RUNS)[number][]): Promise<unkno
   for (const [width, colorScheme, options] of runs) {
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme });
+    // Charts follow the width of the page a frame later.
+    await page.evaluate(NEXT_FRAMES);
     found.push(...(await problemsOf(`${width} ${colorScheme}`, options)));
     // Only tables scroll sideways, by themselves.
     if (await page.evaluate('document.documentElement.scrollWidth > innerWidth')) found.push(`${width} scrolls`);

@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import { eventually } from '../support/service.js';
 import { SITE_PAGES, testDashboard } from './dashboard-test.js';
 
 jest.setTimeout(120_000);
@@ -18,6 +19,38 @@ describe('the configuration of a site in the dashboard', () => {
     await test.page.getByRole('row').filter({ hasText: 'Old system' }).getByText('revoked').waitFor();
   });
 
+  it('rotates a key, both of which are accepted until the time that is shown', async () => {
+    const { host, key: old } = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${host}/keys`);
+    await test.click('Rotate Shop backend');
+    await test.dialog().getByLabel('Both keys are accepted for').selectOption('7 days');
+    await test.dialog().getByRole('button', { name: 'Rotate' }).click();
+    const issued = await test.dialog().getByRole('region', { name: 'Key' }).textContent();
+    await test.dialog().getByRole('button', { name: 'Done' }).click();
+    const { body } = await test.api(`/sites/${host}/keys`);
+    const [replaced] = body.items.filter(({ newKeyId }: { newKeyId?: string }) => newKeyId !== undefined);
+    const row = page.getByRole('row').filter({ hasText: 'until' });
+    await row.locator(`time[datetime="${replaced.expiresAt}"]`).waitFor();
+    await row.getByRole('button', { name: 'Revoke Shop backend' }).waitFor();
+    expect(await row.getByRole('button', { name: 'Rotate Shop backend' }).count()).toBe(0);
+    await test.service.refreshSites();
+    for (const key of [old, issued as string]) await test.sendConversion({ host, key }, `ORD ${key.slice(-4)}`);
+  });
+
+  it('refuses the conversions of a site after asking, and accepts them again', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${host}/keys`);
+    await test.click('Refuse conversions');
+    await test.dialog().getByRole('button', { name: 'Refuse' }).click();
+    await page.getByText(`${host} accepts no conversions.`).waitFor();
+    expect((await test.api(`/sites/${host}`)).body.inbound).toBe(false);
+    await test.click('Accept conversions');
+    await page.getByRole('button', { name: 'Refuse conversions' }).waitFor();
+    expect((await test.api(`/sites/${host}`)).body.inbound).toBe(true);
+  });
+
   it('connects a platform with a token, pauses, resumes, tests and disconnects it', async () => {
     const { host } = await test.newSite();
     await test.open(`/sites/${host}/integrations`);
@@ -32,7 +65,7 @@ describe('the configuration of a site in the dashboard', () => {
     await test.dialog().getByRole('heading', { name: 'Meta: settings' }).waitFor();
     await test.page.keyboard.press('Escape');
     await test.dialog().waitFor({ state: 'detached' });
-    expect(test.page.url()).toBe(`${test.admin.url}/sites/${host}/integrations`);
+    await test.at(`/sites/${host}/integrations`);
     await card.getByRole('button', { name: 'Pause' }).click();
     await card.getByText('Paused').waitFor();
     await card.getByRole('button', { name: 'Resume' }).click();
@@ -43,6 +76,27 @@ describe('the configuration of a site in the dashboard', () => {
     await card.getByRole('button', { name: 'Disconnect' }).click();
     await test.dialog().getByRole('button', { name: 'Disconnect' }).click();
     await card.getByText('Not connected').waitFor();
+  });
+
+  it('connects a platform a second time, under a name', async () => {
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    const { page } = test;
+    await test.open(`/sites/${site.host}/integrations`);
+    const card = page.getByRole('region', { name: 'Segment', exact: true });
+    await card.getByRole('button', { name: 'Add another' }).click();
+    await test.dialog().getByLabel('Name').fill('eu');
+    await test.dialog().getByRole('button', { name: 'Continue' }).click();
+    await test.dialog().getByLabel('Write key', { exact: true }).fill('second-key');
+    await test.dialog().getByRole('button', { name: 'Connect' }).click();
+    await page
+      .getByRole('region', { name: /^Segment.+eu/ })
+      .getByText('Connected', { exact: true })
+      .waitFor();
+    await test.at(`/sites/${site.host}/integrations`);
+    const { body } = await test.api(`/sites/${site.host}/connections`);
+    const connected = body.items.filter((item: { connected: boolean }) => item.connected);
+    expect(connected.map(({ platform }: { platform: string }) => platform)).toEqual(['segment', 'segment:eu']);
   });
 
   it('connects a platform by signing in there', async () => {
@@ -67,7 +121,7 @@ describe('the configuration of a site in the dashboard', () => {
     expect(await tokens.count()).toBe(0);
     await test.dialog().getByRole('button', { name: 'Connect' }).click();
     await card.getByText('Connected', { exact: true }).waitFor();
-    expect(page.url()).toBe(`${test.admin.url}/sites/${host}/integrations`);
+    await test.at(`/sites/${host}/integrations`);
   });
 
   it('sets the webhook and shows what its receiver answers', async () => {
@@ -106,7 +160,12 @@ describe('the configuration of a site in the dashboard', () => {
     await page.getByText(/Would have removed 0 of 0 visits/).waitFor();
     await page.keyboard.press('ArrowRight');
     await test.click('Save');
-    await test.message('Saved');
+    // Not the message, which may still be that of the list.
+    await eventually(
+      () => test.api(`/sites/${host}/settings`),
+      (reply) => reply.body.botThreshold === 32,
+      { withinMs: 60_000 },
+    );
     await test.open(`/sites/${host}/duplicates`);
     await page.getByLabel('Window').fill('2h');
     await test.click('Save');
@@ -165,6 +224,9 @@ describe('the configuration of a site in the dashboard', () => {
     await test.dialog().getByLabel(host, { exact: true }).check();
     await test.dialog().getByRole('button', { name: 'Save' }).click();
     await page.getByRole('row', { name: `grace@team.example operator ${host} active` }).waitFor();
+    await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Audit' }).click();
+    const change = page.getByRole('row').filter({ hasText: 'User changed' }).filter({ hasText: 'grace@team.example' });
+    await change.getByText(test.email).waitFor();
     await page.getByRole('link', { name: 'API tokens' }).click();
     await test.click('Create a token');
     await test.dialog().getByLabel('Name').fill('Terraform');
@@ -174,7 +236,35 @@ describe('the configuration of a site in the dashboard', () => {
     await test.dialog().getByRole('button', { name: 'Done' }).click();
     await test.click('Revoke Terraform');
     await test.dialog().getByRole('button', { name: 'Revoke' }).click();
-    await page.getByText('revoked').waitFor();
+    await page.getByRole('row').filter({ hasText: 'Terraform' }).getByText('revoked').waitFor();
+  });
+
+  it('ends the sessions of a user, and the API tokens only if they are to be revoked', async () => {
+    const { cookie, email } = await test.newSession('operator');
+    const own = test.admin.withHeaders({ cookie, 'x-cc-csrf': '1' });
+    const { body } = await own('/tokens', { method: 'POST', body: { name: 'CRM import', scopes: ['read'] } });
+    const statusOfToken = async () =>
+      (await test.admin.withHeaders({ authorization: `Bearer ${body.token}` })('/sites')).status;
+    const { page } = test;
+    await test.open('/settings/tokens');
+    const row = page.getByRole('row').filter({ hasText: 'CRM import' });
+    await row.getByRole('cell', { name: email, exact: true }).waitFor();
+    await test.open('/settings/users');
+    await test.click(`New link for ${email}`);
+    await test.click('End the sessions');
+    await test.dialog().getByText('1 API token of this user can still be used').waitFor();
+    await test.at('/settings/users');
+    expect([(await own('/session')).status, await statusOfToken()]).toEqual([401, 200]);
+    await test.click('Done');
+    await test.click(`New link for ${email}`);
+    await test.dialog().getByLabel('Also revoke the API tokens').check();
+    await test.click('End the sessions');
+    await test.dialog().getByText('No API token of this user is valid').waitFor();
+    await test.at('/settings/users');
+    expect(await statusOfToken()).toBe(401);
+    await test.click('Done');
+    await test.open('/settings/tokens');
+    await row.getByText('revoked', { exact: true }).waitFor();
   });
 
   it('shows an analyst what may be read, and nothing to change it with', async () => {
@@ -186,8 +276,7 @@ describe('the configuration of a site in the dashboard', () => {
     const { page } = test;
     for (const name of SITE_PAGES) {
       await test.open(`/sites/${site.host}/${name}`);
-      await page.locator('h1').waitFor();
-      await page.getByText('Loading …').first().waitFor({ state: 'detached' });
+      await test.loaded();
       const buttons = await page.locator('main button').allTextContents();
       expect([name, buttons.filter((text) => !READING_BUTTONS.test(text.trim()))]).toEqual([name, []]);
       expect([name, await page.locator('main :is([type=checkbox], [type=range]):enabled').count()]).toEqual([name, 0]);
@@ -198,6 +287,8 @@ describe('the configuration of a site in the dashboard', () => {
     await page.getByText('•••').first().waitFor({ state: 'attached' });
     await test.open('/settings/users');
     await page.getByText('Only administrators manage users').waitFor();
+    await test.open('/settings/audit');
+    await page.getByText('Only administrators see who changed users').waitFor();
     await test.open('/settings');
     await test.heading('API tokens');
     expect(await page.getByLabel('Site').textContent()).toBe(site.host);
@@ -217,6 +308,7 @@ describe('the configuration of a site in the dashboard', () => {
     await test.open(`/sites/${site.host}/conversions?order=ORD-1`);
     await page.getByRole('link', { name: 'ORD-1', exact: true }).click();
     await test.heading('ORD-1');
+    await test.loaded();
     expect(await page.getByText('•••').count()).toBe(0);
     await test.open('/settings');
     await test.heading('API tokens');

@@ -9,6 +9,17 @@ const test = testDashboard();
 const platformRow = (name: string) =>
   test.page.getByRole('region', { name: 'Platforms' }).getByRole('row').filter({ hasText: name });
 
+/** Refreshes until the list has so many rows with a text. */
+const shownLines = (text: string, expected: number) =>
+  eventually(
+    async () => {
+      await test.click('Refresh');
+      return test.page.getByRole('row').filter({ hasText: text }).count();
+    },
+    (count) => count === expected,
+    { withinMs: 60_000 },
+  );
+
 describe('conversions in the dashboard', () => {
   it('shows a conversion as it arrives, what happened to it and where it was delivered', async () => {
     const site = await test.newSite();
@@ -63,7 +74,24 @@ describe('conversions in the dashboard', () => {
     };
     await eventually(shown, (text) => /^Conversions2.*SegmentConnected.*100%2/.test(text), { withinMs: 60_000 });
     await page.getByRole('link', { name: 'Campaign', exact: true }).click();
-    expect(page.url()).toBe(`${test.admin.url}/sites/${site.host}/overview?by=campaign`);
+    await test.at(`/sites/${site.host}/overview?by=campaign`);
+  });
+
+  it('shows what the platforms accepted of all sites together', async () => {
+    const [one, other] = [await test.newSite(), await test.newSite()];
+    const accepted = async () => {
+      await test.open('/');
+      await test.loaded();
+      const text = (await platformRow('Segment').allTextContents()).join();
+      return Number(/%(\d+)/.exec(text)?.[1] ?? 0);
+    };
+    // Other tests have sent conversions to the platform as well.
+    const before = await accepted();
+    for (const site of [one, other]) {
+      await test.connectSegment(site);
+      await test.sendConversion(site, 'ORD-1');
+    }
+    await eventually(accepted, (count) => count >= before + 2, { withinMs: 60_000 });
   });
 
   it('solves what needs attention with the button beside it', async () => {
@@ -82,24 +110,26 @@ describe('conversions in the dashboard', () => {
     await test.sendConversion(site, 'ORD-2');
     const { page } = test;
     await test.open(`/sites/${site.host}/sync-log`);
-    const delivery = page.getByRole('row').filter({ hasText: 'ORD-2' });
-    await eventually(
-      async () => {
-        await test.click('Refresh');
-        return delivery.count();
-      },
-      (count) => count === 1,
-      { withinMs: 60_000 },
-    );
+    await shownLines('ORD-2', 1);
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route('**/sync-log?*status=failed*', async (route) => {
+      await released;
+      await route.continue();
+    });
     await page.getByLabel('Outcome').selectOption('failed');
+    await page.locator('[aria-busy=true]').filter({ hasText: 'ORD-2' }).waitFor();
+    release();
     await page.getByText('Nothing matches').waitFor();
-    expect(page.url()).toBe(`${test.admin.url}/sites/${site.host}/sync-log?status=failed`);
+    await test.at(`/sites/${site.host}/sync-log?status=failed`);
     await test.click('Remove the filters');
     await page.getByLabel('Order or conversion id').fill('ORD-2');
     await page.keyboard.press('Enter');
     await page.getByText('1 matches').waitFor();
     expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Order or conversion id');
-    expect(page.url()).toBe(`${test.admin.url}/sites/${site.host}/sync-log?order=ORD-2`);
+    await test.at(`/sites/${site.host}/sync-log?order=ORD-2`);
     const [download] = await Promise.all([page.waitForEvent('download'), test.click('Export CSV')]);
     const lines = readFileSync((await download.path()) as string, 'utf8').split('\r\n');
     expect(lines).toEqual([
@@ -110,5 +140,91 @@ describe('conversions in the dashboard', () => {
     await test.click('Retry …');
     await test.dialog().getByText('Nothing is to be sent again').waitFor();
     await test.dialog().getByRole('button', { name: 'Close' }).click();
+  });
+
+  it('sends what failed for a reason again, after a preview', async () => {
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    await test.behave(site, 'refuse');
+    for (const orderId of ['ORD-1', 'ORD-2']) await test.sendConversion(site, orderId);
+    const { page } = test;
+    await test.open(`/sites/${site.host}/sync-log`);
+    await shownLines('failed', 2);
+    await test.behave(site, 'ok');
+    await page.getByLabel('Reason', { exact: true }).fill('no such reason');
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing matches').waitFor();
+    await page.getByLabel('Reason', { exact: true }).fill('MALFORMED');
+    await page.keyboard.press('Enter');
+    await page.getByText('2 match').waitFor();
+    await page.getByLabel('Event', { exact: true }).fill('purchase');
+    await page.keyboard.press('Enter');
+    await test.at(`/sites/${site.host}/sync-log?reason=MALFORMED&event=purchase`);
+    await test.loaded();
+    await page.getByText('2 match').waitFor();
+    await test.click('Retry …');
+    await test.dialog().getByText('2 deliveries would be sent now.').waitFor();
+    await test.dialog().getByRole('button', { name: 'Send 2 again' }).click();
+    await test.message('2 deliveries are sent again');
+    await test.dialog().waitFor({ state: 'detached' });
+    await test.click('Remove the filters');
+    await shownLines('delivered', 2);
+    expect(await page.getByRole('row').filter({ hasText: 'failed' }).count()).toBe(2);
+  });
+
+  it('searches on where the first page of a search is empty, and may export and retry what it has not found yet', async () => {
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    await test.behave(site, 'refuse');
+    await test.sendConversion(site, 'ORD-1');
+    const { page } = test;
+    await test.open(`/sites/${site.host}/sync-log`);
+    await shownLines('failed', 1);
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    // A search that has looked at a part of the log in its time answers so.
+    const searched = Number.MAX_SAFE_INTEGER;
+    await page.route('**/sync-log?*reason=MALFORMED*', async (route) => {
+      const { searchParams } = new URL(route.request().url());
+      if (!searchParams.has('cursor')) return route.fulfill({ json: { items: [], next: searched } });
+      await released;
+      return route.continue();
+    });
+    await page.getByLabel('Reason', { exact: true }).fill('MALFORMED');
+    await page.keyboard.press('Enter');
+    await page.getByText('none found so far').waitFor();
+    await page.getByRole('button', { name: 'Searching …' }).waitFor();
+    for (const name of ['Export CSV', 'Retry …'])
+      expect([name, await page.getByRole('button', { name }).isEnabled()]).toEqual([name, true]);
+    release();
+    await page.getByText('1 matches').waitFor();
+    await page.getByRole('row').filter({ hasText: 'ORD-1' }).waitFor();
+  });
+
+  it('pauses the live events, and lists those with a text', async () => {
+    const site = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${site.host}/live?show=conversions`);
+    await page.getByText('live', { exact: true }).waitFor();
+    await test.sendConversion(site, 'ORD-1');
+    const rowOf = (orderId: string) => page.getByRole('row').filter({ hasText: orderId });
+    await rowOf('ORD-1').waitFor();
+    await test.click('Pause');
+    await page.getByText('paused', { exact: true }).waitFor();
+    await test.sendConversion(site, 'ORD-2');
+    await page.getByRole('button', { name: 'Continue (1 new)' }).waitFor();
+    expect(await rowOf('ORD-2').count()).toBe(0);
+    await test.click('Continue (1 new)');
+    await rowOf('ORD-2').waitFor();
+    await page.getByLabel('Text in the event').fill('ord-2');
+    await rowOf('ORD-1').waitFor({ state: 'detached' });
+    expect(await rowOf('ORD-2').count()).toBe(1);
+    await test.at(`/sites/${site.host}/live?show=conversions&text=ord-2`);
+    await test.sendConversion(site, 'ORD-3');
+    await test.sendConversion(site, 'ORD-20');
+    await rowOf('ORD-20').waitFor();
+    expect(await rowOf('ORD-3').count()).toBe(0);
   });
 });

@@ -1,11 +1,11 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { Sandbox } from '../../src/sandbox/sandbox.js';
 import type { Role } from '../../src/users/access.js';
 import { CHROMIUM_REMEDY, launchChromium } from '../browser/chromium.mjs';
 import { type AdminClient, cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from '../support/admin.js';
 import { createMigratedDatabase } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
-import { INBOUND, send, startTestService, type TestService } from '../support/service.js';
+import { eventually, INBOUND, send, startTestService, type TestService } from '../support/service.js';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
 
 /** The pages of a site, as in their addresses. */
@@ -33,14 +33,16 @@ export class DashboardTest {
   private server!: TestServer;
   private browser!: Browser;
   private cookie!: string;
+  /** Requests of the page without streams, which do not end. */
+  private unanswered!: Set<Request>;
   private sites = 0;
   /** Errors and warnings on the browser's console, apart from answers of the API, which the page shows. */
   private readonly browserErrors: string[] = [];
 
-  async start(): Promise<void> {
+  async start(settings: Readonly<Record<string, string>>): Promise<void> {
     this.server = await startTestServer();
     const databaseUrl = await createMigratedDatabase(this.server);
-    const environment = { OUTBOUND_ALLOW_PRIVATE: 'true' };
+    const environment = { OUTBOUND_ALLOW_PRIVATE: 'true', ...settings };
     this.service = await startTestService(databaseUrl, environment);
     this.admin = await startTestAdmin(databaseUrl, { ...environment, PORT: String(this.service.port) });
     const { cookie, email } = await this.newSession('admin');
@@ -66,7 +68,7 @@ export class DashboardTest {
   /** A user with a password, and the cookie of a session. */
   async newSession(role: Role, sites: string[] | null = null): Promise<{ cookie: string; email: string }> {
     const { id, email } = await this.admin.addUser(role, sites);
-    const link = await this.admin.users.reset(id);
+    const { secret: link } = await this.admin.users.reset(id);
     const reply = await this.admin.anonymous('/session/password', {
       method: 'POST',
       body: { link, password: PASSWORD },
@@ -88,6 +90,7 @@ export class DashboardTest {
     // Browsers store a secure cookie for localhost only with an address that says https.
     await this.context.addCookies([{ name, value, url: this.admin.url.replace('http:', 'https:'), secure: true }]);
     this.page = await this.context.newPage();
+    this.collectUnanswered();
   }
 
   async openSignedOut(): Promise<void> {
@@ -112,9 +115,15 @@ export class DashboardTest {
 
   /** Connects Segment to the sandbox, where every delivery succeeds. */
   async connectSegment({ host }: DashboardSite): Promise<void> {
-    const connection = { settings: { write_key: 'demo' }, endpoint: `${this.sandbox.url}/segment` };
+    const connection = { settings: { write_key: 'demo' }, endpoint: `${this.sandbox.url}/segment@${host}` };
     await this.succeed(`/sites/${host}/connections/segment`, 'PUT', connection);
     await this.service.refreshSites();
+  }
+
+  /** How the sandbox answers the next deliveries of a site to Segment. */
+  async behave({ host }: DashboardSite, mode: 'ok' | 'refuse'): Promise<void> {
+    const body = JSON.stringify({ platform: 'segment', tenant: host, mode });
+    expect((await fetch(`${this.sandbox.url}/behave`, { method: 'POST', body })).status).toBe(200);
   }
 
   async sendConversion({ host, key }: DashboardSite, orderId: string): Promise<void> {
@@ -134,6 +143,33 @@ export class DashboardTest {
     return this.page.goto(this.admin.url + path);
   }
 
+  /** Resolves when a page has everything that it shows. */
+  async loaded(): Promise<void> {
+    await this.page.locator('h1').waitFor();
+    // An answer may lead to another request, in one of the next frames.
+    const isIdle = async () => {
+      await this.page.evaluate('new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve)))');
+      return this.unanswered.size === 0 && (await this.page.getByText('Loading …').count()) === 0;
+    };
+    await eventually(async () => (await isIdle()) && (await isIdle()), Boolean, { withinMs: 60_000 });
+  }
+
+  private collectUnanswered(): void {
+    const unanswered = new Set<Request>();
+    const remove = (request: Request) => unanswered.delete(request);
+    this.page.on('request', (request) => {
+      if (request.resourceType() === 'fetch' && !request.url().includes('/api/v1/events?')) unanswered.add(request);
+    });
+    this.page.on('requestfinished', remove);
+    this.page.on('requestfailed', remove);
+    this.unanswered = unanswered;
+  }
+
+  /** Resolves when the page has this address. The browser reports an address a moment after the page has changed it. */
+  at(path: string) {
+    return this.page.waitForURL(this.admin.url + path);
+  }
+
   click(name: string | RegExp) {
     return this.page.getByRole('button', { name }).click();
   }
@@ -146,15 +182,18 @@ export class DashboardTest {
     return this.page.getByRole('dialog');
   }
 
+  /** Resolves when a message says this. A dialog may say it as well while it closes. */
   message(text: string | RegExp) {
-    return this.page.getByRole('status').filter({ hasText: text }).waitFor();
+    return this.page.getByRole('status').filter({ hasText: text }).first().waitFor();
   }
 }
 
-/** Registers what starts and stops it, and opens a page for each test. */
-export function testDashboard(): DashboardTest {
+/** Registers what starts and stops it, and opens a page for each test. `settings` is called before the start. */
+export function testDashboard(
+  settings: () => Promise<Readonly<Record<string, string>>> = async () => ({}),
+): DashboardTest {
   const test = new DashboardTest();
-  beforeAll(() => test.start(), 120_000);
+  beforeAll(async () => test.start(await settings()), 120_000);
   afterAll(() => test.stop(), 60_000);
   beforeEach(() => test.openPage());
   afterEach(() => expect(test.takeErrors()).toEqual([]));

@@ -80,10 +80,10 @@ describe('the first run', () => {
     await page.goto(linkIn(printed) as string);
     await page.getByLabel('Email').fill('ada@shop.example');
     await page.getByLabel('New password').fill('correct horse battery staple');
-    expect(page.url()).toMatch(/\/sign-in$/);
+    await page.waitForURL(/\/sign-in$/);
     await click('Choose and sign in');
     await heading('Overview');
-    expect(page.url()).not.toContain('#');
+    await page.waitForURL((address) => !address.href.includes('#'));
 
     await page.getByRole('link', { name: 'Add your own site' }).click();
     await page.getByLabel('Host').fill(SITE);
@@ -96,14 +96,14 @@ describe('the first run', () => {
     await pasteLine();
     await done('Send a conversion');
     const feed = page.getByRole('list', { name: 'Events' });
-    await feed.getByText('Conversion received').waitFor();
+    await feed.getByText('Conversion received').first().waitFor();
 
     await step('Add the tag').getByText('not seen yet').waitFor();
 
     await click('Connect to the sandbox');
     await done('Connect a platform');
     await pasteLine();
-    await feed.getByText('Delivered', { exact: true }).waitFor();
+    await feed.getByText('Delivered', { exact: true }).first().waitFor();
 
     await click('Set the webhook');
     await page.getByRole('dialog').getByLabel('Address').fill(`${receiver.url}/totals`);
@@ -111,7 +111,7 @@ describe('the first run', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
     await done('Set the webhook');
 
-    await feed.getByText('Delivered', { exact: true }).click();
+    await feed.getByText('Delivered', { exact: true }).first().click();
     await page.getByRole('heading', { level: 1, name: /ORD-/ }).waitFor();
     await page.getByText('Meta').first().waitFor();
   });

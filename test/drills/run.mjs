@@ -29,6 +29,8 @@ const DRILLS = {
   'outbound-kills': () => import('./outbound-kills.mjs'),
   'outbound-ticks': () => import('./outbound-ticks.mjs'),
   kafka: () => import('./kafka.mjs'),
+  failover: () => import('./failover.mjs'),
+  'failover-async': () => import('./failover-async.mjs'),
 };
 const [FAILED, WRONG_ARGUMENTS, NO_EFFECT] = [1, 2, 3];
 

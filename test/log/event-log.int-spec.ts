@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
+import { Client, type ClientBase } from 'pg';
 import { uuidv7 } from '../../src/kernel/uuid.js';
+import { appendInTransaction } from '../../src/log/append-in-transaction.js';
 import type { AppendRequest, StoredEvent } from '../../src/log/event.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { countOutOfOrder } from '../../src/log/log-audit.js';
@@ -37,6 +38,48 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
   });
 
   describeEventLog(() => log);
+
+  describe('another change with an append', () => {
+    const change = (client: ClientBase) =>
+      client.query("INSERT INTO cc.secrets (site, name, sealed) VALUES ('shop.example', $1, '')", [uuidv7()]);
+    const countChanges = async () => (await postgres.pool.query('SELECT FROM cc.secrets')).rowCount;
+    const append = (request: AppendRequest) =>
+      log.appendWith({ ...request, expected: 0 }, async (client) => void (await change(client)));
+
+    it('is stored with the event', async () => {
+      const request = thing();
+      await append(request);
+      expect(await countChanges()).toBe(1);
+      expect(await append(request)).toEqual({ status: 'conflict' });
+      expect(await countChanges()).toBe(1);
+    });
+
+    it('is not stored without the event', async () => {
+      const bad = thing(uuidv7(), { events: [{ type: 'thing.happened.v1', data: {}, reference: 'nul \u0000 byte' }] });
+      await expect(append(bad)).rejects.toThrow();
+      expect(await countChanges()).toBe(0);
+    });
+
+    it('is not stored if the stream got its first event while the change was made', async () => {
+      const request = thing();
+      const outcome = await log.appendWith({ ...request, expected: 0 }, async (client) => {
+        await change(client);
+        await log.append(request);
+      });
+      expect(outcome).toEqual({ status: 'conflict' });
+      expect(await countChanges()).toBe(0);
+    });
+
+    it('does not fail other appends when its client freezes before the commit', async () => {
+      const client = await postgres.pool.connect();
+      client.on('error', () => {});
+      await client.query('BEGIN');
+      await appendInTransaction(client, postgres.clock, { ...thing(), expected: 'new' });
+      await expect(log.append(thing())).resolves.toMatchObject({ status: 'appended' });
+      await expect(client.query('COMMIT')).rejects.toThrow();
+      client.release(true);
+    });
+  });
 
   describe('group commit', () => {
     it('stores queued requests in few commits and answers each with its own position', async () => {

@@ -108,6 +108,15 @@ describe.each(serversUnderTest())('opening $name', ({ major }) => {
   });
 });
 
+it('lets queries wait for a connection as long as it was told to, in every pool', async () => {
+  const server = await startTestServer({});
+  const options = { databaseUrl: server.url(), dataDir: tmpdir(), onMessage: () => {} };
+  const postgres = await Postgres.open({ ...options, connectWithinMs: 20_000 });
+  for (const pool of [postgres.pool, postgres.reserved]) expect(pool.options.connectionTimeoutMillis).toBe(20_000);
+  await postgres.close();
+  await server.stop();
+}, 120_000);
+
 it('waits for a server that is restarting, and fails at once for one that answers', async () => {
   const server = await startTestServer({});
   const databaseUrl = server.url();

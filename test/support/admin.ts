@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { startAdmin, stopAdmin } from '../../src/admin/admin.js';
+import { type RunningAdmin, startAdmin, stopAdmin } from '../../src/admin/admin.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { openSealer } from '../../src/kernel/secret-key.js';
 import { readSettings } from '../../src/kernel/settings.js';
@@ -40,6 +40,7 @@ export interface TestAdmin {
   readonly url: string;
   readonly databaseUrl: string;
   readonly postgres: Postgres;
+  readonly app: RunningAdmin['app'];
   readonly users: UsersService;
   /** Without a session or a token. */
   readonly anonymous: AdminClient;
@@ -58,7 +59,7 @@ export async function startTestAdmin(
   const folder = mkdtempSync(join(tmpdir(), 'cc-admin-'));
   const required = { ADMIN_PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, DATA_DIR: folder, SECRET_KEY };
   const settings = readSettings({ ...required, ...environment });
-  const postgres = await openDatabase(databaseUrl);
+  const postgres = await openDatabase(databaseUrl, settings.standby);
   const running = await startAdmin({
     settings,
     postgres,
@@ -89,13 +90,14 @@ export async function startTestAdmin(
     url,
     databaseUrl,
     postgres,
+    app: running.app,
     users,
     anonymous,
     withHeaders,
     addUser,
     async signedIn(role, sites = null) {
       const { id } = await addUser(role, sites);
-      const link = await users.reset(id);
+      const { secret: link } = await users.reset(id);
       const reply = await anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
       return withHeaders({ cookie: cookieOf(reply), 'x-cc-csrf': '1' });
     },

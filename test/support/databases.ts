@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { Client } from 'pg';
+import type { Settings } from '../../src/kernel/settings.js';
 import { Postgres } from '../../src/postgres/postgres.js';
 import { hasDebianPostgres, type TestServer } from './postgres-server.js';
 
@@ -46,6 +47,6 @@ async function createFrom(server: TestServer, template: string): Promise<string>
   return name;
 }
 
-export function openDatabase(databaseUrl: string): Promise<Postgres> {
-  return Postgres.open({ databaseUrl, dataDir: tmpdir(), onMessage: () => {} });
+export function openDatabase(databaseUrl: string, standby?: Settings['standby']): Promise<Postgres> {
+  return Postgres.open({ databaseUrl, standby, dataDir: tmpdir(), onMessage: () => {} });
 }

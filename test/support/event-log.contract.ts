@@ -76,6 +76,31 @@ export function describeEventLog(log: () => EventLog): void {
       expect((await log().readStream('thing', stream))[0]?.data).toEqual({ b: null });
     });
 
+    it('stores events with another change, unless the stream has another version', async () => {
+      const stream = uuidv7();
+      let changes = 0;
+      const append = (expected: number) =>
+        log().appendWith({ ...thing(stream), expected }, async () => {
+          changes += 1;
+        });
+      const outcome = await append(0);
+      const [event] = await log().readStream('thing', stream);
+      expect(outcome).toEqual({ status: 'appended', position: event?.position, time: event?.time });
+      expect(changes).toBe(1);
+      expect(await append(0)).toEqual({ status: 'conflict' });
+      expect(await append(1)).toMatchObject({ status: 'appended' });
+      expect((await log().readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2]);
+    });
+
+    it('stores no event if the other change fails', async () => {
+      const stream = uuidv7();
+      const append = log().appendWith({ ...thing(stream), expected: 0 }, async () => {
+        throw new Error('refused');
+      });
+      await expect(append).rejects.toThrow('refused');
+      expect(await log().readStream('thing', stream)).toEqual([]);
+    });
+
     it('answers each of many requests by itself', async () => {
       const [first, other] = [uuidv7(), uuidv7()];
       const opened = positionOf(await log().append(thing(first)));

@@ -1,3 +1,4 @@
+import type { ClientBase } from 'pg';
 import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from '../../src/log/event.js';
@@ -78,6 +79,17 @@ export class InMemoryLog extends EventLog {
 
   appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]> {
     return Promise.all(requests.map((request) => this.append(request).catch((error: Error) => error)));
+  }
+
+  async appendWith(
+    request: AppendRequest & { readonly expected: number },
+    change: (client: ClientBase) => Promise<void>,
+  ): Promise<AppendOutcome> {
+    const name = `${request.category}-${request.stream}`;
+    if (this.stream(name).length !== request.expected) return { status: 'conflict' };
+    // There is no database: what is changed is in memory too.
+    await change(undefined as never);
+    return this.append(request);
   }
 
   async read<Type extends string = string>(options: ReadOptions<Type> = {}): Promise<EventsOf<Type>[]> {
@@ -199,6 +211,10 @@ export class InMemoryLog extends EventLog {
   }
 
   async refusal(): Promise<undefined> {}
+
+  async takeLost(): Promise<[]> {
+    return [];
+  }
 
   async close(): Promise<void> {
     for (const follower of this.followers) await follower.stop();

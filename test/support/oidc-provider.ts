@@ -33,10 +33,12 @@ export async function startTestProvider(): Promise<TestProvider> {
       warning.mockRestore();
       const handle = provider.callback();
       server.removeAllListeners('request').on('request', (request, response) => {
-        // The application shares this process, and only waits while the provider answers.
-        const { now } = Date;
-        const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + running.clockAheadMs);
-        response.once('close', () => clock.mockRestore());
+        if (running.clockAheadMs !== 0) {
+          // The application shares this process, and only waits while the provider answers.
+          const { now } = Date;
+          const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + running.clockAheadMs);
+          response.once('close', () => clock.mockRestore());
+        }
         void handle(request, response);
       });
     },

@@ -1,9 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, chmodSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { prepareCluster } from '../../src/postgres/cluster.js';
+import { Client } from 'pg';
+import { type Cluster, prepareCluster } from '../../src/postgres/cluster.js';
 import { holdServer } from '../../src/postgres/embedded-server.js';
 import { binariesIn, findBinaries } from '../../src/postgres/postgres-binaries.js';
 import { findPostmaster, SERVER_ENV, stopPostmaster } from '../../src/postgres/postmaster.js';
@@ -30,8 +40,29 @@ export interface TestServer {
   restart(): Promise<void>;
   /** Keeps the data as it is now. What is returned restores it: the server then continues on a new timeline, as after a failover. */
   backUp(): Promise<() => Promise<void>>;
+  /** A hot standby that replicates from this server, asynchronously. Stop it before this server. */
+  addStandby(): Promise<TestStandby>;
+  /** Freezes all processes of the server: connections stay open, and the kernel even accepts new ones. */
+  freeze(): void;
+  thaw(): void;
   /** Stops the server and removes its data. */
   stop(): Promise<void>;
+}
+
+export interface TestStandby {
+  /** Folder of the unix socket. */
+  readonly host: string;
+  url(database?: string): string;
+  /** Makes it a primary, on a timeline of its own. */
+  promote(): Promise<void>;
+  /** Stops the replay: the standby receives what the primary stores, and does not show it. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  freeze(): void;
+  thaw(): void;
+  stop(): Promise<void>;
+  /** After `stop`. */
+  restart(): Promise<void>;
 }
 
 const STOP_TIMEOUT_MS = 10_000;
@@ -55,21 +86,46 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
   const cluster = { ...prepared, settings: { ...prepared.settings, ...settings } };
 
-  const start = async () => {
-    const holder = await holdServer(cluster, () => {});
-    await holder.end();
-  };
-  const stop = async () => {
-    const pid = findPostmaster(cluster.folder);
-    if (pid !== undefined) await stopPostmaster(cluster.folder, pid, STOP_TIMEOUT_MS);
-  };
+  const start = () => startHeld(cluster);
+  const stop = () => stopCluster(cluster);
   await start();
   return {
     host: cluster.socketDir,
     get pid() {
       return findPostmaster(cluster.folder) ?? 0;
     },
-    url: (database = 'postgres') => `postgres://postgres@/${database}?host=${encodeURIComponent(cluster.socketDir)}`,
+    url: (database) => urlOf(cluster, database),
+    addStandby: async () => {
+      await stop();
+      const standby = copyAsStandby(cluster, dataDir);
+      await start();
+      await startHeld(standby);
+      const run = async (statement: string) => {
+        const client = new Client({ connectionString: urlOf(standby) });
+        await client.connect();
+        await client.query(statement);
+        await client.end();
+      };
+      return {
+        host: standby.socketDir,
+        url: (database) => urlOf(standby, database),
+        promote: () => run('SELECT pg_promote()'),
+        pause: async () => {
+          await run('SELECT pg_wal_replay_pause()');
+          // It is requested first, and then waits for the next record.
+          await run(
+            `DO $$ BEGIN WHILE pg_get_wal_replay_pause_state() <> 'paused' LOOP PERFORM pg_sleep(0.01); END LOOP; END $$`,
+          );
+        },
+        resume: () => run('SELECT pg_wal_replay_resume()'),
+        freeze: () => signalAll(findPostmaster(standby.folder), 'SIGSTOP'),
+        thaw: () => signalAll(findPostmaster(standby.folder), 'SIGCONT'),
+        stop: () => stopCluster(standby),
+        restart: () => startHeld(standby),
+      };
+    },
+    freeze: () => signalAll(findPostmaster(cluster.folder), 'SIGSTOP'),
+    thaw: () => signalAll(findPostmaster(cluster.folder), 'SIGCONT'),
     kill9: async () => {
       const pid = findPostmaster(cluster.folder);
       if (pid !== undefined) process.kill(pid, 'SIGKILL');
@@ -99,6 +155,48 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+export async function startHeld(cluster: Cluster): Promise<void> {
+  const holder = await holdServer(cluster, () => {});
+  await holder.end();
+}
+
+export async function stopCluster({ folder }: Cluster): Promise<void> {
+  const pid = findPostmaster(folder);
+  if (pid !== undefined) await stopPostmaster(folder, pid, STOP_TIMEOUT_MS);
+}
+
+export function urlOf({ socketDir }: Cluster, database = 'postgres'): string {
+  return `postgres://postgres@/${database}?host=${encodeURIComponent(socketDir)}`;
+}
+
+function copyAsStandby(primary: Cluster, dataDir: string): Cluster {
+  const [folder, socketDir] = [join(dataDir, 'standby'), join(dataDir, 's')];
+  execFileSync('cp', ['-a', primary.folder, folder]);
+  // As the owner of the other one.
+  execFileSync('cp', ['-a', primary.socketDir, socketDir]);
+  appendFileSync(
+    join(folder, 'postgresql.auto.conf'),
+    `primary_conninfo = 'host=${primary.socketDir} user=postgres dbname=postgres'\n`,
+  );
+  execFileSync('cp', ['-a', join(folder, 'PG_VERSION'), join(folder, 'standby.signal')]);
+  return { ...primary, folder, socketDir, logFile: join(dataDir, 'standby.log') };
+}
+
+/** The postmaster and its children. */
+function signalAll(postmaster: number | undefined, signal: NodeJS.Signals): void {
+  if (postmaster === undefined) return;
+  // The command, in parentheses, may contain blanks; the state and the parent's id follow it.
+  const parentOf = (pid: string) => Number(/^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]);
+  process.kill(postmaster, signal);
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (parentOf(pid) === postmaster) process.kill(Number(pid), signal);
+    } catch {
+      // It has exited.
+    }
+  }
 }
 
 function debianBinDir(major: number): string {

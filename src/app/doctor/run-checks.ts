@@ -5,12 +5,15 @@ import { deliveries, kafka, owed, webhooks } from './delivery-checks.js';
 import { disk, node, secretFiles } from './machine-checks.js';
 import { retention } from './retention-check.js';
 import { service } from './service-check.js';
+import { standby } from './standby-check.js';
+import { standbyReads } from './standby-reads-check.js';
 import { dedupClaims, erasures, projections, secrets } from './state-checks.js';
 
 type Examine = (dependencies: DoctorDependencies) => Promise<Finding>;
 
 const DATABASE_CHECKS: readonly (readonly [string, Examine])[] = [
   ['durability', durability],
+  ['standby', standby],
   ['schema', schema],
   ['append-only', appendOnly],
   ['partitions', partitions],
@@ -42,6 +45,8 @@ export async function runDatabaseChecks(dependencies: DoctorDependencies, leftMs
   const checks: Check[] = [];
   for (const [name, examine] of DATABASE_CHECKS)
     checks.push(await check(name, () => examine(dependencies), leftMs?.()));
+  if (dependencies.settings.standby)
+    checks.push(await check('standby reads', () => standbyReads(dependencies), leftMs?.()));
   // Only relevant during a key rotation, or when a secret cannot be opened.
   const sealed = await check('secrets', () => secrets(dependencies), leftMs?.());
   if (!sealed.ok || dependencies.settings.secretKeyPrevious) checks.push(sealed);

@@ -45,7 +45,7 @@ describe('an import', () => {
     new ConversionImporter({
       actor: 'cli:ada',
       log,
-      matcher: { find: async () => RECORD },
+      matcher: { absent: () => undefined, find: async () => RECORD },
       clock: { nowMs: () => nowMs },
       planOf: () => ({ platforms: ['meta'], settings: 1, payloadVersion: 1 }),
       pause: async () => {},
@@ -189,7 +189,10 @@ describe('an import', () => {
 
   it('reads a visitor record again that cannot be read at first', async () => {
     let reads = 0;
-    const matcher = { find: async () => (++reads < 3 ? { ...RECORD, consent: 'unreadable' as const } : RECORD) };
+    const matcher = {
+      absent: () => undefined,
+      find: async () => (++reads < 3 ? { ...RECORD, consent: 'unreadable' as const } : RECORD),
+    };
     await importer({ matcher }).store(commands([order('A')]));
     expect((await log.read())[0]?.data).not.toHaveProperty('withheld');
   });

@@ -22,7 +22,7 @@ export interface ImporterDependencies {
   /** Who imports. */
   readonly actor: Actor;
   readonly log: Pick<EventLog, 'append' | 'findOpened' | 'readOpenings'>;
-  readonly matcher: Pick<Matcher, 'find'>;
+  readonly matcher: Pick<Matcher, 'absent' | 'find'>;
   readonly clock: Clock;
   planOf(site: LoadedSite): DeliveryPlan;
   /** Waits before the log is tried again. Rejects when the import is interrupted. */
@@ -145,9 +145,10 @@ export class ConversionImporter {
 
   private async recordOf({ command, hashes, stale }: Line, requiresRecord: boolean): Promise<VisitorRecord> {
     if (stale >= LOOKUPS_MAX) return UNREADABLE;
-    const record = await this.dependencies.matcher.find(command.loadedSite.site, hashes.subject, {
-      unlessAbsent: stale === 0,
-    });
+    const { matcher } = this.dependencies;
+    const { site } = command.loadedSite;
+    const absent = stale === 0 ? matcher.absent(site, hashes.subject) : undefined;
+    const record = absent ?? (await matcher.find(site, hashes.subject));
     if (record.consent === 'unreadable' && requiresRecord)
       throw new LogUnavailable('The visitor records cannot be read');
     return record;

@@ -1,4 +1,5 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RejectedFile } from './rejected-file.js';
@@ -45,6 +46,15 @@ describe('the file of rejected lines', () => {
     await other.add('two\n');
     await expect(file.finish()).rejects.toThrow('Run one at a time');
     expect(await other.finish()).toBe(true);
+  });
+
+  it('does not get its name when lines could not be written', async () => {
+    const file = new RejectedFile(join(folder, 'lost.csv'), 'header\n');
+    await file.add('one\n');
+    await (file as unknown as { file: FileHandle }).file.close();
+    await expect(file.add('x'.repeat(70_000))).rejects.toThrow();
+    expect(await file.finish()).toBe(false);
+    expect(existsSync(join(folder, 'lost.csv'))).toBe(false);
   });
 
   it('names the option when it cannot be written', async () => {

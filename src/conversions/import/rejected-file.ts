@@ -1,4 +1,5 @@
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
+import { withSpace } from '../../kernel/disk-space.js';
 import { messageOf, UserError } from '../../kernel/errors.js';
 
 const WRITE_CHARACTERS = 64 * 1024;
@@ -11,6 +12,8 @@ export class RejectedFile {
   private file: FileHandle | undefined;
   private waiting: string[] = [];
   private waitingCharacters = 0;
+  /** Lines are missing, so it does not get its final name. */
+  private isIncomplete = false;
 
   constructor(
     readonly path: string,
@@ -34,6 +37,7 @@ export class RejectedFile {
     if (!file) return false;
     this.file = undefined;
     try {
+      if (this.isIncomplete) return false;
       await this.write(file);
       await file.sync();
       const [own, named] = await Promise.all([file.stat(), lstat(this.partial).catch(() => undefined)]);
@@ -64,6 +68,13 @@ export class RejectedFile {
     const text = this.waiting.join('');
     this.waiting = [];
     this.waitingCharacters = 0;
-    if (text !== '') await file.appendFile(text);
+    if (text === '') return;
+    const next = 'run the same command again: what was imported is skipped';
+    try {
+      await withSpace(`No space is left for the rejected lines in ${this.partial}`, next, () => file.appendFile(text));
+    } catch (error) {
+      this.isIncomplete = true;
+      throw error;
+    }
   }
 }

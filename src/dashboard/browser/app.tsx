@@ -2,7 +2,7 @@ import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf, whenSignedOut } from './api.js';
 import { Loading, ProblemNote } from './components/states.js';
-import { attempt, Toasts } from './components/toasts.js';
+import { attempt, Toasts, toast } from './components/toasts.js';
 import { CurrentPage } from './current-page.js';
 import { formatDuration } from './format.js';
 import { SignIn } from './pages/sign-in.js';
@@ -13,6 +13,10 @@ import { useData } from './use-data.js';
 
 /** Whether the dashboard is opened on the machine of the service, which then accepts conversions on localhost, too. */
 const IS_LOCAL = ['localhost', '127.0.0.1', '[::1]'].includes(location.hostname);
+
+/** A platform sent the browser back, and the service does not know for which sign-in: it cannot name the platform. */
+const LOST_SIGN_IN =
+  'The sign-in at the platform is not finished, and nothing was connected: it took longer than 10 minutes, was finished before, or was started in another browser. Open Integrations and sign in at the platform again.';
 
 export function App() {
   const [user, setUser] = useState<User | null>();
@@ -43,11 +47,13 @@ export function App() {
 }
 
 function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: boolean) => void }) {
-  const { path, route } = useLocation();
+  const { path, query, route } = useLocation();
   useEffect(() => whenSignedOut(() => onSignedOut(true)), [onSignedOut]);
   useEffect(() => {
     const address = takeAddress();
-    if (address !== undefined && path === '/') route(address, true);
+    const isLost = path === '/' && query['sign-in'] === 'expired';
+    if (isLost) toast(LOST_SIGN_IN, 'bad');
+    if (path === '/' && (address !== undefined || isLost)) route(address ?? '/', true);
   }, []);
   const sites = useData('sites', () => dataOf(api.GET('/api/v1/sites')));
   const installation = useData('installation', () => dataOf(api.GET('/api/v1/installation')));
@@ -63,6 +69,10 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: bool
       signOut: () => {
         void attempt(async () => {
           await dataOf(api.DELETE('/api/v1/session'));
+          if (user.provider) {
+            location.assign('/api/v1/session/provider/sign-out');
+            return 'Signing out at your organisation …';
+          }
           onSignedOut(false);
           route('/');
           return 'You are signed out';

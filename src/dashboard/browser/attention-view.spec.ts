@@ -13,7 +13,9 @@ const actionOf = (more: object, mayWrite = true, mayOperateAll = mayWrite) =>
 
 describe('what needs attention', () => {
   it('is named in words, with what it affects', () => {
-    expect(attentionTitle({ kind: 'connection_parked', platform: 'meta' })).toBe('Meta needs attention');
+    expect(attentionTitle({ kind: 'connection_parked', platform: 'meta', severity: 'error' })).toBe(
+      'Meta needs attention',
+    );
     const detail = 'Create a new access token. "platforms connect meta" changes it.';
     expect(attentionDetail({ kind: 'connection_parked', detail, count: 84 })).toBe(
       'Create a new access token. · 84 conversions are waiting, none lost',
@@ -21,6 +23,13 @@ describe('what needs attention', () => {
     expect(attentionDetail({ kind: 'connection_paused', detail: 'Paused.', count: 1 })).toContain('1 conversion is');
     expect(attentionDetail({ kind: 'connection_paused', detail: 'Paused.', count: 10_000 })).toContain('more than');
     expect(attentionDetail({ kind: 'webhook_disabled', detail: 'HTTP 410', count: 0 })).toBe('HTTP 410');
+  });
+
+  it('says whether something expires or has expired', () => {
+    const titleOf = (severity: 'error' | 'warning') =>
+      attentionTitle({ kind: 'connection_expiring', platform: 'meta', severity });
+    expect(titleOf('warning')).toBe('The sign-in at Meta expires');
+    expect(titleOf('error')).toBe('The sign-in at Meta has expired');
   });
 
   it('has a button that solves it at once, where a request does', () => {
@@ -37,6 +46,9 @@ describe('what needs attention', () => {
       return action?.kind === 'open' ? action.path : undefined;
     };
     expect(pathOf({ kind: 'connection_parked', platform: 'x' })).toBe('/sites/a.example/integrations?connection=x');
+    expect(actionOf({ kind: 'connection_expiring', platform: 'meta' })).toMatchObject({
+      ...{ label: 'Reconnect', path: '/sites/a.example/integrations?connection=meta' },
+    });
     expect(pathOf({ kind: 'connection_paused', platform: 'x' }, false)).toBe(
       '/sites/a.example/integrations?connection=x',
     );

@@ -6,18 +6,24 @@ import { pathOf, withQuery } from './navigation.js';
 export type AttentionItem = Schemas['AttentionItem'];
 
 /** What needs attention, by what it is about. */
-export function attentionTitle({ kind, platform }: Pick<AttentionItem, 'kind' | 'platform'>): string {
+export function attentionTitle({
+  kind,
+  platform,
+  severity,
+}: Pick<AttentionItem, 'kind' | 'platform' | 'severity'>): string {
   const subject = connectionTitle(platform ?? '');
+  const expires = severity === 'error' ? 'has expired' : 'expires';
   const titles: Readonly<Record<AttentionItem['kind'], string>> = {
     connection_parked: `${subject} needs attention`,
     connection_paused: `${subject} is paused`,
+    connection_expiring: `The sign-in at ${subject} ${expires}`,
     deliveries_owed: `Deliveries to ${subject} are late`,
     deliveries_failing: `${subject} refuses conversions`,
     webhook_disabled: 'The webhook is disabled',
     webhook_failing: 'The webhook does not accept pushes',
-    key_expiring: 'A key expires',
-    token_expiring: 'A token expires',
-    certificate_expiring: 'The certificate expires',
+    key_expiring: `A key ${expires}`,
+    token_expiring: `A token ${expires}`,
+    certificate_expiring: `The certificate ${expires}`,
     projection_parked: 'Numbers are no longer updated',
     projection_lagging: 'Numbers are behind',
   };
@@ -72,6 +78,6 @@ export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }
   if (kind === 'deliveries_failing' || kind === 'deliveries_owed')
     return open('Show deliveries', withQuery(pathOf(site, 'sync-log'), { platform }));
   if (kind === 'connection_paused' && mayWrite) return { kind: 'resume', label: 'Resume', site, connection: platform };
-  const label = kind === 'connection_parked' && mayWrite ? 'Reconnect' : 'Show';
+  const label = kind !== 'connection_paused' && mayWrite ? 'Reconnect' : 'Show';
   return open(label, withQuery(pathOf(site, 'integrations'), { connection: platform }));
 }

@@ -1,3 +1,5 @@
+import type { Schemas } from './api.js';
+
 /** Who caused an event: `user:<id>`, `token:<id>`, `cli:<name>` or a part of the service. A removed user has no name. */
 export function auditActor(actor: string, name: string | undefined): string {
   const separator = actor.indexOf(':');
@@ -6,6 +8,25 @@ export function auditActor(actor: string, name: string | undefined): string {
   if (kind === 'token') return `token ${name ?? id.slice(-6)}`;
   if (kind === 'cli') return id === '' ? 'command line' : `${id} (command line)`;
   return kind;
+}
+
+type UserChange = Pick<Schemas['Event'], 'actor' | 'stream'>;
+
+/** Changes of users with their names: who made it, and whom it concerns. Events themselves have only ids. */
+export function userChanges<Change extends UserChange>(
+  changes: readonly Change[],
+  users: readonly Pick<Schemas['User'], 'id' | 'name'>[],
+): (Change & { subject: string; actorName?: string })[] {
+  const names = new Map(users.map(({ id, name }) => [id, name]));
+  return changes.map((change) => {
+    const id = change.stream.replace(/^user-/, '');
+    const actorName = names.get(change.actor.replace(/^user:/, ''));
+    return {
+      ...change,
+      subject: names.get(id) ?? `user ${id.slice(-6)}`,
+      ...(actorName !== undefined && { actorName }),
+    };
+  });
 }
 
 const SHOWN_MAX = 4;

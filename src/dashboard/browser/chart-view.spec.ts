@@ -29,6 +29,20 @@ describe('the chart of the overview', () => {
     ]);
   });
 
+  it('marks the versions that started', () => {
+    const annotations = [
+      { time: at(0, 5), kind: 'version', version: '0.3.0' },
+      { time: at(1, 5), kind: 'version', version: '0.4.0' },
+      { time: at(1, 6), kind: 'connected', platform: 'meta', site: 'a' },
+      { time: at(1, 9), kind: 'version', version: '0.3.0' },
+    ];
+    expect(marksOf(series({ annotations })).map(({ time, text }) => [time, text])).toEqual([
+      [at(0, 5), 'Version 0.3.0 started'],
+      [at(1, 5), 'Version 0.4.0, 0.3.0 started'],
+      [at(1, 6), 'Meta connected'],
+    ]);
+  });
+
   it('writes what needs action first, where there is room', () => {
     const mark = (hour: number, tone: 'plain' | 'bad') => ({ time: at(hour), text: '', tone });
     const marks = [mark(0, 'plain'), mark(1, 'bad'), mark(9, 'plain')];

@@ -40,7 +40,7 @@ export interface Mark {
 
 type Annotation = Series['annotations'][number];
 
-const CHANGES: Readonly<Record<Annotation['kind'], readonly [words: string, tone: Tone]>> = {
+const CHANGES: Readonly<Record<Exclude<Annotation['kind'], 'version'>, readonly [words: string, tone: Tone]>> = {
   parked: ['stopped, needs attention', 'bad'],
   paused: ['paused', 'warn'],
   resumed: ['sends again', 'ok'],
@@ -48,22 +48,31 @@ const CHANGES: Readonly<Record<Annotation['kind'], readonly [words: string, tone
   disconnected: ['disconnected', 'plain'],
 };
 
-/** What happened to connections, oldest first. The same change to several of them within a bucket is one mark. */
+/** What happened to connections and to the service, oldest first. Changes of one kind within a bucket are one mark. */
 export function marksOf({ buckets, annotations }: Pick<Series, 'buckets' | 'annotations'>): Mark[] {
-  const groups = new Map<string, Annotation[]>();
+  const groups = new Map<string, [Annotation, ...Annotation[]]>();
   for (const annotation of annotations) {
     const index = buckets.findLastIndex(({ start }) => start <= annotation.time);
     const key = `${annotation.kind} ${index}`;
-    groups.set(key, [...(groups.get(key) ?? []), annotation]);
+    const group = groups.get(key);
+    if (group) group.push(annotation);
+    else groups.set(key, [annotation]);
   }
-  return [...groups.values()].flatMap(([first, ...more]) => {
-    if (!first) return [];
-    const [words, tone] = CHANGES[first.kind] ?? [first.kind, 'plain'];
-    const names = new Set([first, ...more].map(({ platform }) => platform));
-    const subject = names.size === 1 ? connectionTitle(first.platform) : counted(names.size, 'platform');
-    const { time, reason } = first;
-    return [{ time, text: `${subject} ${words}`, tone, ...(reason !== undefined && names.size === 1 && { reason }) }];
-  });
+  return [...groups.values()].map(markOf);
+}
+
+function markOf(group: readonly [Annotation, ...Annotation[]]): Mark {
+  const [first] = group;
+  const { time } = first;
+  if (first.kind === 'version') {
+    const versions = group.flatMap((one) => (one.kind === 'version' ? one.version : []));
+    return { time, text: `Version ${versions.join(', ')} started`, tone: 'plain' };
+  }
+  const [words, tone] = CHANGES[first.kind] ?? [first.kind, 'plain'];
+  const names = new Set(group.flatMap((one) => (one.kind === 'version' ? [] : one.platform)));
+  const subject = names.size === 1 ? connectionTitle(first.platform) : counted(names.size, 'platform');
+  const { reason } = first;
+  return { time, text: `${subject} ${words}`, tone, ...(reason !== undefined && names.size === 1 && { reason }) };
 }
 
 /** Which marks have their text in the chart: each needs some room after the one before, and those that need action come first. */

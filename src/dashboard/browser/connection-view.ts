@@ -18,6 +18,21 @@ export function connectionState({
   return ['ok', 'Connected'];
 }
 
+/** The connection of this name: a stored one, or else another one of a platform, which has a name of its own. */
+export function connectionNamed(
+  name: string | undefined,
+  connections: readonly Connection[],
+  platforms: readonly Pick<Platform, 'platform'>[],
+): Connection | undefined {
+  if (name === undefined) return undefined;
+  const [kind, own = ''] = name.split(':', 2);
+  const isNew = own !== '' && platforms.some(({ platform }) => platform === kind);
+  return (
+    connections.find(({ platform }) => platform === name) ??
+    (isNew ? { platform: name, connected: false, settings: {} } : undefined)
+  );
+}
+
 /** Whether a secret is stored. A list of connections names secrets apart from the settings. */
 export function isStored({ settings, secrets }: Pick<Connection, 'settings' | 'secrets'>, name: string): boolean {
   return settings[name] === true || secrets?.includes(name) === true;

@@ -16,6 +16,7 @@ import { Keys } from './pages/keys.js';
 import { Live } from './pages/live.js';
 import { Mapping } from './pages/mapping.js';
 import { Overview } from './pages/overview.js';
+import { SettingsAudit } from './pages/settings-audit.js';
 import { SettingsHealth } from './pages/settings-health.js';
 import { SettingsOauthApps } from './pages/settings-oauth-apps.js';
 import { SettingsTokens } from './pages/settings-tokens.js';
@@ -56,6 +57,7 @@ export function CurrentPage() {
   if (path === '/settings') return <Redirect to={settingsOf(user)[0]?.path ?? '/'} />;
   if (path === '/settings/users') return <SettingsUsers />;
   if (path === '/settings/oauth-apps') return <SettingsOauthApps />;
+  if (path === '/settings/audit') return <SettingsAudit />;
   if (path === '/settings/health') return <SettingsHealth />;
   if (path === '/settings/tokens') return <SettingsTokens />;
   const { site: host, page, item } = readPath(path);

@@ -116,6 +116,8 @@ describe('the overview', () => {
       main: { currency: 'EUR', conversions: 4, value: 20 },
       others: [{ currency: 'USD', conversions: 2, value: 10 }],
     });
+    const part = (value: number) => ({ ...site(1, 'EUR'), values: [{ currency: 'EUR', conversions: 1, value }] });
+    expect(sumTotals([part(0.1), part(0.2)] as never).values[0]?.value).toBe(0.3);
     const value = (currency: string) => ({ currency, conversions: 1, value: 10 });
     expect(valuesText([value('EUR')])).not.toContain('+');
     expect(valuesText([value('EUR'), value('USD'), value('GBP'), value('SEK')])).toMatch(/ \+ 2 more currencies$/);

@@ -1,3 +1,4 @@
+import { sumValues } from '../../kernel/decimal.js';
 import type { Schemas } from './api.js';
 import { counted, formatMoney, formatMoneyShort, formatNumber, formatShare } from './format.js';
 
@@ -219,18 +220,18 @@ const SUMMED = [
 
 /** The totals of several sites as those of one. */
 export function sumTotals(items: Schemas['AllTotals']['items']): SummedTotals {
-  const values = new Map<string, Totals['values'][number]>();
-  for (const { currency, conversions, value } of items.flatMap((item) => item.values)) {
-    const before = values.get(currency) ?? { conversions: 0, value: 0 };
-    values.set(currency, {
+  const parts = items.flatMap((item) => item.values);
+  const values = [...new Set(parts.map(({ currency }) => currency))].map((currency) => {
+    const same = parts.filter((part) => part.currency === currency);
+    return {
       currency,
-      conversions: before.conversions + conversions,
-      value: before.value + value,
-    });
-  }
+      conversions: same.reduce((total, { conversions }) => total + conversions, 0),
+      value: sumValues(same.map(({ value }) => value)),
+    };
+  });
   const sums = Object.fromEntries(
     SUMMED.map((name) => [name, items.reduce((total, item) => total + item[name], 0)]),
   ) as Record<(typeof SUMMED)[number], number>;
   const matchRate = sums.conversions === 0 ? null : sums.matched / sums.conversions;
-  return { ...sums, matchRate, values: [...values.values()] };
+  return { ...sums, matchRate, values };
 }

@@ -20,16 +20,26 @@ export interface RetrySelection {
   readonly connection?: string;
   readonly order?: string;
   readonly conversion?: string;
+  readonly event?: string;
+  readonly reason?: string;
   readonly outcome?: (typeof RETRIED)[number];
+  /** Only attempts from this position on. */
+  readonly from?: string;
 }
 
 /** The selections to send: a selection names a connection, an order or a conversion, so all connections are one each. */
 export function retrySelections(
-  { connection, order, conversion, status }: SyncLogFilters,
+  { connection, order, conversion, event, reason, status }: SyncLogFilters,
   connected: readonly string[],
 ): RetrySelection[] {
   const outcome = RETRIED.find((known) => known === status);
-  const common = { ...(order && { order }), ...(conversion && { conversion }), ...(outcome && { outcome }) };
+  const common = {
+    ...(order && { order }),
+    ...(conversion && { conversion }),
+    ...(event && { event }),
+    ...(reason && { reason }),
+    ...(outcome && { outcome }),
+  };
   if (connection !== undefined) return [{ ...common, connection }];
   return order || conversion ? [common] : connected.map((name) => ({ ...common, connection: name }));
 }
@@ -70,38 +80,53 @@ export function summarize(answers: readonly RetryAnswer[], statuses: readonly Re
   };
 }
 
-/** Requests of one retry, of up to 500 attempts each. */
-const REQUESTS_MAX = 40;
+/** A request may look at many attempts of which few match, so not the requests are bounded. The preview is waited for. */
+export const PREVIEW_MINUTES = 1;
+export const SENDING_MINUTES = 10;
+
+/** Where a retry stopped: it has not requested this selection, or with a cursor the part of it that follows. */
+export interface RetryStop {
+  readonly selection: number;
+  readonly cursor?: string;
+}
 
 /**
  * Requests each selection, page by page. Answers as they come go to `onAnswer`, so that what was done is known if a later
- * request fails. Between requests it stops when the signal says so. True if nothing is left.
+ * request fails. Between requests it stops when the signal says so. Undefined if nothing is left.
  */
 export async function runRetry(
   selections: readonly RetrySelection[],
   request: (selection: RetrySelection, cursor: string | undefined) => Promise<RetryAnswer>,
   onAnswer: (answer: RetryAnswer) => void,
   signal: AbortSignal,
-): Promise<boolean> {
-  let requests = 0;
-  for (const selection of selections) {
+): Promise<RetryStop | undefined> {
+  for (const [index, selection] of selections.entries()) {
     let cursor: string | undefined;
     do {
-      if (signal.aborted || requests === REQUESTS_MAX) return false;
-      requests += 1;
+      if (signal.aborted) return { selection: index, ...(cursor !== undefined && { cursor }) };
       const answer = await request(selection, cursor);
       onAnswer(answer);
       cursor = answer.next;
     } while (cursor !== undefined);
   }
-  return true;
+  return undefined;
 }
 
-/** How a retry ended. `limited`: with the last request that one retry makes, so that attempts were not looked at. */
+/** What a preview that stopped there has looked at, so that no more is sent than it showed. */
+export function previewedOf(selections: readonly RetrySelection[], stop: RetryStop | undefined): RetrySelection[] {
+  if (!stop) return [...selections];
+  const { selection, cursor } = stop;
+  // A cursor begins with the position before which attempts are left. Pages of another request may end elsewhere.
+  const from = cursor?.split('-')[0];
+  const last = from === undefined ? [] : selections.slice(selection, selection + 1).map((part) => ({ ...part, from }));
+  return [...selections.slice(0, selection), ...last];
+}
+
+/** How a retry ended. `limited`: it took as long as one may, so that attempts were not looked at. */
 export type RetryEnd = 'complete' | 'stopped' | 'limited';
 
-export function retryEnd(isDone: boolean, isStopped: boolean): RetryEnd {
-  if (isDone) return 'complete';
+export function retryEnd(stop: RetryStop | undefined, isStopped: boolean): RetryEnd {
+  if (!stop) return 'complete';
   return isStopped ? 'stopped' : 'limited';
 }
 
@@ -112,6 +137,6 @@ export function retriedText(sent: number, expected: number, end: RetryEnd): stri
   const text = `${counted(sent, 'delivery is', 'deliveries are')} sent again`;
   // Not "repeat": the same attempts would be looked at again.
   return end === 'limited'
-    ? `${text}, but not all attempts were looked at: choose a shorter time for the others`
+    ? `${text}, but not all attempts were looked at within ${SENDING_MINUTES} minutes: choose a shorter time for the others`
     : text;
 }

@@ -19,6 +19,11 @@ describe('the clock of the service', () => {
     const clock = new ServerClock();
     clock.observe(DATE, NOW + 20_000);
     expect(clock.nowMs(NOW)).toBe(NOW);
-    expect(clock.exactMs(NOW + 20_000)).toBe(NOW);
+  });
+
+  it('is not before what an answer has told of, for the end of a selection', () => {
+    const clock = new ServerClock();
+    clock.observe(DATE, NOW + 20_000);
+    expect(clock.exactMs(NOW + 20_000)).toBe(NOW + 999);
   });
 });

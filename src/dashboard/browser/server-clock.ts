@@ -14,9 +14,12 @@ export class ServerClock {
     this.aheadMs = Math.abs(aheadMs) > TOLERATED_MS ? aheadMs : 0;
   }
 
-  /** For an end of what is selected, which a difference of seconds would move; at most what an answer takes behind. */
+  /**
+   * For an end of what is selected, which a difference of seconds would move. Not before anything that an answer has told of: the
+   * header has whole seconds, so the answer is of their end at the latest.
+   */
   exactMs(browserMs = Date.now()): number {
-    return browserMs + this.measuredMs;
+    return browserMs + this.measuredMs + 999;
   }
 
   nowMs(browserMs = Date.now()): number {

@@ -5,7 +5,7 @@ const titles = (role: 'admin' | 'operator' | 'analyst', sites: string[] | null) 
 
 describe('what a role sees', () => {
   it('is everything for administrators, and less for the others', () => {
-    expect(titles('admin', null)).toEqual(['Users', 'OAuth apps', 'API tokens', 'Health']);
+    expect(titles('admin', null)).toEqual(['Users', 'OAuth apps', 'API tokens', 'Health', 'Audit']);
     expect(titles('operator', null)).toEqual(['API tokens', 'Health']);
     expect(titles('operator', ['a.example'])).toEqual(['API tokens']);
     expect(titles('analyst', null)).toEqual(['API tokens']);

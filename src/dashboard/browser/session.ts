@@ -2,7 +2,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Schemas } from './api.js';
 
-export type User = Schemas['User'];
+export type User = Schemas['User'] & Pick<Schemas['SessionUser'], 'provider'>;
 export type Site = Schemas['Site'];
 
 export interface Session {
@@ -51,5 +51,6 @@ export function settingsOf(user: Pick<User, 'role' | 'sites'>): { path: string; 
     ...(isAdministrator ? [{ path: '/settings/oauth-apps', title: 'OAuth apps' }] : []),
     { path: '/settings/tokens', title: 'API tokens' },
     ...(mayOperateAll(user) ? [{ path: '/settings/health', title: 'Health' }] : []),
+    ...(isAdministrator ? [{ path: '/settings/audit', title: 'Audit' }] : []),
   ];
 }

@@ -1,11 +1,14 @@
 import type { Schemas } from './api.js';
 import { toCsv } from './csv.js';
+import { counted } from './format.js';
 
 type SyncLine = Schemas['SyncLine'];
 
 /** More is for an export on the page History. */
 export const EXPORT_MAX = 10_000;
 const PAGE = 500;
+/** A page of a filter that little matches may be empty although there are more, so not the requests are bounded. */
+export const EXPORT_MINUTES = 2;
 
 const COLUMNS = [
   ['time', ({ time }) => time],
@@ -53,14 +56,15 @@ interface LinePage {
 
 export interface ExportedLines {
   readonly lines: readonly SyncLine[];
-  /** There are more than are exported. */
-  readonly isTruncated: boolean;
+  /** `full`, `timed out`: there may be more than are exported. */
+  readonly end: 'complete' | 'full' | 'timed out';
 }
 
-/** All matching lines up to the limit, page by page. */
+/** All matching lines up to the limits, page by page. */
 export async function readLines(
   load: (cursor: number | undefined, limit: number) => Promise<LinePage>,
   max = EXPORT_MAX,
+  timeout = AbortSignal.timeout(EXPORT_MINUTES * 60_000),
 ): Promise<ExportedLines> {
   const lines: SyncLine[] = [];
   let cursor: number | undefined;
@@ -68,6 +72,14 @@ export async function readLines(
     const page = await load(cursor, Math.min(PAGE, max - lines.length));
     lines.push(...page.items);
     cursor = page.next;
-  } while (cursor !== undefined && lines.length < max);
-  return { lines, isTruncated: cursor !== undefined };
+  } while (cursor !== undefined && lines.length < max && !timeout.aborted);
+  return { lines, end: cursor === undefined ? 'complete' : lines.length < max ? 'timed out' : 'full' };
+}
+
+/** What an export has, and how to get the rest. */
+export function exportedText({ lines, end }: ExportedLines): string {
+  const exported = counted(lines.length, 'line is', 'lines are');
+  if (end === 'complete') return `${exported} exported`;
+  const why = end === 'full' ? '' : `The search stopped after ${EXPORT_MINUTES} minutes. `;
+  return `${why}The newest ${exported} exported. Choose a shorter time for the others.`;
 }

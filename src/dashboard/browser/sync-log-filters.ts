@@ -36,6 +36,9 @@ export interface SyncLogFilters {
   readonly kind?: Kind;
   readonly order?: string;
   readonly conversion?: string;
+  readonly event?: string;
+  /** A part of it. */
+  readonly reason?: string;
   readonly span?: Span;
   /** Times, in place of a span. */
   readonly from?: string;
@@ -45,7 +48,7 @@ export interface SyncLogFilters {
 /** An address may contain anything: what is no filter is left out. */
 export function readFilters(query: Readonly<Record<string, string>>): SyncLogFilters {
   // Other pages link with the name of a platform, which is also that of its first connection.
-  const { platform, connection = platform, order, conversion = '', from, to } = query;
+  const { platform, connection = platform, order, conversion = '', event, reason, from, to } = query;
   const status = STATUSES.find((known) => known === query['status']);
   const kind = KINDS.find(([known]) => known === query['kind'])?.[0];
   const span = SPANS.find(([known]) => known === query['span'])?.[0];
@@ -55,6 +58,8 @@ export function readFilters(query: Readonly<Record<string, string>>): SyncLogFil
     ...(kind && { kind }),
     ...(order && { order }),
     ...(CONVERSION_ID.test(conversion) && { conversion }),
+    ...(event && { event }),
+    ...(reason && { reason }),
     ...(span && { span }),
     ...(!span && isTime(from) && { from }),
     ...(!span && isTime(to) && { to }),
@@ -93,5 +98,6 @@ export function hasFilters(filters: SyncLogFilters): boolean {
 
 /** How many match, of which the shown ones are known. */
 export function matchText(shown: number, hasMore: boolean, isFiltered: boolean): string {
+  if (shown === 0 && hasMore) return 'none found so far';
   return `${hasMore ? 'at least ' : ''}${formatNumber(shown)} ${isFiltered ? (shown === 1 ? 'matches' : 'match') : shown === 1 ? 'attempt' : 'attempts'}`;
 }

@@ -1,6 +1,5 @@
 import { toCsv } from './csv.js';
-import { retriedText, retryEnd, retrySelections, retryStatuses, runRetry, summarize } from './retry-view.js';
-import { readLines, syncLogCsv } from './sync-log-export.js';
+import { exportedText, readLines, syncLogCsv } from './sync-log-export.js';
 import { matchText, queryOf, readFilters, searchOf, withFilter } from './sync-log-filters.js';
 
 const ID = '01980000-0000-7000-8000-000000000000';
@@ -8,8 +7,15 @@ const LINE = { position: 7, time: '2026-11-15T10:59:00.000Z', kind: 'delivery', 
 
 describe('the filters of the sync log', () => {
   it('are read from the address, without what is no filter', () => {
-    const query = { connection: 'meta:second', status: 'failed', kind: 'delivery', order: 'ORD-1', span: '7d' };
-    expect(readFilters({ ...query, from: '2026-01-01', other: 'x' })).toEqual(query);
+    const query = {
+      connection: 'meta:second',
+      status: 'failed',
+      kind: 'delivery',
+      order: 'ORD-1',
+      event: 'lead',
+      reason: 'HTTP 5',
+    };
+    expect(readFilters({ ...query, span: '7d', from: '2026-01-01', other: 'x' })).toEqual({ ...query, span: '7d' });
     expect(readFilters({ status: 'unknown', kind: 'x', span: '9d', conversion: 'x', from: 'yesterday' })).toEqual({});
     expect(readFilters({ platform: 'meta' })).toEqual({ connection: 'meta' });
     expect(readFilters({ conversion: ID, from: '2026-01-01T00:00:00Z' })).toEqual({
@@ -41,6 +47,7 @@ describe('the filters of the sync log', () => {
   it('say how many match, as far as they are known', () => {
     expect(matchText(50, true, true)).toBe('at least 50 match');
     expect(matchText(1, false, true)).toBe('1 matches');
+    expect(matchText(0, true, true)).toBe('none found so far');
     expect(matchText(12, false, false)).toBe('12 attempts');
   });
 });
@@ -83,108 +90,17 @@ describe('the export of the sync log', () => {
       }));
       return { items, ...(cursor - count > 1 && { next: cursor - count }) };
     };
-    expect(await readLines(load)).toMatchObject({ lines: { length: 1_299 }, isTruncated: false });
-    expect(await readLines(load, 700)).toMatchObject({ lines: { length: 700 }, isTruncated: true });
-  });
-});
-
-describe('a retry of the sync log', () => {
-  it('sends again only what was not accepted', () => {
-    expect(retryStatuses(undefined)).toEqual(['failed', 'skipped']);
-    expect(retryStatuses('rejected')).toEqual(['failed']);
-    expect(retryStatuses('deferred')).toEqual(['queued']);
-    expect(retryStatuses('delivered')).toBeUndefined();
+    expect(await readLines(load)).toMatchObject({ lines: { length: 1_299 }, end: 'complete' });
+    expect(await readLines(load, 700)).toMatchObject({ lines: { length: 700 }, end: 'full' });
   });
 
-  it('selects what the filters select', () => {
-    expect(retrySelections({ connection: 'meta', order: 'ORD-1' }, ['x'])).toEqual([
-      { connection: 'meta', order: 'ORD-1' },
-    ]);
-    expect(retrySelections({ conversion: ID }, ['x'])).toEqual([{ conversion: ID }]);
-    expect(retrySelections({}, ['meta', 'x'])).toEqual([{ connection: 'meta' }, { connection: 'x' }]);
-  });
-
-  it('selects attempts that ended as the filter says', () => {
-    expect(retrySelections({ status: 'rejected' }, ['meta'])).toEqual([{ connection: 'meta', outcome: 'rejected' }]);
-    expect(retrySelections({ status: 'failed', order: 'ORD-1' }, [])).toEqual([{ order: 'ORD-1', outcome: 'failed' }]);
-  });
-
-  const pages =
-    (count: number) =>
-    async (_: object, cursor = '0') => ({
-      ...{ dryRun: false, requested: 5, connections: {} },
-      ...(Number(cursor) + 1 < count && { next: String(Number(cursor) + 1) }),
-    });
-
-  it('requests every page of every selection, up to a limit', async () => {
-    const { signal } = new AbortController();
-    const sums = [];
-    for (const [selections, count] of [
-      [2, 3],
-      [1, 41],
-    ] as const) {
-      let sum = 0;
-      const add = ({ requested }: { requested: number }) => {
-        sum += requested;
-      };
-      sums.push([await runRetry(Array(selections).fill({}), pages(count), add, signal), sum]);
-    }
-    expect(sums).toEqual([
-      [true, 30],
-      [false, 200],
-    ]);
-  });
-
-  it('stops after the request that runs, and keeps what was answered before an error', async () => {
-    const stopping = new AbortController();
-    let sum = 0;
-    const isDone = await runRetry(
-      [{}],
-      pages(9),
-      ({ requested }) => {
-        sum += requested;
-        if (sum === 15) stopping.abort();
-      },
-      stopping.signal,
-    );
-    expect([isDone, sum, retriedText(sum, 45, retryEnd(isDone, true))]).toEqual([
-      false,
-      15,
-      'Stopped: 15 of 45 deliveries sent again',
-    ]);
-    const answers: unknown[] = [];
-    const failing = async (_: object, cursor = '0') => {
-      if (cursor === '2') throw new Error('no answer');
-      return pages(9)(_, cursor);
-    };
-    await expect(
-      runRetry([{}], failing, (answer) => answers.push(answer), new AbortController().signal),
-    ).rejects.toThrow('no answer');
-    expect(answers).toHaveLength(2);
-  });
-
-  it('does not report that all was sent if attempts were not looked at', () => {
-    expect(retriedText(200, 200, retryEnd(true, false))).toBe('200 deliveries are sent again');
-    expect(retriedText(200, 200, retryEnd(false, false))).toBe(
-      '200 deliveries are sent again, but not all attempts were looked at: choose a shorter time for the others',
-    );
-  });
-
-  it('adds up what is sent, and tells what is not', () => {
-    const answers = [
-      { dryRun: true, requested: 2, connections: { meta: { requested: 2, byStatus: { failed: 2, delivered: 1 } } } },
-      { dryRun: true, requested: 1, connections: { meta: { requested: 1, byStatus: { failed: 1, delivered: 2 } } } },
-    ];
-    expect(summarize(answers, ['failed', 'skipped'])).toEqual({
-      requested: 3,
-      connections: [{ connection: 'meta', requested: 3, notSent: [['delivered', 3]] }],
-    });
-  });
-
-  it('shows the payload of a single delivery only', () => {
-    const preview = { status: 'sent' as const, payload: { a: 1 } };
-    const one = { dryRun: true, requested: 1, connections: {}, preview };
-    expect(summarize([one], ['failed']).preview).toEqual(preview);
-    expect(summarize([one, one], ['failed']).preview).toBeUndefined();
+  it('reads on through pages without a match, and says when it stops before the end', async () => {
+    const load = async (cursor = 400) =>
+      cursor === 1 ? { items: [{ ...LINE, status: 'failed', position: 1 }] } : { items: [], next: cursor - 1 };
+    expect(await readLines(load)).toMatchObject({ lines: { length: 1 }, end: 'complete' });
+    const stopped = await readLines(load, 700, AbortSignal.abort());
+    expect(stopped).toEqual({ lines: [], end: 'timed out' });
+    expect(exportedText(stopped)).toMatch(/^The search stopped after 2 minutes\. The newest 0 lines are exported\./);
+    expect(exportedText({ lines: [], end: 'full' })).toMatch(/^The newest 0 lines are exported\. Choose/);
   });
 });

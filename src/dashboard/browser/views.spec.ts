@@ -1,6 +1,7 @@
-import { auditActor, auditDetail } from './audit-view.js';
+import { auditActor, auditDetail, userChanges } from './audit-view.js';
 import {
   changedSettings,
+  connectionNamed,
   connectionState,
   fieldTitle,
   isOnSandbox,
@@ -25,6 +26,14 @@ describe('a connection on the page', () => {
       'Connected',
       'Not connected',
     ]);
+  });
+
+  it('is a new one of a platform if it has a name of its own that no other has', () => {
+    const stored = { platform: 'meta', connected: true, settings: { pixel_id: '1' } };
+    const named = (name: string | undefined) => connectionNamed(name, [stored], [{ platform: 'meta' }]);
+    expect(named('meta')).toBe(stored);
+    expect(named('meta:eu')).toEqual({ platform: 'meta:eu', connected: false, settings: {} });
+    for (const name of [undefined, 'unknown', 'unknown:eu', 'meta:']) expect(named(name)).toBeUndefined();
   });
 
   it('keeps a stored secret, which is not required again', () => {
@@ -107,6 +116,18 @@ describe('an entry of the audit', () => {
     expect(auditActor('token:0199-fedcba', undefined)).toBe('token fedcba');
     expect(auditActor('cli:root', undefined)).toBe('root (command line)');
     expect(auditActor('service', undefined)).toBe('service');
+    const users = [
+      { id: '0199-ada', name: 'Ada' },
+      { id: '0199-bob', name: 'Bob' },
+    ];
+    const changes = [
+      { actor: 'user:0199-ada', stream: 'user-0199-bob' },
+      { actor: 'cli:root', stream: 'user-0199-fedcba' },
+    ];
+    expect(userChanges(changes, users)).toEqual([
+      { ...changes[0], actorName: 'Ada', subject: 'Bob' },
+      { ...changes[1], subject: 'user fedcba' },
+    ]);
   });
 
   it('lists a few values, without ids and empty ones', () => {

@@ -10,7 +10,7 @@ import { settingsAfter } from '../../sites/named-connection.js';
 import type { Site } from '../../sites/site.js';
 import type { SiteSecrets } from '../../sites/site-secrets.js';
 import type { PositionRange } from '../bound.js';
-import { withClient } from '../with-client.js';
+import { withReadClient } from '../with-client.js';
 import { type ShadowResult, shadowReplay } from './shadow-replay.js';
 import type { ShadowRules } from './shadow-rules.js';
 
@@ -39,7 +39,7 @@ export async function runShadow(
 ): Promise<ShadowResult> {
   const dedupSecret = await secrets.dedupSecret(site.host);
   const request = { after, until, site, rules, dedupSecret, defaultWindowMs: settings.dedupWindowMs };
-  return withClient(postgres, 'shadow', signal, (client) =>
+  return withReadClient(postgres, 'shadow', signal, (client) =>
     // From the start of the log: the dedup claims before the range are read too.
     withReaderHold(postgres, 'history shadow', 0, (hold) => {
       onHold(hold);

@@ -29,7 +29,7 @@ function addressOf({ settings: { url = '' }, secrets }: Call['connection']): str
   return sealed !== undefined && redactUrl(sealed) === url ? sealed : url;
 }
 
-function post(id: string, body: string, { connection, nowMs }: Call): PlatformRequest {
+function post(id: string, body: string, { connection, nowMs, traceparent }: Call): PlatformRequest {
   const { origin, pathname, search } = new URL(addressOf(connection));
   const { secret } = connection.secrets;
   const timestamp = Math.floor(nowMs / 1_000);
@@ -42,6 +42,7 @@ function post(id: string, body: string, { connection, nowMs }: Call): PlatformRe
       'webhook-timestamp': String(timestamp),
       // A signature with an empty key could be forged by anyone.
       ...(secret ? { 'webhook-signature': signature(secret, id, timestamp, body) } : {}),
+      ...(traceparent && connection.settings['traceparent'] === 'yes' ? { traceparent } : {}),
     },
     body,
   };

@@ -1,5 +1,5 @@
 import { secretProblem } from '../../http/webhook-signature.js';
-import { requiredField } from '../fields.js';
+import { oneOf, requiredField } from '../fields.js';
 import type { Field } from '../platform.js';
 
 export const fields: readonly Field[] = [
@@ -16,6 +16,11 @@ export const fields: readonly Field[] = [
     secret: true,
     help: 'Signing secret of the messages. Without it, one is generated and shown once.',
     check: secretProblem,
+  },
+  {
+    name: 'traceparent',
+    help: "yes: messages have a traceparent header, by which the receiver continues the sender's trace (W3C Trace Context).",
+    check: oneOf('yes', 'no'),
   },
 ];
 

@@ -27,6 +27,10 @@ import { Once0000000000044 } from './0044-once.js';
 import { AttributionSums0000000000045 } from './0045-attribution-sums.js';
 import { JobIndexes0000000000046 } from './0046-job-indexes.js';
 import { StaleAppend0000000000047 } from './0047-stale-append.js';
+import { JobRestarts0000000000048 } from './0048-job-restarts.js';
+import { LeftSecrets0000000000049 } from './0049-left-secrets.js';
+import { FileStorage0000000000050 } from './0050-file-storage.js';
+import { RemovedWebhooks0000000000051 } from './0051-removed-webhooks.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -67,6 +71,10 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   AttributionSums0000000000045,
   JobIndexes0000000000046,
   StaleAppend0000000000047,
+  JobRestarts0000000000048,
+  LeftSecrets0000000000049,
+  FileStorage0000000000050,
+  RemovedWebhooks0000000000051,
 ];
 
 /** The number at the end of a migration's name. */

@@ -4,6 +4,7 @@ import { closeSync, fchownSync, openSync, readdirSync, readFileSync } from 'node
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { QueriedDatabase } from './queried-database.mjs';
 import { fromBuild } from './root.mjs';
 
 /** Advisory lock of `cc.append`. */
@@ -12,7 +13,7 @@ export const APPEND_LOCK = 4845001;
 export const PARTITION_LOCK = 4845005;
 const READY_WITHIN_MS = 120_000;
 
-export class Database {
+export class Database extends QueriedDatabase {
   #child;
   #clients = new Set();
 
@@ -25,6 +26,7 @@ export class Database {
   }
 
   constructor(cluster, clock, settings) {
+    super();
     this.cluster = cluster;
     this.clock = clock;
     this.settings = { ...cluster.settings, max_connections: '120', ...settings };
@@ -97,21 +99,6 @@ export class Database {
 
   thaw() {
     for (const pid of this.pids()) signal(pid, 'SIGCONT');
-  }
-
-  async query(text, values) {
-    const client = await this.connect();
-    try {
-      return (await client.query(text, values)).rows;
-    } finally {
-      await client.end();
-    }
-  }
-
-  /** The first column of the first row. */
-  async value(text, values) {
-    const [row] = await this.query({ text, values, rowMode: 'array' });
-    return row?.[0];
   }
 
   async connect() {

@@ -1,7 +1,6 @@
 // Instances of the service as processes that a drill kills, freezes and stops by their pid.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -108,7 +107,7 @@ export class Instance {
     return { code, ms: performance.now() - startedMs };
   }
 
-  /** Resolves when the process has exited, whoever ended it. */
+  /** Resolves when the process has exited, for any reason. */
   async exited() {
     const child = this.#child;
     while (child.exitCode === null && child.signalCode === null) await sleep(10);
@@ -137,12 +136,4 @@ export class Instance {
 export function breakModules() {
   const name = process.env.DRILL_BREAK;
   return name === undefined ? [] : [new URL(`../breaks/${name}.mjs`, import.meta.url)];
-}
-
-export async function freePort() {
-  const server = createServer();
-  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address();
-  await new Promise((closed) => server.close(closed));
-  return port;
 }

@@ -18,6 +18,7 @@ export class Load {
   #timer;
   #orders = 0;
   #recent = [];
+  #acknowledged = [];
   #latencies = [];
   stopped = false;
   counts = { orders: 0, acknowledged: 0, unknown: 0, refused: 0, attempts: 0, timeouts: 0, resets: 0, unavailable: 0 };
@@ -27,10 +28,21 @@ export class Load {
 
   /**
    * @param targets returns the ports of the instances that currently receive conversions
+   * @param keeps acknowledged orders are kept, for `lostOrders`
    * @param repeats share of acknowledged orders that are posted once more, as a sender does that lost the answer
    */
-  constructor({ ledger, prefix, site, targets, random, timeoutMs = 5_000, concurrency = 64, repeats = 0 }) {
-    Object.assign(this, { ledger, prefix, site, targets, random, timeoutMs, concurrency, repeats });
+  constructor({
+    ledger,
+    prefix,
+    site,
+    targets,
+    random,
+    timeoutMs = 5_000,
+    concurrency = 64,
+    repeats = 0,
+    keeps = false,
+  }) {
+    Object.assign(this, { ledger, prefix, site, targets, random, timeoutMs, concurrency, repeats, keeps });
   }
 
   /** Posts at this rate until stopped; less while `concurrency` requests are open. */
@@ -91,6 +103,24 @@ export class Load {
     this.ledger.add(order.id, this.site.host, order.value, end, attempts);
   }
 
+  /** Orders that were acknowledged and are not in the log. */
+  async lostOrders(database) {
+    const rows = await database.query(`SELECT reference FROM cc.events WHERE type = 'conversion.received.v1'`);
+    const stored = new Set(rows.map(({ reference }) => reference));
+    return this.#acknowledged.filter(({ id }) => !stored.has(id));
+  }
+
+  /** As a sender does that is told that a conversion was lost. */
+  async sendAgain(order) {
+    for (;;) {
+      const ports = this.targets();
+      const { status } = await this.attempt(order, ports[Math.floor(this.random() * ports.length)]);
+      if (status === 200) return;
+      if (status !== undefined && status !== 503) this.#unexpected(status);
+      await sleep(BACKOFF_MS[0]);
+    }
+  }
+
   percentile(share) {
     const total = this.#latencies.reduce((sum, count = 0) => sum + count, 0);
     let seen = 0;
@@ -141,6 +171,7 @@ export class Load {
 
   #end(order, end, attempts) {
     this.record(order, end, attempts);
+    if (end === 'acknowledged' && this.keeps) this.#acknowledged.push(order);
     if (end === 'acknowledged' && this.repeats > 0) {
       this.#recent.push(order);
       if (this.#recent.length > 1_000) this.#recent.shift();

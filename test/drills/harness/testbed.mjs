@@ -5,11 +5,13 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { freePort } from '../../../deploy/cluster/processes.mjs';
 import { seededRandom } from '../../support/seed.mjs';
+import { ClusteredDatabase } from './clustered-database.mjs';
 import { Database } from './database.mjs';
 import { PLATFORMS, PlatformDouble } from './double.mjs';
 import { FakeClock } from './fake-clock.mjs';
-import { freePort, Instance } from './instance.mjs';
+import { Instance } from './instance.mjs';
 import { checkInvariants, settle } from './invariants.mjs';
 import { LedgerFile } from './ledger.mjs';
 import { Load } from './load.mjs';
@@ -32,6 +34,7 @@ export class Testbed {
    * @param clock the database runs with a fake clock
    * @param platforms names of the platforms to connect
    * @param webhook totals are pushed to the double
+   * @param cluster the database is a primary with standbys; the instances connect without a proxy
    */
   static async open({
     seed,
@@ -41,13 +44,14 @@ export class Testbed {
     webhook = false,
     env = {},
     database = {},
+    cluster,
   }) {
     const directory = mkdtempSync(join(tmpdir(), 'cc-drill-'));
     // When started by root, PostgreSQL runs as another user, which needs access to its data.
     chmodSync(directory, 0o755);
     const testbed = new Testbed(directory, seed);
     try {
-      await testbed.#start({ instances, platforms, clock, webhook, env, database });
+      await testbed.#start({ instances, platforms, clock, webhook, env, database, cluster });
       return testbed;
     } catch (error) {
       await testbed.close();
@@ -64,9 +68,11 @@ export class Testbed {
     this.pushes = new LedgerFile(join(directory, 'pushes.tsv'));
   }
 
-  async #start({ instances, platforms, clock, webhook, env, database }) {
+  async #start({ instances, platforms, clock, webhook, env, database, cluster }) {
     this.clock = clock ? new FakeClock(join(this.directory, 'clock')) : undefined;
-    this.database = await Database.open(this.directory, { ...database, clock: this.clock });
+    this.database = cluster
+      ? await ClusteredDatabase.open(this.directory, cluster)
+      : await Database.open(this.directory, { ...database, clock: this.clock });
     this.double = await PlatformDouble.start(this.deliveries, this.pushes);
     this.platforms = platforms;
     this.secretKey = randomBytes(32).toString('hex');
@@ -80,7 +86,7 @@ export class Testbed {
       DRILL_MARKS: this.marks,
       ...env,
     };
-    this.operator = await TcpProxy.start(this.database.socket);
+    if (!cluster) this.operator = await TcpProxy.start(this.database.socket);
     await this.cli('sites', 'add', SITE);
     await this.cli('inbound', 'enable', SITE);
     const { key } = JSON.parse(await this.cli('keys', 'create', '--site', SITE, '--name', 'drill', '--json'));
@@ -103,10 +109,15 @@ export class Testbed {
   }
 
   async #createInstance() {
-    const proxy = await TcpProxy.start(this.database.socket);
-    const name = `instance-${this.instances.length + 1}`;
+    const at = this.instances.length;
+    const proxy = this.operator && (await TcpProxy.start(this.database.socket));
+    const name = `instance-${at + 1}`;
     const port = await freePort();
-    const env = { ...this.env, PORT: String(port), DATABASE_URL: urlThrough(proxy) };
+    const env = {
+      ...this.env,
+      PORT: String(port),
+      DATABASE_URL: proxy ? urlThrough(proxy) : this.database.urls[at % 2],
+    };
     const instance = new Instance({ name, port, env, directory: this.directory, proxy });
     this.instances.push(instance);
     return instance;
@@ -128,7 +139,7 @@ export class Testbed {
 
   /** Runs the command line of the build. Rejects if it fails. */
   async cli(...args) {
-    const url = urlThrough(this.operator);
+    const url = this.operator ? urlThrough(this.operator) : this.database.urls[0];
     const env = { PATH: process.env.PATH, ...this.env, ...this.clock?.env, DATABASE_URL: url, PORT: '0' };
     const { stdout } = await run(process.execPath, [join(ROOT, 'dist/cli.js'), ...args], { env, maxBuffer: 2 ** 26 });
     return stdout;
@@ -164,7 +175,10 @@ export class Testbed {
   }
 
   logs() {
-    const files = [this.database.logFile, ...this.instances.map(({ logFile }) => logFile)].filter(existsSync);
+    const files = [
+      ...(this.database.logFiles ?? [this.database.logFile]),
+      ...this.instances.map(({ logFile }) => logFile),
+    ].filter(existsSync);
     return files.map((file) => ({ file, text: readFileSync(file, 'utf8') }));
   }
 
@@ -174,7 +188,7 @@ export class Testbed {
         instance.thaw();
         await instance.kill();
       }
-      await instance.proxy.stop();
+      await instance.proxy?.stop();
     }
     await this.operator?.stop();
     await this.double?.stop();

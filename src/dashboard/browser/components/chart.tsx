@@ -11,7 +11,7 @@ const HEIGHT = 240;
 const MARK_ROOM = 150;
 const MARKS_LISTED = 5;
 
-/** Conversions, duplicates and filtered ones over time, with what happened to connections. */
+/** Conversions, duplicates and filtered ones over time, with what happened to connections and to the service. */
 export function Chart({ series }: { series: Series }) {
   const ref = useRef<HTMLDivElement>(null);
   const [isFailed, setFailed] = useState(false);
@@ -75,7 +75,7 @@ function Marks({ marks }: { marks: readonly Mark[] }) {
   if (marks.length === 0) return null;
   const earlier = marks.length - MARKS_LISTED;
   return (
-    <ul class="marks" aria-label="What happened to connections">
+    <ul class="marks" aria-label="What happened meanwhile">
       {marks
         .slice(-MARKS_LISTED)
         .reverse()
@@ -196,7 +196,7 @@ function appliedColors(): (property: string) => string {
   return (property) => colors.get(property) ?? '';
 }
 
-/** A dashed line where something happened to a connection, with the text where there is room. */
+/** A dashed line where something happened, with the text where there is room. */
 function drawMarks(plot: uPlot, marks: readonly Mark[], colors: Readonly<Record<Mark['tone'], string>>): void {
   const { ctx, bbox } = plot;
   const positionOf = (time: string) => plot.valToPos(Date.parse(time) / 1_000, 'x', true);

@@ -15,7 +15,8 @@ export function DeliveryDetails({ delivery, isOpen }: { delivery: Delivery; isOp
         <span>{title}</span>
         <StatusBadge status={status} />
         <span class="dim">
-          {attempts.length > 0 && `${counted(attempts.length, 'attempt')} · ${formatDuration(spentMs)}`}
+          {attempts.length > 0 && counted(attempts.length, 'attempt')}
+          {spentMs > 0 && ` · ${formatDuration(spentMs)}`}
         </span>
       </summary>
       {reason !== undefined && <p class={status === 'skipped' ? 'dim' : 'reason'}>{reason}</p>}

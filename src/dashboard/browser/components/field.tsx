@@ -23,7 +23,15 @@ export function Field({ label, help, error, children }: FieldProps) {
   );
 }
 
-type Attribute = 'autocomplete' | 'autofocus' | 'maxLength' | 'minLength' | 'placeholder' | 'readOnly' | 'required';
+type Attribute =
+  | 'autocomplete'
+  | 'autofocus'
+  | 'maxLength'
+  | 'minLength'
+  | 'pattern'
+  | 'placeholder'
+  | 'readOnly'
+  | 'required';
 
 type InputProps = Pick<JSX.IntrinsicElements['input'], Attribute> & {
   type?: 'text' | 'email' | 'password' | 'url';

@@ -19,7 +19,7 @@ interface OverTimeProps {
 export function OverTime({ series, period, sources }: OverTimeProps) {
   const { path, query } = useLocation();
   return (
-    <div class="two">
+    <div class="two level">
       <Panel title="Conversions" note={intervalTitle(period, zoneName())}>
         <Chart series={series} />
       </Panel>

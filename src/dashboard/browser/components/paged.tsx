@@ -1,16 +1,18 @@
 import type { ComponentChildren } from 'preact';
-import type { Pages } from '../use-pages.js';
-import { Loading, ProblemNote } from './states.js';
+import { type Pages, SEARCH_SECONDS } from '../use-pages.js';
+import { Empty, Loading, ProblemNote } from './states.js';
 
 interface PagedProps<Item> {
   pages: Pages<Item>;
   empty: ComponentChildren;
+  /** What helps against a long search, such as `choose a shorter time`. */
+  advice?: string;
   children: (items: readonly Item[]) => ComponentChildren;
 }
 
 /** A list with a button for its next page. A page may be empty although more follow. */
-export function Paged<Item>({ pages, empty, children }: PagedProps<Item>) {
-  const { items, dropped, problem, isLoading, loadMore, reload, retry } = pages;
+export function Paged<Item>({ pages, empty, advice, children }: PagedProps<Item>) {
+  const { items, dropped, problem, isLoading, isStale, loadMore, reload, retry } = pages;
   return (
     <>
       <ProblemNote problem={problem} retry={retry} />
@@ -21,15 +23,31 @@ export function Paged<Item>({ pages, empty, children }: PagedProps<Item>) {
           </button>
         </div>
       )}
-      {items === undefined
-        ? !problem && <Loading />
-        : items.length > 0
-          ? children(items)
-          : !loadMore && !isLoading && empty}
+      {items === undefined ? (
+        !problem && <Loading />
+      ) : items.length > 0 ? (
+        <div aria-busy={isStale}>{children(items)}</div>
+      ) : (
+        !isLoading &&
+        (!loadMore
+          ? empty
+          : !problem && (
+              <Empty title="Nothing found so far">
+                The search stopped after {SEARCH_SECONDS} seconds. Earlier rows have not been searched yet: go on
+                {advice !== undefined && `, or ${advice}`}.
+              </Empty>
+            ))
+      )}
       {items !== undefined && (loadMore || isLoading) && (
         <div class="more">
           <button type="button" disabled={!loadMore} onClick={loadMore}>
-            {isLoading ? 'Loading …' : 'Show earlier'}
+            {isLoading
+              ? items.length > 0
+                ? 'Loading …'
+                : 'Searching …'
+              : items.length > 0
+                ? 'Show earlier'
+                : 'Search earlier'}
           </button>
         </div>
       )}

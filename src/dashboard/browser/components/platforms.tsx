@@ -3,12 +3,12 @@ import { acceptanceSlots } from '../chart-view.js';
 import { type Connection, connectionState } from '../connection-view.js';
 import { connectionTitle, formatNumber } from '../format.js';
 import { pathOf, withQuery } from '../navigation.js';
-import { platformRows, type Series } from '../overview-view.js';
+import { type PlatformRow, platformRows, type Series } from '../overview-view.js';
 import { Acceptance } from './acceptance.js';
 import { Badge } from './badge.js';
 import { Panel } from './panel.js';
 import { Empty } from './states.js';
-import { Table } from './table.js';
+import { type Column, Table } from './table.js';
 import { AsOf } from './time.js';
 
 interface PlatformsProps {
@@ -56,18 +56,8 @@ export function Platforms({ site, series, connections, waiting }: PlatformsProps
                 return <Badge tone={tone}>{words}</Badge>;
               },
             },
-            {
-              title: 'Acceptance',
-              cell: ({ platform, acceptance, unconfirmed }) => (
-                <Acceptance
-                  platform={connectionTitle(platform)}
-                  share={acceptance}
-                  unconfirmed={unconfirmed}
-                  slots={acceptanceSlots(series, platform)}
-                />
-              ),
-            },
-            { title: 'Accepted', isNumber: true, cell: ({ accepted }) => formatNumber(accepted) },
+            acceptanceColumn(series),
+            ACCEPTED,
             {
               title: 'Unconfirmed',
               isNumber: true,
@@ -79,22 +69,69 @@ export function Platforms({ site, series, connections, waiting }: PlatformsProps
               ),
             },
             { title: 'Queued', isNumber: true, cell: ({ queued }) => formatWaiting(queued) },
-            {
-              title: 'Refused',
-              isNumber: true,
-              cell: ({ rejected, failed }) => (
-                <span title={`${formatNumber(failed)} failed, ${formatNumber(rejected)} rejected later`}>
-                  {formatNumber(rejected + failed)}
-                </span>
-              ),
-            },
-            { title: 'Not sent', isNumber: true, isMinor: true, cell: ({ skipped }) => formatNumber(skipped) },
+            REFUSED,
+            NOT_SENT,
           ]}
         />
       )}
     </Panel>
   );
 }
+
+/** What the platforms accepted, of all sites together. Nothing if nothing was sent. */
+export function PlatformsOfAllSites({ series }: { series: Schemas['Series'] }) {
+  const rows = platformRows(series, [], []);
+  if (rows.length === 0) return null;
+  return (
+    <Panel title="Platforms" note={<AsOf time={series.asOf.time} />}>
+      <Table
+        label="Platforms"
+        rows={rows}
+        rowKey={({ platform }) => platform}
+        columns={[
+          { title: 'Platform', cell: ({ platform }) => connectionTitle(platform) },
+          acceptanceColumn(series),
+          ACCEPTED,
+          REFUSED,
+          NOT_SENT,
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function acceptanceColumn(series: Series): Column<PlatformRow> {
+  return {
+    title: 'Acceptance',
+    cell: ({ platform, acceptance, unconfirmed }) => (
+      <Acceptance
+        platform={connectionTitle(platform)}
+        share={acceptance}
+        unconfirmed={unconfirmed}
+        slots={acceptanceSlots(series, platform)}
+      />
+    ),
+  };
+}
+
+const ACCEPTED: Column<PlatformRow> = {
+  ...{ title: 'Accepted', isNumber: true },
+  cell: ({ accepted }) => formatNumber(accepted),
+};
+
+const REFUSED: Column<PlatformRow> = {
+  ...{ title: 'Refused', isNumber: true },
+  cell: ({ rejected, failed }) => (
+    <span title={`${formatNumber(failed)} failed, ${formatNumber(rejected)} rejected later`}>
+      {formatNumber(rejected + failed)}
+    </span>
+  ),
+};
+
+const NOT_SENT: Column<PlatformRow> = {
+  ...{ title: 'Not sent', isNumber: true, isMinor: true },
+  cell: ({ skipped }) => formatNumber(skipped),
+};
 
 /** The service counts up to this. */
 const COUNTED_MAX = 10_000;

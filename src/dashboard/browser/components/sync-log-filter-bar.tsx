@@ -1,17 +1,23 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
+import type { Schemas } from '../api.js';
 import { connectionTitle } from '../format.js';
 import { hasFilters, KINDS, SPANS, STATUSES, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
 import { Moment } from './moment.js';
 
 interface SyncLogFilterBarProps {
   connected: readonly string[];
+  /** Those shown, whose events and reasons are suggested. */
+  lines: readonly Pick<Schemas['SyncLine'], 'event' | 'reason'>[];
   filters: SyncLogFilters;
   onChange(change: Readonly<Partial<Record<keyof SyncLogFilters, string>>>): void;
 }
 
-const ALL = { connection: '', status: '', kind: '', order: '', conversion: '', span: '', from: '', to: '' };
+const ALL: Record<keyof SyncLogFilters, ''> = {
+  ...{ connection: '', status: '', kind: '', order: '', conversion: '', event: '', reason: '' },
+  ...{ span: '', from: '', to: '' },
+};
 
-export function SyncLogFilterBar({ connected, filters, onChange }: SyncLogFilterBarProps) {
+export function SyncLogFilterBar({ connected, lines, filters, onChange }: SyncLogFilterBarProps) {
   const { connection, status, kind, span, from, to } = filters;
   const searched = filters.conversion ?? filters.order ?? '';
   const [text, setText] = useState(searched);
@@ -64,6 +70,18 @@ export function SyncLogFilterBar({ connected, filters, onChange }: SyncLogFilter
         options={STATUSES.map((name) => [name, name])}
         onValue={(value) => onChange({ status: value })}
       />
+      <TextFilter
+        label="Event"
+        value={filters.event}
+        suggested={lines.flatMap(({ event }) => event ?? [])}
+        onValue={(event) => onChange({ event })}
+      />
+      <TextFilter
+        label="Reason"
+        value={filters.reason}
+        suggested={lines.flatMap(({ reason }) => reason ?? [])}
+        onValue={(reason) => onChange({ reason })}
+      />
       <Chip label="Kind" all="All kinds" value={kind} options={KINDS} onValue={(value) => onChange({ kind: value })} />
       <Chip
         label="Time"
@@ -92,6 +110,44 @@ export function SyncLogFilterBar({ connected, filters, onChange }: SyncLogFilter
         </button>
       )}
     </div>
+  );
+}
+
+interface TextFilterProps {
+  label: string;
+  value: string | undefined;
+  suggested: readonly string[];
+  onValue(value: string): void;
+}
+
+/** Applies when it is confirmed, left, or chosen from the suggestions. */
+function TextFilter({ label, value = '', suggested, onValue }: TextFilterProps) {
+  const id = useId();
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return (
+    <>
+      <input
+        type="search"
+        class={`chip ${value === '' ? '' : 'set'}`}
+        aria-label={label}
+        placeholder={`+ ${label}`}
+        list={id}
+        maxLength={200}
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          // The browser's button that clears the field.
+          if (event.currentTarget.value === '' && value !== '') onValue('');
+        }}
+        onChange={() => text.trim() !== value && onValue(text.trim())}
+      />
+      <datalist id={id}>
+        {[...new Set(suggested)].map((text) => (
+          <option key={text} value={text} />
+        ))}
+      </datalist>
+    </>
   );
 }
 

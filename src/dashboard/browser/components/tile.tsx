@@ -11,7 +11,7 @@ interface TileProps {
   note?: ComponentChildren;
 }
 
-const ARROWS = { up: '▲', down: '▼' } as const;
+const ARROWS = { up: '▲ ', down: '▼ ', same: '±' } as const;
 
 /** One figure with its comparison. */
 export function Tile({ title, value, change, comparison, note }: TileProps) {
@@ -24,7 +24,8 @@ export function Tile({ title, value, change, comparison, note }: TileProps) {
           {change && (
             <>
               <span class={change.direction}>
-                {change.direction === 'same' ? '±0' : `${ARROWS[change.direction]} ${change.text}`}
+                {ARROWS[change.direction]}
+                {change.text}
               </span>{' '}
             </>
           )}

@@ -5,6 +5,7 @@ import { Figures } from '../components/figures.js';
 import { OverTime } from '../components/over-time.js';
 import { Page, Panel } from '../components/panel.js';
 import { PeriodChoice } from '../components/period-choice.js';
+import { PlatformsOfAllSites } from '../components/platforms.js';
 import { SOURCES_SHOWN } from '../components/sources.js';
 import { Loading, ProblemNote, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
@@ -48,6 +49,7 @@ export function AllSites() {
                 <Figures totals={sumTotals(totals.items)} before={sumTotals(before.items)} days={period.days} />
                 <OverTime series={series} period={period.now} sources={sources} />
                 <Sites totals={totals} period={period} />
+                <PlatformsOfAllSites series={series} />
               </>
             )}
           </Show>

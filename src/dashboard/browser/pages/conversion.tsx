@@ -15,7 +15,7 @@ import { withQuery } from '../navigation.js';
 import { rereadAfterMs } from '../reread.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useData, useInterval } from '../use-data.js';
-import { useDialog } from '../use-dialog.js';
+import { changeDialog, leaveDialog, openDialog, useDialog } from '../use-dialog.js';
 
 /** One conversion: what happened to it, step by step, and each of its deliveries with attempts, payload and answer. */
 export function Conversion({ site, id }: { site: Site; id: string }) {
@@ -29,7 +29,7 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
   const deliveries = history.data?.deliveries ?? [];
   const rereadMs = rereadAfterMs(deliveries, clock.nowMs());
   useInterval(history.reload, rereadMs ?? 0, rereadMs !== undefined);
-  const send = (connection: string) => route(withQuery(path, { ...query, send: connection }));
+  const sendPath = (connection: string) => withQuery(path, { ...query, send: connection });
   // What was not accepted first: that is what a person opens this page for.
   const first = deliveries.find(({ status }) => !isDelivered(status)) ?? deliveries[0];
   return (
@@ -47,7 +47,7 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
             </button>
           )}
           {first && mayWrite(user) && (
-            <button type="button" class="primary" onClick={() => send(first.platform)}>
+            <button type="button" class="primary" onClick={() => openDialog(route, sendPath(first.platform))}>
               Send again …
             </button>
           )}
@@ -68,9 +68,9 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
           conversion={id}
           deliveries={deliveries}
           chosen={query['send']}
-          onChoose={(connection) => route(withQuery(path, { ...query, send: connection }), true)}
+          onChoose={(connection) => changeDialog(route, sendPath(connection))}
           onSent={history.reload}
-          onClose={() => route(withQuery(path, { ...query, send: '' }), true)}
+          onClose={() => leaveDialog(route, sendPath(''))}
         />
       )}
       {dialog.opened === 'curl' && history.data && (

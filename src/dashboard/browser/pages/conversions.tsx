@@ -1,11 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf, type Schemas } from '../api.js';
 import { StatusBadge } from '../components/badge.js';
 import { Paged } from '../components/paged.js';
 import { Page } from '../components/panel.js';
 import { Empty } from '../components/states.js';
-import { Table } from '../components/table.js';
+import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { amountOf } from '../conversion-story.js';
 import { conversionPath, pathOf, withQuery } from '../navigation.js';
@@ -21,21 +21,25 @@ export function Conversions({ site }: { site: Site }) {
   const { path, query, route } = useLocation();
   const { order = '' } = query;
   const status = STATUSES.find((known) => known === query['status']);
-  const pages = usePages<ConversionLine>(`${site.host} ${order} ${status}`, (cursor) =>
-    dataOf(
-      api.GET('/api/v1/sites/{site}/conversions', {
-        params: {
-          path: { site: site.host },
-          query: {
-            limit: PAGE_ROWS,
-            ...(order && { order }),
-            ...(status && { status }),
-            ...(cursor !== undefined && { cursor }),
+  const pages = usePages<ConversionLine>(
+    `${site.host} ${order} ${status}`,
+    (cursor) =>
+      dataOf(
+        api.GET('/api/v1/sites/{site}/conversions', {
+          params: {
+            path: { site: site.host },
+            query: {
+              limit: PAGE_ROWS,
+              ...(order && { order }),
+              ...(status && { status }),
+              ...(cursor !== undefined && { cursor }),
+            },
           },
-        },
-      }),
-    ),
+        }),
+      ),
+    site.host,
   );
+  const columns = useMemo(() => columnsOf(site.host), [site.host]);
   const show = (filters: { order: string; status: string }) => route(withQuery(path, filters));
   return (
     <Page title="Conversions" note={`What the systems of ${site.host} reported`}>
@@ -57,36 +61,33 @@ export function Conversions({ site }: { site: Site }) {
           {(order || status) && <a href={path}>Remove the filters</a>}
         </div>
         <Paged pages={pages} empty={<NoConversions site={site.host} isFiltered={Boolean(order || status)} />}>
-          {(items) => (
-            <Table
-              label="Conversions"
-              rows={items}
-              rowKey={({ position }) => position}
-              columns={[
-                { title: 'Time', cell: ({ time }) => <Time time={time} /> },
-                {
-                  title: 'Order',
-                  isCode: true,
-                  cell: ({ orderId, conversionId }) => (
-                    <a href={conversionPath(site.host, conversionId)}>{orderId ?? conversionId.slice(-12)}</a>
-                  ),
-                },
-                { title: 'Event', cell: ({ event }) => event },
-                { title: 'Value', isNumber: true, cell: (conversion) => amountOf(conversion) },
-                { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-                {
-                  title: 'Matched',
-                  isMinor: true,
-                  cell: ({ matched }) => (matched ? 'to a visit' : <span class="dim">no</span>),
-                },
-                { title: 'Reason', isMinor: true, isText: true, cell: ({ reason }) => reason },
-              ]}
-            />
-          )}
+          {(items) => <Table label="Conversions" rows={items} rowKey={({ position }) => position} columns={columns} />}
         </Paged>
       </section>
     </Page>
   );
+}
+
+function columnsOf(site: string): Column<ConversionLine>[] {
+  return [
+    { title: 'Time', cell: ({ time }) => <Time time={time} /> },
+    {
+      title: 'Order',
+      isCode: true,
+      cell: ({ orderId, conversionId }) => (
+        <a href={conversionPath(site, conversionId)}>{orderId ?? conversionId.slice(-12)}</a>
+      ),
+    },
+    { title: 'Event', cell: ({ event }) => event },
+    { title: 'Value', isNumber: true, cell: (conversion) => amountOf(conversion) },
+    { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+    {
+      title: 'Matched',
+      isMinor: true,
+      cell: ({ matched }) => (matched ? 'to a visit' : <span class="dim">no</span>),
+    },
+    { title: 'Reason', isMinor: true, isText: true, cell: ({ reason }) => reason },
+  ];
 }
 
 /** Takes over the order of the address, also after a step back or forward. */

@@ -9,6 +9,7 @@ import { Time } from '../components/time.js';
 import { attempt, toast } from '../components/toasts.js';
 import {
   type Connection,
+  connectionNamed,
   connectionState,
   fieldTitle,
   isOnSandbox,
@@ -20,8 +21,9 @@ import { connectionTitle } from '../format.js';
 import { withQuery } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useData } from '../use-data.js';
-import { useDialog } from '../use-dialog.js';
+import { changeDialog, leaveDialog, openDialog, useDialog } from '../use-dialog.js';
 import { useFinishedSignIn } from '../use-finished-sign-in.js';
+import { AddConnection } from './add-connection.js';
 import { ConnectDialog } from './connect-dialog.js';
 
 interface Loaded {
@@ -48,16 +50,17 @@ export function Integrations({ site }: { site: Site }) {
   const asked = query['sign-in'] === undefined ? query['connection'] : undefined;
   const connecting = mayWrite(user) ? (signedIn?.connection ?? asked) : undefined;
   const disconnecting = dialog.opened === 'disconnect' && mayWrite(user) ? dialog.item : undefined;
+  const adding = dialog.opened === 'add' && mayWrite(user) ? dialog.item : undefined;
   const closeSettings = () => {
     setSignedIn(undefined);
-    route(path, true);
+    leaveDialog(route, path);
   };
   return (
     <Page title="Integrations" note={`Where the conversions of ${site.host} are delivered`}>
       <ProblemNote problem={finished} />
       <Show of={loaded}>
         {({ platforms, connections }) => {
-          const edited = connections.find(({ platform }) => platform === connecting);
+          const edited = connectionNamed(connecting, connections, platforms);
           const isConnected = connections.some(({ platform, connected }) => platform === disconnecting && connected);
           return (
             <>
@@ -68,11 +71,20 @@ export function Integrations({ site }: { site: Site }) {
                     site={site.host}
                     connection={connection}
                     onChanged={loaded.reload}
-                    onConnect={() => route(withQuery(path, { connection: connection.platform }))}
+                    onConnect={() => openDialog(route, withQuery(path, { connection: connection.platform }))}
+                    onAdd={() => dialog.open('add', connection.platform)}
                     onDisconnect={() => dialog.open('disconnect', connection.platform)}
                   />
                 ))}
               </div>
+              {adding !== undefined && platforms.some(({ platform }) => platform === adding) && (
+                <AddConnection
+                  platform={adding}
+                  taken={connections.filter(({ connected }) => connected).map(({ platform }) => platform)}
+                  onNamed={(connection) => changeDialog(route, withQuery(path, { connection }))}
+                  onClose={dialog.close}
+                />
+              )}
               {edited && (
                 <ConnectDialog
                   key={edited.platform}
@@ -112,10 +124,12 @@ interface CardProps {
   connection: Connection;
   onChanged(): void;
   onConnect(): void;
+  /** Connects the same platform once more. */
+  onAdd(): void;
   onDisconnect(): void;
 }
 
-function ConnectionCard({ site, connection, onChanged, onConnect, onDisconnect }: CardProps) {
+function ConnectionCard({ site, connection, onChanged, onConnect, onAdd, onDisconnect }: CardProps) {
   const { user, sandboxUrl } = useSession();
   const { platform, connected, state, reason, next, since, settings, needsReconnection } = connection;
   const title = connectionTitle(platform);
@@ -209,6 +223,11 @@ function ConnectionCard({ site, connection, onChanged, onConnect, onDisconnect }
               {state === 'active' && (
                 <button type="button" onClick={() => void change('pause')}>
                   Pause
+                </button>
+              )}
+              {!platform.includes(':') && (
+                <button type="button" class="quiet" onClick={onAdd}>
+                  Add another
                 </button>
               )}
               <button type="button" class="quiet" onClick={onDisconnect}>

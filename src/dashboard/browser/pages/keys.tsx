@@ -1,21 +1,17 @@
-import { useState } from 'preact/hooks';
 import { api, dataOf, type Schemas } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { Confirm } from '../components/confirm.js';
 import { CopyText } from '../components/copy.js';
-import { FormDialog } from '../components/dialog.js';
-import { CheckField, TextField } from '../components/field.js';
 import { Page, Panel } from '../components/panel.js';
-import { ShownOnce } from '../components/shown-once.js';
 import { Empty, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import { curlLine } from '../curl-line.js';
-import { fieldError } from '../problem.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useAction, useData } from '../use-data.js';
+import { useData } from '../use-data.js';
 import { useDialog } from '../use-dialog.js';
+import { CreateKey, RotateKey } from './key-dialogs.js';
 
 type Key = Schemas['Key'];
 
@@ -26,30 +22,34 @@ export function Keys({ site }: { site: Site }) {
   const keys = useData(`keys ${site.host}`, () => dataOf(api.GET('/api/v1/sites/{site}/keys', { params })));
   const isWriter = mayWrite(user);
   const { opened, item, open, close } = useDialog();
-  const revoking =
-    opened === 'revoke' && isWriter
-      ? keys.data?.items.find(({ id, status }) => id === item && status === 'active')
-      : undefined;
-  const accept = () =>
-    attempt(async () => {
-      await dataOf(api.PUT('/api/v1/sites/{site}/inbound', { params, body: { enabled: true } }));
-      reloadSites();
-      return `${site.host} accepts conversions`;
-    });
-  const create = isWriter && (
-    <button type="button" class="primary" onClick={() => open('new')}>
-      Create a key
-    </button>
+  const named = isWriter ? keys.data?.items.find(({ id }) => id === item) : undefined;
+  const revoking = opened === 'revoke' && named?.status === 'active' ? named : undefined;
+  const switchInbound = async (enabled: boolean) => {
+    await dataOf(api.PUT('/api/v1/sites/{site}/inbound', { params, body: { enabled } }));
+    reloadSites();
+    return `${site.host} accepts ${enabled ? '' : 'no '}conversions`;
+  };
+  const actions = isWriter && (
+    <>
+      {site.inbound && (
+        <button type="button" onClick={() => open('refuse')}>
+          Refuse conversions
+        </button>
+      )}
+      <button type="button" class="primary" onClick={() => open('new')}>
+        Create a key
+      </button>
+    </>
   );
   return (
-    <Page title="Inbound keys" note={`With which your systems send conversions of ${site.host}`} actions={create}>
+    <Page title="Inbound keys" note={`With which your systems send conversions of ${site.host}`} actions={actions}>
       {!site.inbound && (
         <div class="problem warn" role="status">
           <div>
             <strong>{site.host} accepts no conversions.</strong> Requests are refused, also with a valid key.
           </div>
           {isWriter && (
-            <button type="button" onClick={() => void accept()}>
+            <button type="button" onClick={() => void attempt(() => switchInbound(true))}>
               Accept conversions
             </button>
           )}
@@ -76,14 +76,21 @@ export function Keys({ site }: { site: Site }) {
                   },
                   { title: 'Created', isMinor: true, cell: ({ createdAt }) => <Time time={createdAt} as="day" /> },
                   {
-                    title: 'Revoke',
+                    title: 'Change',
                     isAction: true,
                     cell: (key) =>
                       isWriter &&
                       key.status === 'active' && (
-                        <button type="button" class="quiet" onClick={() => open('revoke', key.id)}>
-                          Revoke <span class="hidden">{key.name}</span>
-                        </button>
+                        <>
+                          {key.newKeyId === undefined && (
+                            <button type="button" class="quiet" onClick={() => open('rotate', key.id)}>
+                              Rotate <span class="hidden">{key.name}</span>
+                            </button>
+                          )}
+                          <button type="button" class="quiet" onClick={() => open('revoke', key.id)}>
+                            Revoke <span class="hidden">{key.name}</span>
+                          </button>
+                        </>
                       ),
                   },
                 ]}
@@ -98,6 +105,20 @@ export function Keys({ site }: { site: Site }) {
         </div>
       </Panel>
       {opened === 'new' && isWriter && <CreateKey site={site.host} onCreated={keys.reload} onClose={close} />}
+      {opened === 'rotate' && named && (
+        <RotateKey site={site.host} rotated={named} onRotated={keys.reload} onClose={close} />
+      )}
+      {opened === 'refuse' && isWriter && site.inbound && (
+        <Confirm
+          title={`Refuse the conversions of ${site.host}?`}
+          verb="Refuse"
+          onClose={close}
+          onConfirm={() => switchInbound(false)}
+        >
+          Requests are refused at once, also with a valid key, until you accept conversions again. Senders that do not
+          repeat a refused request lose their conversions.
+        </Confirm>
+      )}
       {revoking && (
         <Confirm
           title={`Revoke ${revoking.name}?`}
@@ -116,66 +137,16 @@ export function Keys({ site }: { site: Site }) {
   );
 }
 
-function KeyState({ status, trial }: Key) {
+function KeyState({ status, trial, expiresAt }: Key) {
   return (
     <>
       <Badge tone={status === 'active' ? 'ok' : 'plain'}>{status}</Badge>
       {trial && <Badge tone="wait">trial</Badge>}
+      {status === 'active' && expiresAt !== undefined && (
+        <div class="dim">
+          until <Time time={expiresAt} />
+        </div>
+      )}
     </>
-  );
-}
-
-interface CreateKeyProps {
-  site: string;
-  onCreated(): void;
-  onClose(): void;
-}
-
-function CreateKey({ site, onCreated, onClose }: CreateKeyProps) {
-  const { localUrl } = useSession();
-  const [name, setName] = useState('');
-  const [isTrial, setTrial] = useState(false);
-  const [key, setKey] = useState<string>();
-  const action = useAction();
-  const create = () =>
-    action.run(async () => {
-      const body = { name, trial: isTrial };
-      const created = await dataOf(api.POST('/api/v1/sites/{site}/keys', { params: { path: { site } }, body }));
-      setKey(created.key);
-      onCreated();
-    });
-  if (key === undefined)
-    return (
-      <FormDialog title="Create a key" action={action} verb="Create" onSubmit={() => void create()} onClose={onClose}>
-        <TextField
-          label="Name"
-          required
-          autofocus
-          maxLength={100}
-          placeholder="Shop backend"
-          help="The system that uses it."
-          error={fieldError(action.problem, 'name')}
-          value={name}
-          onValue={setName}
-        />
-        <CheckField
-          label="Trial"
-          help="For testing an integration: payloads are built and validated, nothing is sent, and nothing is counted."
-          checked={isTrial}
-          onValue={setTrial}
-        />
-      </FormDialog>
-    );
-  return (
-    <ShownOnce
-      title={`The key of ${name}`}
-      note="Store it where the sending system reads its secrets."
-      label="Key"
-      secret={key}
-      onClose={onClose}
-    >
-      <p>Send a first conversion:</p>
-      <CopyText label="Request with the key" text={curlLine(site, key, localUrl)} />
-    </ShownOnce>
   );
 }

@@ -7,13 +7,17 @@ import { Table } from '../components/table.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle, counted, formatNumber } from '../format.js';
 import {
+  PREVIEW_MINUTES,
+  previewedOf,
   type RetryEnd,
   type RetrySelection,
   type RetryStatus,
+  type RetryStop,
   type RetrySummary,
   retriedText,
   retryEnd,
   runRetry,
+  SENDING_MINUTES,
   summarize,
 } from '../retry-view.js';
 import { queryOf, type SyncLogFilters } from '../sync-log-filters.js';
@@ -29,7 +33,8 @@ interface RetryDialogProps {
 }
 
 interface Preview extends RetrySummary {
-  readonly isComplete: boolean;
+  /** Undefined if it looked at everything. */
+  readonly stop: RetryStop | undefined;
 }
 
 type Answer = Schemas['RetriedDeliveries'];
@@ -43,22 +48,23 @@ export function RetryDialog({ site, filters, statuses, selections, onSent, onClo
   const action = useAction();
   const { current: closing } = useRef(new AbortController());
   useEffect(() => () => closing.abort(), []);
-  const retry = (dryRun: boolean, onAnswer: (answer: Answer) => void) => {
+  const retry = (dryRun: boolean, selected: readonly RetrySelection[], onAnswer: (answer: Answer) => void) => {
     const { from, to = new Date(openedMs).toISOString() } = queryOf(filters, openedMs);
     const common = { status: [...statuses], to, limit: 500, force: false, dryRun, ...(from !== undefined && { from }) };
     const request = (selection: RetrySelection, cursor: string | undefined) =>
       dataOf(
         api.POST('/api/v1/sites/{site}/deliveries/retry', {
           params: { path: { site } },
-          body: { ...selection, ...common, ...(cursor !== undefined && { cursor }) },
+          body: { ...common, ...selection, ...(cursor !== undefined && { cursor }) },
         }),
       );
-    return runRetry(selections, request, onAnswer, closing.signal);
+    const timeout = AbortSignal.timeout((dryRun ? PREVIEW_MINUTES : SENDING_MINUTES) * 60_000);
+    return runRetry(selected, request, onAnswer, AbortSignal.any([closing.signal, timeout]));
   };
   const preview = useData<Preview>(`retry ${openedMs}`, async () => {
     const answers: Answer[] = [];
-    const isComplete = await retry(true, (answer) => answers.push(answer));
-    return { ...summarize(answers, statuses), isComplete };
+    const stop = await retry(true, selections, (answer) => answers.push(answer));
+    return { ...summarize(answers, statuses), stop };
   });
   const count = preview.data?.requested ?? 0;
   const send = async () => {
@@ -70,8 +76,9 @@ export function RetryDialog({ site, filters, statuses, selections, onSent, onClo
       sum += requested;
       setSent(sum);
     };
-    const isDone = await retry(false, add).finally(() => sum > 0 && onSent());
-    const reached = retryEnd(isDone, closing.signal.aborted);
+    const previewed = previewedOf(selections, preview.data?.stop);
+    const stop = await retry(false, previewed, add).finally(() => sum > 0 && onSent());
+    const reached = retryEnd(stop, closing.signal.aborted);
     setEnd(reached);
     toast(retriedText(sum, count, reached));
     if (reached === 'limited') preview.reload();
@@ -96,15 +103,15 @@ export function RetryDialog({ site, filters, statuses, selections, onSent, onClo
   );
 }
 
-const MORE = ' Not all attempts were looked at: choose a shorter time for the others.';
+const MORE = ` The search stopped after ${PREVIEW_MINUTES} minute, and not all attempts were looked at: choose a shorter time for the others.`;
 
 function Summary({ summary, statuses }: { summary: Preview; statuses: readonly RetryStatus[] }) {
-  const { requested, connections, preview, isComplete } = summary;
+  const { requested, connections, preview, stop } = summary;
   if (requested === 0)
     return (
       <p>
-        Nothing is to be sent again: of what {isComplete ? 'matches' : 'was looked at'}, no delivery is{' '}
-        {statuses.join(' or ')} now.{!isComplete && MORE}
+        Nothing is to be sent again: of what {stop ? 'was looked at' : 'matches'}, no delivery is{' '}
+        {statuses.join(' or ')} now.{stop && MORE}
       </p>
     );
   return (
@@ -112,7 +119,7 @@ function Summary({ summary, statuses }: { summary: Preview; statuses: readonly R
       <p>
         {counted(requested, 'delivery', 'deliveries')} would be sent now. What a platform has accepted is not sent
         again.
-        {!isComplete && MORE}
+        {stop && MORE}
       </p>
       <Table
         label="What would be sent"

@@ -8,12 +8,12 @@ import { Panel } from '../components/panel.js';
 import { SettingsPage } from '../components/settings-page.js';
 import { ShownOnce } from '../components/shown-once.js';
 import { SiteChoice } from '../components/site-choice.js';
-import { Empty, Show } from '../components/states.js';
+import { Empty, ProblemNote, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { fieldError } from '../problem.js';
-import { mayWrite, useSession } from '../session.js';
-import { useAction, useData } from '../use-data.js';
+import { mayAdminister, mayWrite, useSession } from '../session.js';
+import { areSettled, useAction, useData } from '../use-data.js';
 import { useDialog } from '../use-dialog.js';
 
 type Token = Schemas['Token'];
@@ -26,6 +26,13 @@ const SCOPES: readonly (readonly [Scope, string])[] = [
 ];
 
 export function SettingsTokens() {
+  const { user } = useSession();
+  // Others see their own tokens only, and no other users.
+  const isAdministrator = mayAdminister(user);
+  const users = useData(`owners ${isAdministrator}`, async () =>
+    isAdministrator ? (await dataOf(api.GET('/api/v1/users'))).items : [],
+  );
+  const ownerOf = ({ ownerId }: Token) => users.data?.find(({ id }) => id === ownerId)?.email ?? ownerId;
   const tokens = useData('tokens', () => dataOf(api.GET('/api/v1/tokens')));
   const { opened, item, open, close } = useDialog();
   const revoking =
@@ -40,7 +47,8 @@ export function SettingsTokens() {
         </button>
       }
     >
-      <Show of={tokens}>
+      <ProblemNote problem={users.problem} retry={users.reload} />
+      <Show of={areSettled(users) ? tokens : { ...tokens, data: undefined }}>
         {({ items }) => (
           <Panel title="Tokens">
             {items.length === 0 ? (
@@ -52,6 +60,7 @@ export function SettingsTokens() {
                 rowKey={({ id }) => id}
                 columns={[
                   { title: 'Name', cell: ({ name }) => <strong>{name}</strong> },
+                  ...(isAdministrator ? [{ title: 'Owner', cell: ownerOf }] : []),
                   { title: 'Begins with', isMinor: true, cell: ({ prefix }) => <code>{prefix}…</code> },
                   { title: 'Scopes', cell: ({ scopes }) => scopes.join(', ') },
                   { title: 'Sites', isMinor: true, cell: ({ sites }) => (sites === null ? 'all' : sites.join(', ')) },

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
-import { Confirm } from '../components/confirm.js';
 import { Panel } from '../components/panel.js';
 import { SettingsPage } from '../components/settings-page.js';
 import { ShownOnce } from '../components/shown-once.js';
@@ -9,10 +8,11 @@ import { Empty, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
+import { counted } from '../format.js';
 import { mayAdminister, type User, useSession } from '../session.js';
 import { useData } from '../use-data.js';
 import { useDialog } from '../use-dialog.js';
-import { AddUser, ChangeUser } from './user-dialogs.js';
+import { AddUser, ChangeUser, ResetUser } from './user-dialogs.js';
 
 export function SettingsUsers() {
   const { user } = useSession();
@@ -30,7 +30,7 @@ function UserList() {
   const users = useData('users', () => dataOf(api.GET('/api/v1/users')));
   const { opened, item, open, close } = useDialog();
   const named = users.data?.items.find(({ id }) => id === item && id !== self.id);
-  const [link, setLink] = useState<{ user: User; link: string }>();
+  const [link, setLink] = useState<{ user: User; link: string; validTokens?: number }>();
   const setDisabled = (user: User) =>
     attempt(async () => {
       const body = { disabled: !user.disabled };
@@ -101,28 +101,16 @@ function UserList() {
       </Show>
       {opened === 'new' && (
         <AddUser
-          onAdded={(added) => {
+          onAdded={({ user, link }) => {
             close();
-            setLink(added);
+            setLink({ user, link });
             users.reload();
           }}
           onClose={close}
         />
       )}
       {opened === 'change' && named && <ChangeUser user={named} onChanged={users.reload} onClose={close} />}
-      {opened === 'reset' && named && (
-        <Confirm
-          title={`A new link for ${named.name}?`}
-          verb="End the sessions"
-          onClose={close}
-          onConfirm={async () => {
-            const path = { id: named.id };
-            setLink(await dataOf(api.POST('/api/v1/users/{id}/reset', { params: { path } })));
-          }}
-        >
-          The password and all sessions of this user end. The link that follows chooses a new password.
-        </Confirm>
-      )}
+      {opened === 'reset' && named && <ResetUser user={named} onReset={setLink} onClose={close} />}
       {link && (
         <ShownOnce
           title={`The link for ${link.user.name}`}
@@ -130,8 +118,15 @@ function UserList() {
           label="Link"
           secret={link.link}
           onClose={() => setLink(undefined)}
-        />
+        >
+          {link.validTokens !== undefined && <p>{validTokensText(link.validTokens)}</p>}
+        </ShownOnce>
       )}
     </SettingsPage>
   );
+}
+
+function validTokensText(count: number): string {
+  if (count === 0) return 'No API token of this user is valid.';
+  return `${counted(count, 'API token')} of this user can still be used: revoke what is not to be, on the page API tokens.`;
 }

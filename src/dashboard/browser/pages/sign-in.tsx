@@ -7,12 +7,13 @@ import { rememberAddress } from '../return-address.js';
 import type { User } from '../session.js';
 import { useAction, useData } from '../use-data.js';
 
-/** Why the sign-in provider's answer was refused. */
+/** Why the sign-in provider's answer was refused, or that signing out did not reach it. */
 const REFUSALS: Readonly<Record<string, string>> = {
   cancelled: 'You cancelled at the provider.',
   clock: 'The clocks of the service and of the provider differ. An administrator has to synchronise them.',
   expired: 'That took too long. Start again.',
   failed: 'The provider’s answer was not valid. Its log and that of the service say why.',
+  sign_out: 'You are signed out here. Your organisation could not be reached: sign out there as well.',
   unknown_user: 'Your account has no access. Ask an administrator to add you.',
 };
 
@@ -75,7 +76,7 @@ function PasswordForm({ onSignedIn }: { onSignedIn: (user: User) => void }) {
         <p class="hint">
           There is no user yet. Open the link that <code>npm start</code> printed, or add the first administrator where
           the service runs, and open the link that it prints:{' '}
-          <code>npm run cc -- users add &lt;email&gt; --role admin</code>
+          <code>npx clean-conversions users add &lt;email&gt; --role admin</code>
         </p>
       )}
       <TextField

@@ -9,13 +9,13 @@ import { SyncLogFilterBar } from '../components/sync-log-filter-bar.js';
 import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
-import { connectionTitle, counted, formatDuration, formatNumber } from '../format.js';
+import { connectionTitle, counted, formatDuration } from '../format.js';
 import { conversionPath, pathOf } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
 import { retrySelections, retryStatuses } from '../retry-view.js';
 import { saveFile } from '../save-file.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { EXPORT_MAX, readLines, syncLogCsv } from '../sync-log-export.js';
+import { exportedText, readLines, syncLogCsv } from '../sync-log-export.js';
 import { hasFilters, matchText, queryOf, readFilters, withFilter } from '../sync-log-filters.js';
 import { useAction, useData } from '../use-data.js';
 import { useDialog } from '../use-dialog.js';
@@ -39,7 +39,11 @@ export function SyncLog({ site }: { site: Site }) {
         params: { ...params, query: { ...queryOf(filters, openedMs), limit, ...(cursor !== undefined && { cursor }) } },
       }),
     );
-  const pages = usePages<SyncLine>(`${site.host} ${withFilter('', filters, {})}`, (cursor) => load(cursor, PAGE_ROWS));
+  const pages = usePages<SyncLine>(
+    `${site.host} ${withFilter('', filters, {})}`,
+    (cursor) => load(cursor, PAGE_ROWS),
+    site.host,
+  );
   const refresh = () => {
     setOpenedMs(clock.nowMs());
     pages.reload();
@@ -51,18 +55,18 @@ export function SyncLog({ site }: { site: Site }) {
   const exportLines = () =>
     exporting.run(() =>
       attempt(async () => {
-        const { lines, isTruncated } = await readLines(load);
-        saveFile(`sync-log-${site.host}.csv`, 'text/csv', syncLogCsv(lines));
-        if (isTruncated)
-          return `The newest ${formatNumber(EXPORT_MAX)} lines are exported. Choose a shorter time for the others.`;
-        return `${counted(lines.length, 'line is', 'lines are')} exported`;
+        const exported = await readLines(load);
+        saveFile(`sync-log-${site.host}.csv`, 'text/csv', syncLogCsv(exported.lines));
+        return exportedText(exported);
       }),
     );
   const statuses =
     filters.kind === undefined || filters.kind === 'delivery' ? retryStatuses(filters.status) : undefined;
   const selections = connections.data && retrySelections(filters, connected);
   const { items } = pages;
-  const count = items && matchText(pages.dropped + items.length, pages.hasMore, hasFilters(filters));
+  // Both look further than the list does.
+  const isNothing = !items?.length && !pages.hasMore;
+  const count = items && !pages.isStale && matchText(pages.dropped + items.length, pages.hasMore, hasFilters(filters));
   return (
     <Page
       title="Sync log"
@@ -72,14 +76,14 @@ export function SyncLog({ site }: { site: Site }) {
           <button type="button" onClick={refresh} disabled={pages.isLoading}>
             Refresh
           </button>
-          <button type="button" onClick={() => void exportLines()} disabled={exporting.isBusy || !items?.length}>
+          <button type="button" onClick={() => void exportLines()} disabled={exporting.isBusy || isNothing}>
             {exporting.isBusy ? 'Exporting …' : 'Export CSV'}
           </button>
           {mayWrite(user) && statuses && (
             <button
               type="button"
               class="primary"
-              disabled={!items?.length || !selections}
+              disabled={isNothing || !selections}
               onClick={() => dialog.open('retry')}
             >
               Retry …
@@ -92,10 +96,15 @@ export function SyncLog({ site }: { site: Site }) {
       <Panel title="Attempts" note={count && <span role="status">{count}</span>}>
         <SyncLogFilterBar
           connected={connected}
+          lines={items ?? []}
           filters={filters}
           onChange={(change) => route(withFilter(path, filters, change))}
         />
-        <Paged pages={pages} empty={<NoLines site={site.host} isFiltered={hasFilters(filters)} path={path} />}>
+        <Paged
+          pages={pages}
+          advice="choose a shorter time"
+          empty={<NoLines site={site.host} isFiltered={hasFilters(filters)} path={path} />}
+        >
           {(lines) => <Lines site={site.host} lines={lines} />}
         </Paged>
       </Panel>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
+import { api, dataOf, type Schemas } from '../api.js';
 import { FormDialog } from '../components/dialog.js';
-import { SelectField, TextField } from '../components/field.js';
+import { CheckField, SelectField, TextField } from '../components/field.js';
 import { SiteChoice } from '../components/site-choice.js';
 import { toast } from '../components/toasts.js';
 import { fieldError } from '../problem.js';
@@ -68,6 +68,43 @@ export function ChangeUser({ user, onChanged, onClose }: ChangeUserProps) {
   return (
     <FormDialog title={`Change ${name}`} action={action} verb="Save" onSubmit={() => void change()} onClose={onClose}>
       <AccessFields access={access} onChange={setAccess} />
+    </FormDialog>
+  );
+}
+
+interface ResetUserProps {
+  user: User;
+  onReset(answer: Schemas['SignInLink']): void;
+  onClose(): void;
+}
+
+/** Ends the password and the sessions of a user, and the API tokens if they are to be revoked. */
+export function ResetUser({ user: { id, name }, onReset, onClose }: ResetUserProps) {
+  const [revokeTokens, setRevokeTokens] = useState(false);
+  const action = useAction();
+  const reset = async () => {
+    const isReset = await action.run(async () => {
+      const params = { path: { id } };
+      onReset(await dataOf(api.POST('/api/v1/users/{id}/reset', { params, body: { revokeTokens } })));
+    });
+    if (isReset) onClose();
+  };
+  return (
+    <FormDialog
+      title={`A new link for ${name}?`}
+      action={action}
+      verb="End the sessions"
+      isDangerous
+      onSubmit={() => void reset()}
+      onClose={onClose}
+    >
+      <p>The password and all sessions of this user end. The link that follows chooses a new password.</p>
+      <CheckField
+        label="Also revoke the API tokens"
+        help="Otherwise programs that use them go on. A revoked token cannot be used again."
+        checked={revokeTokens}
+        onValue={setRevokeTokens}
+      />
     </FormDialog>
   );
 }

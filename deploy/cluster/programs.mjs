@@ -1,0 +1,28 @@
+// The programs of a cluster, which Debian's packages bring.
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+
+const POSTGRES_BIN = '/usr/lib/postgresql/15/bin';
+
+export const PROGRAMS = {
+  patroni: { file: '/usr/bin/patroni', package: 'patroni' },
+  patronictl: { file: '/usr/bin/patronictl', package: 'patroni' },
+  etcd: { file: '/usr/bin/etcd', package: 'etcd-server' },
+  haproxy: { file: '/usr/sbin/haproxy', package: 'haproxy' },
+  postgres: { file: `${POSTGRES_BIN}/postgres`, package: 'postgresql-15' },
+};
+
+export const postgresBin = POSTGRES_BIN;
+
+/** Debian packages that are not installed. */
+export function missingPackages() {
+  const missing = Object.values(PROGRAMS).filter(({ file }) => !existsSync(file));
+  return [...new Set(missing.map((program) => program.package))];
+}
+
+/** PostgreSQL does not run as root: its programs then run as the user of Debian's package. */
+export function databaseUser() {
+  if (process.getuid?.() !== 0) return {};
+  const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}

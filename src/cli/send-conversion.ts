@@ -1,0 +1,108 @@
+import { join } from 'node:path';
+import { DEMO_HOST, readFileIfExists } from '../app/demo-site.js';
+import type { Receipt } from '../conversions/receipt.js';
+import { isLoopbackHost } from '../kernel/addresses.js';
+import { messageOf, UserError } from '../kernel/errors.js';
+import { readSettings, type Settings } from '../kernel/settings.js';
+import type { Session } from './session.js';
+import { UsageError } from './subcommand.js';
+import { printable } from './table.js';
+
+/** Longer than the service waits for platforms. */
+const ANSWERED_WITHIN_MS = 60_000;
+const KEY_VARIABLE = 'CC_API_KEY';
+
+export interface SendArguments {
+  readonly url?: string;
+  readonly key?: string;
+  readonly email: string;
+  readonly event: string;
+  readonly value?: string;
+  readonly currency?: string;
+  readonly order?: string;
+  readonly json?: true;
+}
+
+/** Posts a conversion as a sender does, and prints the answer. Sets the exit code 1 if it is refused. */
+export async function sendConversion(session: Session, options: SendArguments): Promise<void> {
+  const settings = readSettings(session.environment);
+  const url = readUrl(options.url ?? `http://${DEMO_HOST}:${settings.port}`);
+  const key = await findKey(session, settings, url, options.key);
+  const { answer, text } = await post(session, url, key, bodyOf(options));
+  if (!answer.ok) {
+    session.exitCode = 1;
+    return session.output.print(`${answer.status}: ${printable(errorOf(text))}\n`);
+  }
+  const receipt = JSON.parse(text) as Receipt;
+  const id = answer.headers.get('x-cc-conversion-id') ?? '';
+  await session.output.show(options.json, { conversionId: id, ...receipt }, () => readable(id, receipt));
+}
+
+function readUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new UsageError('--url takes an address such as https://shop.example.');
+  // The service would refuse it, but the key would have been sent.
+  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname))
+    throw new UsageError(`--url: send API keys and email addresses over https, not to ${url.origin}.`);
+  return url;
+}
+
+async function findKey(session: Session, settings: Settings, url: URL, given: string | undefined): Promise<string> {
+  if (given !== undefined) return session.input.value('--key', given);
+  const key = session.environment[KEY_VARIABLE] ?? (url.hostname === DEMO_HOST ? demoKey(settings) : undefined);
+  if (key) return key;
+  throw new UserError(
+    `There is no API key to send with. Set ${KEY_VARIABLE}, or give "--key -" and the key on standard input. "keys create" makes one.`,
+  );
+}
+
+/** Only an embedded database has a demo site. */
+function demoKey({ databaseUrl, dataDir }: Settings): string | undefined {
+  return databaseUrl === undefined ? readFileIfExists(join(dataDir, 'demo-key'))?.trim() : undefined;
+}
+
+function bodyOf({ email, event, value, currency, order }: SendArguments): string {
+  const amount = value === undefined ? undefined : Number(value);
+  if (Number.isNaN(amount)) throw new UsageError('--value takes a number such as 12.50.');
+  return JSON.stringify({ email, event, value: amount, currency, orderId: order });
+}
+
+async function post(session: Session, url: URL, key: string, body: string) {
+  const headers = { 'Content-Type': 'application/json', 'X-CC-Api-Key': key };
+  const signal = AbortSignal.any([session.stop, AbortSignal.timeout(ANSWERED_WITHIN_MS)]);
+  try {
+    const answer = await fetch(new URL('/__cc/inbound', url), {
+      method: 'POST',
+      headers,
+      body,
+      signal,
+      redirect: 'manual',
+    });
+    return { answer, text: await answer.text() };
+  } catch (error) {
+    const { cause } = error as Error;
+    const hint = `Is the service running there? --url names another address.`;
+    throw new UserError(`${url.origin} does not answer: ${messageOf(cause ?? error)}. ${hint}`);
+  }
+}
+
+function errorOf(text: string): string {
+  try {
+    return String((JSON.parse(text) as { error?: unknown }).error ?? text);
+  } catch {
+    return text.slice(0, 200);
+  }
+}
+
+function readable(id: string, receipt: Receipt): string {
+  if ('deduped' in receipt) return `Conversion ${id} is a duplicate of one that was received before.\n`;
+  if ('filtered' in receipt) return `Conversion ${id} was filtered by the site's settings.\n`;
+  const results = Object.entries(receipt.results);
+  const width = Math.max(0, ...results.map(([name]) => name.length));
+  const lines = results.map(
+    ([name, { status, reason }]) => `  ${name.padEnd(width)}  ${status}${reason ? `: ${printable(reason)}` : ''}\n`,
+  );
+  const none = results.length === 0 ? '  No platform is connected.\n' : '';
+  return `Received conversion ${id}\n${lines.join('')}${none}`;
+}

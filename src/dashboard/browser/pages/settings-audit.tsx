@@ -1,0 +1,35 @@
+import { api, dataOf, type Schemas } from '../api.js';
+import { userChanges } from '../audit-view.js';
+import { Changes } from '../components/changes.js';
+import { SettingsPage } from '../components/settings-page.js';
+import { Empty } from '../components/states.js';
+import { mayAdminister, useSession } from '../session.js';
+import { usePages } from '../use-pages.js';
+
+const TITLE = { title: 'Audit', note: 'Who changed users, API tokens and OAuth apps' } as const;
+
+/** Who changed what concerns the installation. What concerns a site is on the page Audit of the site. */
+export function SettingsAudit() {
+  const { user } = useSession();
+  if (mayAdminister(user)) return <UserChanges />;
+  return (
+    <SettingsPage {...TITLE}>
+      <Empty title="Only administrators see who changed users" />
+    </SettingsPage>
+  );
+}
+
+function UserChanges() {
+  const pages = usePages<Schemas['AuditEvent'] & { subject: string }>('audit', async (cursor) => {
+    const [{ items, ...more }, users] = await Promise.all([
+      dataOf(api.GET('/api/v1/audit', { params: { query: cursor === undefined ? {} : { cursor } } })),
+      dataOf(api.GET('/api/v1/users')),
+    ]);
+    return { ...more, items: userChanges(items, users.items) };
+  });
+  return (
+    <SettingsPage {...TITLE}>
+      <Changes pages={pages} subjectOf={({ subject }) => subject} />
+    </SettingsPage>
+  );
+}

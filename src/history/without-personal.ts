@@ -1,0 +1,41 @@
+import { actorWithoutUser } from '../events/unpublished-fields.js';
+import { containsEmail } from '../kernel/email.js';
+import { redact } from '../platforms/common-verdict.js';
+import type { RedactedEvent } from './redact-event.js';
+
+/** Settings of a site that name people: hashes of email addresses, and IP addresses. */
+const PERSONAL_SETTINGS: ReadonlySet<string> = new Set(['blocked', 'blockIps', 'allowIps']);
+/** Texts of platforms and receivers, which repeat what they were sent. */
+const FOREIGN_TEXTS: ReadonlySet<string> = new Set(['reason', 'response']);
+/** Stands for a text with an email address: earlier versions stored order ids, event names and items as they were sent. */
+const ADDRESS = '(an email address)';
+
+/** The event without its personal part, and without what its other parts tell about people. */
+export function withoutPersonal(event: RedactedEvent): RedactedEvent {
+  const data = event.type === 'site.settings_changed.v1' ? withoutSettings(event.data) : event.data;
+  return { ...event, actor: actorWithoutUser(event.actor), data: cleaned('', data) as object, personal: null };
+}
+
+function withoutSettings(data: object): object {
+  const { settings } = data as { settings: object };
+  return {
+    ...data,
+    settings: Object.fromEntries(Object.entries(settings).filter(([name]) => !PERSONAL_SETTINGS.has(name))),
+  };
+}
+
+/** The name of the field decides what its text may be. */
+function cleaned(name: string, value: unknown): unknown {
+  if (typeof value === 'string') return cleanedText(name, value);
+  if (Array.isArray(value)) return value.map((item) => cleaned(name, item));
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([field, part]) => [containsEmail(field) ? ADDRESS : field, cleaned(field, part)]),
+  );
+}
+
+function cleanedText(name: string, text: string): string {
+  if (FOREIGN_TEXTS.has(name)) return redact(text);
+  if (containsEmail(text)) return ADDRESS;
+  return name === 'by' ? actorWithoutUser(text) : text;
+}

@@ -1,0 +1,3 @@
+export const PERMITTED: readonly string[];
+export function productionDependencies(lock: object): { name: string; version: string; licence: string }[];
+export function licencesDocument(lock: object): string;

@@ -1,0 +1,275 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { jest } from '@jest/globals';
+import { EVENT_SCHEMAS } from '../src/events/index.js';
+import { compileSchema } from '../src/events/validate.js';
+import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { type AdminClient, cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { createMigratedDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { storeConversion } from './support/stored-conversion.js';
+import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+
+jest.setTimeout(120_000);
+
+/** Writes without an event, and why. */
+const UNRECORDED: Readonly<Record<string, string>> = {
+  'POST /session': 'Signing in changes nothing that others depend on.',
+  'DELETE /session': 'Ends the session of this browser only.',
+  'POST /sites/{site}/connections/{connection}/sign-in': 'The connection is recorded when the sign-in is used.',
+  'POST /sites/{site}/connections/{connection}/sign-in/{id}/options': 'Reads what an account has.',
+  'POST /sites/{site}/connections/{connection}/preview': 'Neither sends nor stores anything.',
+  'POST /sites/{site}/connections/{connection}/test': 'Sends a test, which changes nothing here.',
+  'POST /sites/{site}/settings/preview': 'Only counts.',
+  'POST /sites/{site}/webhook/test': 'Sends a test, which changes nothing here.',
+};
+
+interface Write {
+  readonly path: string;
+  readonly body?: object;
+  /** Instead of the given caller: a user of its own, who makes the request. */
+  readonly as?: { readonly call: AdminClient; readonly actor: string };
+}
+
+let server: TestServer;
+let sandbox: RunningSandbox;
+let receiver: WebhookReceiver;
+let folder: string;
+let admin: TestAdmin;
+let log: EventLog;
+let boss: AdminClient;
+let routes: { readonly route: string; readonly takesTokens: boolean }[];
+
+beforeAll(async () => {
+  server = await startTestServer();
+  sandbox = await new Sandbox().start();
+  receiver = await startReceiver();
+  // As of an installation with the embedded database, which has a sandbox.
+  folder = mkdtempSync(join(tmpdir(), 'cc-actors-'));
+  writeFileSync(join(folder, 'demo-sandbox-port'), new URL(sandbox.url).port);
+  const embedded = { DATABASE_URL: '', DATA_DIR: folder, DEMO_PLATFORMS: 'true', OUTBOUND_ALLOW_PRIVATE: 'true' };
+  admin = await startTestAdmin(await createMigratedDatabase(server), embedded);
+  log = new PostgresEventLog(admin.postgres);
+  boss = await admin.signedIn('admin');
+  const { body: document } = await admin.anonymous('/openapi.json');
+  routes = Object.entries(document.paths as Record<string, Record<string, { security?: object[] }>>).flatMap(
+    ([path, operations]) =>
+      Object.entries(operations)
+        .filter(([method]) => method !== 'get')
+        .map(([method, { security = [] }]) => ({
+          route: `${method.toUpperCase()} ${path.replace('/api/v1', '')}`,
+          takesTokens: security.some((scheme) => 'token' in scheme),
+        })),
+  );
+});
+afterAll(async () => {
+  await log?.close();
+  await admin?.stop();
+  await receiver?.stop();
+  await sandbox?.stop();
+  await server?.stop();
+  if (folder) rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+/** A request of the administrator that must succeed. */
+async function required(method: string, path: string, body?: object) {
+  const reply = await boss(path, { method, ...(body && { body }) });
+  if (reply.status >= 400) throw new Error(`${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
+  return reply.body;
+}
+
+let sites = 0;
+async function newSite(): Promise<string> {
+  sites += 1;
+  await required('POST', '/sites', { host: `shop-${sites}.example` });
+  return `/sites/shop-${sites}.example`;
+}
+
+const META = { pixel_id: '987654321098765', access_token: 'a-token', test_event_code: 'TEST1' };
+async function newConnection(): Promise<string> {
+  const path = `${await newSite()}/connections/meta`;
+  await required('PUT', path, { settings: META });
+  return path;
+}
+
+async function newWebhook(): Promise<string> {
+  const site = await newSite();
+  await required('PUT', `${site}/webhook`, { url: `${receiver.url}${site}` });
+  return `${site}/webhook`;
+}
+
+async function newKey(): Promise<string> {
+  const site = await newSite();
+  return `${site}/keys/${(await required('POST', `${site}/keys`, { name: 'Shop' })).id}`;
+}
+
+const newUser = async () => `/users/${(await admin.addUser('analyst', [])).id}`;
+
+/** A user who acts on their own behalf. */
+async function newCaller() {
+  const { id } = await admin.addUser('operator');
+  const { secret: link } = await admin.users.reset(id);
+  const reply = await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
+  return { call: admin.withHeaders({ cookie: cookieOf(reply), 'x-cc-csrf': '1' }), actor: `user:${id}` };
+}
+
+const APP = { clientId: 'app', clientSecret: 'secret' };
+
+/** Requests that must succeed, with what has to exist before. A route has several where a change of each field counts. */
+const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
+  'POST /session/password': [
+    async () => {
+      const { id } = await admin.addUser('analyst', []);
+      const as = { call: admin.anonymous, actor: `user:${id}` };
+      return {
+        path: '/session/password',
+        body: { link: (await admin.users.reset(id)).secret, password: PASSWORD },
+        as,
+      };
+    },
+  ],
+  'DELETE /sessions': [async () => ({ path: '/sessions', as: await newCaller() })],
+  'POST /users': [
+    async () => ({ path: '/users', body: { email: `new-${sites}@team.example`, role: 'analyst', sites: [] } }),
+  ],
+  'PATCH /users/{id}': [{ name: 'Another name' }, { role: 'operator' }, { sites: null }, { disabled: true }].map(
+    (body) => async () => ({ path: await newUser(), body }),
+  ),
+  'POST /users/{id}/reset': [
+    async () => ({ path: `${await newUser()}/reset` }),
+    async () => ({ path: `${await newUser()}/reset`, body: { revokeTokens: true } }),
+  ],
+  'POST /tokens': [async () => ({ path: '/tokens', body: { name: 'CI', scopes: ['read'] } })],
+  'DELETE /tokens/{id}': [
+    async () => ({ path: `/tokens/${(await required('POST', '/tokens', { name: 'CI', scopes: ['read'] })).id}` }),
+  ],
+  'PUT /oauth-apps/{platform}': [async () => ({ path: '/oauth-apps/meta', body: APP })],
+  'DELETE /oauth-apps/{platform}': [
+    async () => {
+      await required('PUT', '/oauth-apps/reddit', APP);
+      return { path: '/oauth-apps/reddit' };
+    },
+  ],
+  'POST /sites': [
+    async () => {
+      sites += 1;
+      return { path: '/sites', body: { host: `shop-${sites}.example` } };
+    },
+  ],
+  'DELETE /sites/{site}': [async () => ({ path: await newSite() })],
+  'PUT /sites/{site}/inbound': [
+    async () => ({ path: `${await newSite()}/inbound`, body: { enabled: true } }),
+    async () => {
+      const path = `${await newSite()}/inbound`;
+      await required('PUT', path, { enabled: true });
+      return { path, body: { enabled: false } };
+    },
+  ],
+  'PATCH /sites/{site}/aliases': [
+    async () => {
+      const path = `${await newSite()}/aliases`;
+      return { path, body: { add: [`alias-${sites}.example`] } };
+    },
+  ],
+  'PATCH /sites/{site}/settings': [async () => ({ path: `${await newSite()}/settings`, body: { botThreshold: 40 } })],
+  'POST /sites/{site}/keys': [async () => ({ path: `${await newSite()}/keys`, body: { name: 'Shop' } })],
+  'POST /sites/{site}/keys/{id}/rotate': [async () => ({ path: `${await newKey()}/rotate`, body: { overlap: '0s' } })],
+  'DELETE /sites/{site}/keys/{id}': [async () => ({ path: await newKey() })],
+  'PUT /sites/{site}/connections/{connection}': [
+    async () => ({ path: `${await newSite()}/connections/meta`, body: { settings: META } }),
+    async () => ({ path: await newConnection(), body: { settings: { 'event.purchase': 'Order' } } }),
+    async () => ({ path: await newConnection(), body: { settings: { access_token: 'another-token' } } }),
+  ],
+  'POST /sites/{site}/connections/{connection}/sandbox': [
+    async () => ({ path: `${await newSite()}/connections/tiktok/sandbox` }),
+  ],
+  'DELETE /sites/{site}/connections/{connection}': [async () => ({ path: await newConnection() })],
+  'POST /sites/{site}/connections/{connection}/pause': [async () => ({ path: `${await newConnection()}/pause` })],
+  'POST /sites/{site}/connections/{connection}/resume': [
+    async () => {
+      const path = await newConnection();
+      await required('POST', `${path}/pause`);
+      return { path: `${path}/resume` };
+    },
+  ],
+  'PUT /sites/{site}/webhook': [
+    async () => ({ path: `${await newSite()}/webhook`, body: { url: `${receiver.url}/totals` } }),
+  ],
+  'POST /sites/{site}/webhook/secret': [async () => ({ path: `${await newWebhook()}/secret` })],
+  'PUT /sites/{site}/webhook/enabled': [
+    async () => ({ path: `${await newWebhook()}/enabled`, body: { enabled: false } }),
+    async () => {
+      const path = `${await newWebhook()}/enabled`;
+      await required('PUT', path, { enabled: false });
+      return { path, body: { enabled: true } };
+    },
+  ],
+  'POST /sites/{site}/webhook/push': [async () => ({ path: `${await newWebhook()}/push` })],
+  'POST /sites/{site}/deliveries/retry': [
+    async () => {
+      const connection = await newConnection();
+      const site = `shop-${sites}.example`;
+      const outcomes = [{ status: 'failed', reason: 'bad event', httpStatus: 400 }] as const;
+      const conversion = await storeConversion(log, { site, orderId: 'ORD-1', settings: META, outcomes });
+      return { path: connection.replace('connections/meta', 'deliveries/retry'), body: { conversion } };
+    },
+  ],
+  'POST /sites/{site}/erasures': [
+    async () => ({ path: `${await newSite()}/erasures`, body: { email: 'jane@example.com' } }),
+  ],
+  'POST /sites/{site}/jobs': [
+    async () => ({ path: `${await newSite()}/jobs`, body: { kind: 'export', format: 'csv' } }),
+    async () => ({ path: `${await newSite()}/jobs`, body: { kind: 'shadow', from: '0', to: '10' } }),
+    async () => ({
+      path: (await newConnection()).replace('connections/meta', 'jobs'),
+      body: { kind: 'replay', platform: 'meta', from: '0' },
+    }),
+  ],
+  'DELETE /jobs/{id}': [
+    async () => {
+      // It runs, or has a file already.
+      const { id } = await required('POST', `${await newSite()}/jobs`, { kind: 'export', format: 'csv' });
+      return { path: `/jobs/${id}` };
+    },
+  ],
+};
+
+async function writeAndRead(route: string, write: Write, call: AdminClient, actor: string) {
+  const [method] = route.split(' ') as [string, string];
+  const head = await log.head();
+  const { path, body, as } = write;
+  const reply = await (as?.call ?? call)(path, { method, ...(body && { body }) });
+  const events = await log.read({ after: head });
+  const by = events.filter((event) => event.actor === (as?.actor ?? actor));
+  return { status: reply.status, error: reply.body?.detail, events: by };
+}
+
+describe('writes of the management API', () => {
+  it('are all covered: by a request that is recorded, or by the reason why it is not', () => {
+    const covered = [...Object.keys(WRITES), ...Object.keys(UNRECORDED)];
+    expect(covered.sort()).toEqual(routes.map(({ route }) => route).sort());
+  });
+
+  it.each(Object.keys(WRITES))('are recorded with the user or the token that made them: %s', async (route) => {
+    const { body: user } = await boss('/session');
+    const scopes = ['read', 'write', 'erase'];
+    const created = await required('POST', '/tokens', { name: 'all', scopes });
+    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    const { takesTokens } = routes.find((candidate) => candidate.route === route) as (typeof routes)[0];
+    const callers: [AdminClient, string][] = [[boss, `user:${user.id}`]];
+    if (takesTokens) callers.push([token, `token:${created.id}`]);
+    for (const prepare of WRITES[route] ?? [])
+      for (const [call, actor] of callers) {
+        const write = await prepare();
+        const { status, error, events } = await writeAndRead(route, write, call, actor);
+        expect([write.path, status < 300 || error]).toEqual([write.path, true]);
+        expect([write.path, write.body, events.length > 0]).toEqual([write.path, write.body, true]);
+        for (const { type, data } of events)
+          expect(compileSchema(EVENT_SCHEMAS[type].data)(data, type)).toBeUndefined();
+        expect(JSON.stringify(events)).not.toMatch(/team\.example|Another name|jane|a-token|another-token/);
+      }
+  });
+});

@@ -1,0 +1,129 @@
+// Sends requests made from the OpenAPI documents to a service of its own, and checks every answer against them (schemathesis).
+//   npm run test:schemathesis [-- public|admin [options of "st run"]]
+// The service calls addresses that it is sent, so that everything runs in a network namespace that has only the loopback interface.
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort, startService } from './bench/service.mjs';
+
+const VERSION = '4.32.5';
+const SELF = fileURLToPath(import.meta.url);
+const CONFIGURATION = join(import.meta.dirname, 'schemathesis.toml');
+const SIGNED_IN_WITHIN_MS = 60_000;
+const USER = { email: 'ada@shop.example', password: 'correct horse battery staple' };
+const APIS = ['public', 'admin'];
+/** Left out: a stream, which does not end, and what ends the session. */
+const ADMIN_EXCLUDED = [
+  ['--exclude-path', '/api/v1/events'],
+  ['--exclude-name', 'DELETE /api/v1/session'],
+  ['--exclude-name', 'DELETE /api/v1/sessions'],
+].flat();
+
+const [only, ...options] = process.argv.slice(2);
+if (only !== undefined && !APIS.includes(only)) {
+  console.error(
+    `"${only}" is neither public nor admin: npm run test:schemathesis [-- public|admin [options of "st run"]]`,
+  );
+  process.exit(2);
+}
+if (process.env.CC_SCHEMATHESIS === undefined) process.exitCode = await runIsolated(await findProgram());
+else process.exitCode = await checkAll(process.env.CC_SCHEMATHESIS);
+
+/** `st` of the environment that CC_PYTHON names, or of one that is created once. */
+async function findProgram() {
+  const given = process.env.CC_PYTHON && join(process.env.CC_PYTHON, '../st');
+  if (given && existsSync(given)) return given;
+  const folder = join(import.meta.dirname, `../node_modules/.cache/schemathesis-${VERSION}`);
+  const program = join(folder, 'bin/st');
+  if (!existsSync(program)) {
+    execFileSync('python3', ['-m', 'venv', folder], { stdio: 'inherit' });
+    execFileSync(join(folder, 'bin/pip'), ['install', '--quiet', `schemathesis==${VERSION}`], { stdio: 'inherit' });
+  }
+  return program;
+}
+
+function runIsolated(program) {
+  // Without root, a user namespace gives the right to create one for the network.
+  const namespace = process.getuid() === 0 ? ['--net'] : ['--map-current-user', '--keep-caps', '--net'];
+  const command = `ip link set lo up && exec "$0" "$@"`;
+  const args = [...namespace, 'sh', '-c', command, process.execPath, SELF, ...process.argv.slice(2)];
+  return run('unshare', args, { CC_SCHEMATHESIS: program });
+}
+
+async function checkAll(program) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'cc-schemathesis-'));
+  const adminUrl = `http://localhost:${await freePort()}`;
+  const service = await startService(dataDir, {
+    ADMIN_PORT: new URL(adminUrl).port,
+    // The session cookie has the documented name only with it.
+    ADMIN_URL: adminUrl,
+    ADMIN_EMAIL: USER.email,
+    ADMIN_PASSWORD: USER.password,
+    OUTBOUND_ALLOW_PRIVATE: 'true',
+    DEMO_PLATFORMS: 'true',
+  });
+  try {
+    const credentials = await signIn(adminUrl);
+    const arguments_ = {
+      public: [
+        'run',
+        `http://localhost:${service.port}/docs/openapi.json`,
+        '-H',
+        `X-CC-Api-Key: ${service.key}`,
+      ].concat(['--phases', 'examples,coverage']),
+      admin: ['--config-file', CONFIGURATION, 'run', `${adminUrl}/api/v1/openapi.json`, '-H', 'X-CC-CSRF: 1'].concat(
+        ADMIN_EXCLUDED,
+        ['--max-examples', '15'],
+      ),
+    };
+    let failed = 0;
+    // The public API first: requests to the other one disable its site.
+    for (const api of APIS.filter((name) => only === undefined || only === name))
+      failed += await run(program, [...arguments_[api], '--continue-on-failure', ...options], credentials);
+    return failed === 0 ? 0 : 1;
+  } finally {
+    await service.stop();
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** A token of an administrator with all scopes, and a session, for what a token may not do. */
+async function signIn(url) {
+  const headers = { 'content-type': 'application/json' };
+  const session = await untilSignedIn(async () => {
+    const answer = await fetch(`${url}/api/v1/session`, { method: 'POST', headers, body: JSON.stringify(USER) });
+    if (!answer.ok) throw new Error(`The administrator cannot sign in: HTTP ${answer.status}`);
+    return answer;
+  });
+  const [cookie] = session.headers.get('set-cookie').split(';');
+  const created = await fetch(`${url}/api/v1/tokens`, {
+    method: 'POST',
+    headers: { ...headers, cookie, 'x-cc-csrf': '1' },
+    body: JSON.stringify({ name: 'schemathesis', scopes: ['read', 'write', 'erase'] }),
+  });
+  if (!created.ok) throw new Error(`No token was created: HTTP ${created.status}`);
+  return { CC_TOKEN: (await created.json()).token, CC_SESSION: cookie.slice(cookie.indexOf('=') + 1) };
+}
+
+/** The management API listens, and its first administrator exists, some time after the public API listens. */
+async function untilSignedIn(request) {
+  for (const deadlineMs = performance.now() + SIGNED_IN_WITHIN_MS; ; await sleep(200)) {
+    try {
+      return await request();
+    } catch (error) {
+      if (performance.now() > deadlineMs) throw error;
+    }
+  }
+}
+
+/** The exit code of a program. */
+function run(program, args, environment) {
+  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...environment } });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+}
