@@ -72,14 +72,15 @@ describe('projections in the management API', () => {
 
   it('say why a rebuild ended, and can be rebuilt again', async () => {
     await settled('sites');
-    const { pool } = admin.postgres;
-    await pool.query('ALTER TABLE cc.sites RENAME TO sites_away');
+    const owner = await admin.postgres.connectAsOwner('test');
+    await owner.query('ALTER TABLE cc.sites RENAME TO sites_away');
     expect((await rebuild('sites')).status).toBe(202);
     const failed = await settled('sites');
     expect(failed.rebuild).toMatchObject({ position: 0, error: expect.stringContaining('cc.sites') });
-    await pool.query('ALTER TABLE cc.sites_away RENAME TO sites');
+    await owner.query('ALTER TABLE cc.sites_away RENAME TO sites');
     expect((await rebuild('sites')).status).toBe(202);
     expect((await settled('sites')).rebuild).toBeUndefined();
+    await owner.end();
   });
 
   it('are rebuilt by operators of all sites only, and only known ones', async () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Bound, parseBound } from '../history/bound.js';
-import { SYNC_STATUSES } from '../outbound/sync-log.js';
+import { SYNC_STATUSES } from '../kernel/sync-statuses.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { PLATFORM_NAMES } from '../platforms/platform.js';
 import { connectionName } from './connections.controller.js';

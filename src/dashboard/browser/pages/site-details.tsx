@@ -1,0 +1,123 @@
+import { useMemo } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { api, dataOf, problemOf } from '../api.js';
+import { Confirm } from '../components/confirm.js';
+import { SelectField } from '../components/field.js';
+import { ListEditor } from '../components/list-editor.js';
+import { Page, Panel } from '../components/panel.js';
+import { Show } from '../components/states.js';
+import { toast } from '../components/toasts.js';
+import { countryOptions } from '../country-options.js';
+import { mayWrite, type Site, useSession } from '../session.js';
+import { useDialog } from '../use-dialog.js';
+import { useSiteSettings } from '../use-site-settings.js';
+
+/** The hosts and the country of a site, and its removal. */
+export function SiteDetails({ site }: { site: Site }) {
+  const { user, reloadSites } = useSession();
+  const { route } = useLocation();
+  const { opened, item, open, close } = useDialog();
+  const isWriter = mayWrite(user);
+  const params = { path: { site: site.host } };
+  const alias = isWriter && opened === 'remove-host' ? site.aliases.find((name) => name === item) : undefined;
+  const changeAliases = async (body: { add: string[]; remove: string[] }) => {
+    await dataOf(api.PATCH('/api/v1/sites/{site}/aliases', { params, body }));
+    reloadSites();
+    toast('Saved');
+  };
+  const addAlias = async (add: string[]) => {
+    try {
+      await changeAliases({ add, remove: [] });
+      return true;
+    } catch (error) {
+      toast(problemOf(error).detail, 'bad');
+      return false;
+    }
+  };
+  return (
+    <Page title="Site" note={`What ${site.host} is known by`}>
+      <Panel title="Other hosts" note={`Requests to them belong to ${site.host}, too`}>
+        <ListEditor
+          label="Host"
+          placeholder="www.shop.example"
+          values={site.aliases}
+          isReadOnly={!isWriter}
+          onChange={async (change) => {
+            if ('add' in change) return addAlias(change.add);
+            open('remove-host', change.remove[0]);
+            return false;
+          }}
+        />
+      </Panel>
+      <Country site={site} />
+      {isWriter && (
+        <Panel title="Remove the site">
+          <div class="pad form">
+            <p>
+              {site.host} accepts nothing more, its keys are revoked, and its platforms and its webhook are
+              disconnected. Its events stay in the log.
+            </p>
+            <div class="buttons">
+              <button type="button" class="danger" onClick={() => open('remove')}>
+                Remove {site.host} …
+              </button>
+            </div>
+          </div>
+        </Panel>
+      )}
+      {alias !== undefined && (
+        <Confirm
+          title={`Remove the host ${alias}?`}
+          verb="Remove"
+          onClose={close}
+          onConfirm={() => changeAliases({ add: [], remove: [alias] })}
+        >
+          Conversions and visits that are sent to {alias} are refused at once. Those that were received stay with{' '}
+          {site.host}.
+        </Confirm>
+      )}
+      {isWriter && opened === 'remove' && (
+        <Confirm
+          title={`Remove ${site.host}?`}
+          verb="Remove the site"
+          typed={site.host}
+          onClose={close}
+          onConfirm={async () => {
+            await dataOf(api.DELETE('/api/v1/sites/{site}', { params }));
+            toast(`${site.host} is removed`);
+            reloadSites();
+            route('/');
+          }}
+        >
+          Conversions and visits are refused at once, and all keys are revoked. Deliveries that wait fail, the
+          credentials of its platforms are deleted, and totals are no longer pushed. Its pages are gone from the
+          dashboard; events, receipts and erasures stay in the log. It cannot be undone: a site that is added again
+          needs new keys and connections.
+        </Confirm>
+      )}
+    </Page>
+  );
+}
+
+function Country({ site }: { site: Site }) {
+  const { loaded, change, isReadOnly } = useSiteSettings(site.host);
+  const options = useMemo(() => [['', 'None'] as const, ...countryOptions(navigator.language)], []);
+  return (
+    <Panel title="Country" note="Of phone numbers without a country code">
+      <div class="pad form">
+        <Show of={loaded}>
+          {({ country }) => (
+            <SelectField
+              label="Country"
+              help="A number such as 030 123456 is completed with the code of this country, unless the conversion states the customer’s. Without one it cannot be matched, and is not sent."
+              value={country ?? ''}
+              options={options}
+              disabled={isReadOnly}
+              onValue={(value) => void change({ country: value === '' ? null : value })}
+            />
+          )}
+        </Show>
+      </div>
+    </Panel>
+  );
+}
