@@ -1,4 +1,4 @@
-import { useMemo } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf, problemOf } from '../api.js';
 import { Confirm } from '../components/confirm.js';
@@ -15,7 +15,6 @@ import { useSiteSettings } from '../use-site-settings.js';
 /** The hosts and the country of a site, and its removal. */
 export function SiteDetails({ site }: { site: Site }) {
   const { user, reloadSites } = useSession();
-  const { route } = useLocation();
   const { opened, item, open, close } = useDialog();
   const isWriter = mayWrite(user);
   const params = { path: { site: site.host } };
@@ -76,26 +75,34 @@ export function SiteDetails({ site }: { site: Site }) {
           {site.host}.
         </Confirm>
       )}
-      {isWriter && opened === 'remove' && (
-        <Confirm
-          title={`Remove ${site.host}?`}
-          verb="Remove the site"
-          typed={site.host}
-          onClose={close}
-          onConfirm={async () => {
-            await dataOf(api.DELETE('/api/v1/sites/{site}', { params }));
-            toast(`${site.host} is removed`);
-            reloadSites();
-            route('/');
-          }}
-        >
-          Conversions and visits are refused at once, and all keys are revoked. Deliveries that wait fail, the
-          credentials of its platforms are deleted, and totals are no longer pushed. Its pages are gone from the
-          dashboard; events, receipts and erasures stay in the log. It cannot be undone: a site that is added again
-          needs new keys and connections.
-        </Confirm>
-      )}
+      {isWriter && opened === 'remove' && <RemoveSite site={site} onClose={close} />}
     </Page>
+  );
+}
+
+function RemoveSite({ site: { host }, onClose }: { site: Site; onClose: () => void }) {
+  const { reloadSites } = useSession();
+  const { route } = useLocation();
+  const { current: state } = useRef({ isRemoved: false });
+  return (
+    <Confirm
+      title={`Remove ${host}?`}
+      verb="Remove the site"
+      typed={host}
+      // The page of a removed site is gone, so that closing the dialog does not lead back to it.
+      onClose={() => (state.isRemoved ? route('/', true) : onClose())}
+      onConfirm={async () => {
+        await dataOf(api.DELETE('/api/v1/sites/{site}', { params: { path: { site: host } } }));
+        state.isRemoved = true;
+        reloadSites();
+        toast(`${host} is removed`);
+      }}
+    >
+      Conversions and visits are refused at once, and all keys are revoked. Deliveries that wait fail, the credentials
+      of its platforms are deleted, and totals are no longer pushed. Its pages are gone from the dashboard; events,
+      receipts and erasures stay in the log. It cannot be undone: a site that is added again needs new keys and
+      connections.
+    </Confirm>
   );
 }
 
