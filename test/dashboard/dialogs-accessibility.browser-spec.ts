@@ -100,17 +100,17 @@ it.each([
 });
 
 it('has no serious accessibility problem where a password is chosen, also after an error', async () => {
-  const { page } = test;
   await test.openSignedOut();
+  const { page } = test;
   await test.open('/sign-in#unknown-link');
   await test.heading('Choose a password');
-  expect(await problemsIn(test.page, RUNS)).toEqual([]);
+  expect(await problemsIn(page, RUNS)).toEqual([]);
   await page.getByLabel('New password').fill('correct horse battery staple');
   await test.click('Choose and sign in');
   await page.getByRole('alert').waitFor();
-  expect(await problemsIn(test.page, RUNS)).toEqual([]);
+  expect(await problemsIn(page, RUNS)).toEqual([]);
   await test.open('/');
   await test.open('/sign-in#first_unknown');
   await test.heading('Create the first administrator');
-  expect(await problemsIn(test.page, RUNS)).toEqual([]);
+  expect(await problemsIn(page, RUNS)).toEqual([]);
 });

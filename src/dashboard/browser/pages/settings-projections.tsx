@@ -76,7 +76,7 @@ const columnsOf = (onRebuild: (name: string) => void): Column<Projection>[] => [
     cell: ({ name }) => (
       <>
         <strong>{name}</strong>
-        <div class="dim">{projectionPurpose(name)}</div>
+        <div class="dim minor">{projectionPurpose(name)}</div>
       </>
     ),
   },

@@ -34,7 +34,7 @@ export function SiteDetails({ site }: { site: Site }) {
     }
   };
   return (
-    <Page title="Site" note={`What ${site.host} is known by`}>
+    <Page title="Site" note={`The hosts of ${site.host}, its country, and its removal`}>
       <Panel title="Other hosts" note={`Requests to them belong to ${site.host}, too`}>
         <ListEditor
           label="Host"
@@ -53,7 +53,7 @@ export function SiteDetails({ site }: { site: Site }) {
         <Panel title="Remove the site">
           <div class="pad form">
             <p>
-              {site.host} accepts nothing more, its keys are revoked, and its platforms and its webhook are
+              Then {site.host} accepts nothing more, its keys are revoked, and its platforms and its webhook are
               disconnected. Its events stay in the log.
             </p>
             <div class="buttons">
@@ -110,7 +110,7 @@ function Country({ site }: { site: Site }) {
   const { loaded, change, isReadOnly } = useSiteSettings(site.host);
   const options = useMemo(() => [['', 'None'] as const, ...countryOptions(navigator.language)], []);
   return (
-    <Panel title="Country" note="Of phone numbers without a country code">
+    <Panel title="Phone numbers" note="Those without a country code">
       <div class="pad form">
         <Show of={loaded}>
           {({ country }) => (
