@@ -1,7 +1,10 @@
 // The programs of a cluster, which Debian's packages bring.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 
+/** The build of the service. */
+export const DIST = join(import.meta.dirname, '../../dist');
 const POSTGRES_BIN = '/usr/lib/postgresql/15/bin';
 
 export const PROGRAMS = {
@@ -9,6 +12,7 @@ export const PROGRAMS = {
   patronictl: { file: '/usr/bin/patronictl', package: 'patroni' },
   etcd: { file: '/usr/bin/etcd', package: 'etcd-server' },
   haproxy: { file: '/usr/sbin/haproxy', package: 'haproxy' },
+  setpriv: { file: '/usr/bin/setpriv', package: 'util-linux' },
   postgres: { file: `${POSTGRES_BIN}/postgres`, package: 'postgresql-15' },
 };
 
