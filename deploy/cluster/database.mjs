@@ -55,7 +55,9 @@ export class ClusterDatabase {
     await this.#startHaproxy({ restartAfterMs });
     // The first one creates the database, the others copy it.
     for (const node of this.nodes) node.start();
-    await this.healthy({ abort });
+    const ended = () => this.nodes.find((node) => !node.isRunning);
+    await until(this.#healthyText, async () => ended() || this.#isHealthy(), { withinMs: HEALTHY_WITHIN_MS, abort });
+    if (ended()) throw new Error(`Patroni exited during the start. See ${ended().logFile}.`);
   }
 
   /** Finds the primary by itself. */
@@ -85,9 +87,12 @@ export class ClusterDatabase {
   }
 
   /** Resolves when there is a primary and every other server replicates from it; one of them synchronously, if any must. */
-  async healthy({ abort } = {}) {
-    const what = `the database is healthy. See the logs in ${this.directory}`;
-    await until(what, () => this.#isHealthy(), { withinMs: HEALTHY_WITHIN_MS, abort });
+  async healthy() {
+    await until(this.#healthyText, () => this.#isHealthy(), { withinMs: HEALTHY_WITHIN_MS });
+  }
+
+  get #healthyText() {
+    return `the database is healthy. See the logs in ${this.directory}`;
   }
 
   /** By what etcd holds: Patroni promotes a standby only if it stands there as the synchronous one. */

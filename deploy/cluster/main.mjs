@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { missingForBroker } from '../../dist/kafka-broker/distribution.js';
 import { Cluster } from './cluster.mjs';
-import { missingPackages } from './programs.mjs';
+import { closedFolder, missingPackages } from './programs.mjs';
 import { summary } from './summary.mjs';
 
 const HELP = `npm run cluster [-- options]
@@ -24,6 +24,7 @@ if (values.help) {
   process.exit(0);
 }
 requirePrograms();
+if (values.data !== undefined) requireOpenFolder(resolve(values.data));
 const stopping = new AbortController();
 for (const signal of SIGNALS) process.on(signal, () => stopping.abort(signal));
 const directory = values.data === undefined ? mkdtempSync(join(tmpdir(), 'cc-cluster-')) : resolve(values.data);
@@ -70,6 +71,16 @@ function readArguments() {
     process.stderr.write(`${error.message}\n${HELP}`);
     process.exit(2);
   }
+}
+
+function requireOpenFolder(folder) {
+  const closed = closedFolder(folder);
+  if (closed === undefined) return;
+  process.stderr.write(
+    `PostgreSQL does not run as root but as the user postgres, which cannot enter ${closed}. Name another folder with --data, ` +
+      'or run the command as another user.\n',
+  );
+  process.exit(1);
 }
 
 function requirePrograms() {

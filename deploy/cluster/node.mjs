@@ -30,6 +30,10 @@ export class DatabaseNode {
     return this.#patroni.pid;
   }
 
+  get isRunning() {
+    return this.#patroni.isRunning;
+  }
+
   get pidFile() {
     return join(this.dataDir, 'data', 'postmaster.pid');
   }

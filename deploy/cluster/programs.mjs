@@ -1,7 +1,7 @@
 // The programs of a cluster, which Debian's packages bring.
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 /** The build of the service. */
 export const DIST = join(import.meta.dirname, '../../dist');
@@ -29,4 +29,13 @@ export function databaseUser() {
   if (process.getuid?.() !== 0) return {};
   const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
+}
+
+/** The folder above this one, or itself, that the user of the database cannot enter; undefined if there is none. */
+export function closedFolder(directory) {
+  if (databaseUser().uid === undefined) return undefined;
+  const isClosed = existsSync(directory) && (statSync(directory).mode & 0o001) === 0;
+  if (isClosed) return directory;
+  const above = dirname(directory);
+  return above === directory ? undefined : closedFolder(above);
 }
