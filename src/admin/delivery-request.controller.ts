@@ -26,12 +26,10 @@ const requestSchema = z.object({
     .optional()
     .meta({ description: 'User and password, which are sent base64-encoded in the header `authorization`.' }),
   body: z.string().optional(),
-  curl: z
-    .string()
-    .meta({
-      description:
-        'The request for a shell, in which only the placeholders are variables. Values in the URL are encoded.',
-    }),
+  curl: z.string().meta({
+    description:
+      'The request for a shell, in which only the placeholders are variables. Values in the URL are encoded.',
+  }),
 });
 
 const deliveryRequestSchema = z
