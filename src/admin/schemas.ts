@@ -25,6 +25,7 @@ export const siteSchema = z
     host,
     aliases: z.array(host),
     inbound: z.boolean().meta({ description: 'Whether conversions are accepted.' }),
+    paused: z.boolean().meta({ description: 'Whether senders are asked to try again later, and nothing is sent.' }),
     createdAt: time,
     removed: z.literal(true).optional(),
   })

@@ -25,7 +25,9 @@ import {
   ChangeSiteSettings,
   DisableInbound,
   EnableInbound,
+  PauseSite,
   RemoveSite,
+  ResumeSite,
 } from '../sites/site.commands.js';
 import type { Site } from '../sites/site.js';
 import { siteDocument } from '../sites/site-document.js';
@@ -40,6 +42,7 @@ const aliasesSchema = z
   .object({ add: z.array(host).max(50).default([]), remove: z.array(host).max(50).default([]) })
   .strict();
 const inboundSchema = z.object({ enabled: z.boolean() }).strict();
+const pauseSchema = z.object({ paused: z.boolean() }).strict();
 
 @ApiTags('Sites')
 @Controller('sites')
@@ -99,6 +102,22 @@ export class SitesController {
   ) {
     const site = await findSite(this.sites, name);
     const Change = enabled ? EnableInbound : DisableInbound;
+    return siteDocument(await this.commands.execute(new Change(actor, site.host)));
+  }
+
+  @Put(':site/pause')
+  @Requires('write')
+  @ApiOperation({
+    summary: 'Pause a site: nothing new is stored for it and nothing is sent. Senders are asked to try later.',
+  })
+  @Returns(siteSchema, 'The site.')
+  async setPaused(
+    @Param('site', { schema: host }) name: string,
+    @Body({ schema: pauseSchema }) { paused }: z.output<typeof pauseSchema>,
+    @Caller() { actor }: Principal,
+  ) {
+    const site = await findSite(this.sites, name);
+    const Change = paused ? PauseSite : ResumeSite;
     return siteDocument(await this.commands.execute(new Change(actor, site.host)));
   }
 

@@ -1,5 +1,12 @@
 import { type Command, Option } from 'commander';
-import { AddSite, ChangeAliases, ChangeSiteSettings, RemoveSite } from '../sites/site.commands.js';
+import {
+  AddSite,
+  ChangeAliases,
+  ChangeSiteSettings,
+  PauseSite,
+  RemoveSite,
+  ResumeSite,
+} from '../sites/site.commands.js';
 import { siteDocument } from '../sites/site-document.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { CLI_ACTOR } from './cli-actor.js';
@@ -64,6 +71,7 @@ export function addSites(program: Command, session: Session): void {
         {
           HOST: (site) => site.host,
           INBOUND: (site) => site.inbound,
+          PAUSED: (site) => site.paused,
           ALIASES: (site) => site.aliases,
           CREATED: (site) => site.createdAt,
         },
@@ -117,6 +125,20 @@ export function addSites(program: Command, session: Session): void {
       const site = siteWithSettings(changed, settings.dedupWindowMs);
       await output.show(options.json, site, () => `${siteCard(site)}\n${settingsCard(site.settings)}`);
     });
+
+  for (const [verb, Change, help] of [
+    ['pause', PauseSite, 'Store nothing new for a site and send nothing. Senders are asked to try again later.'],
+    ['resume', ResumeSite, 'End the pause of a site. What waited is sent.'],
+  ] as const) {
+    subcommand(group, `${verb} <host>`, help, `sites ${verb} shop.example`).action(
+      async (host: string, { json }: { json?: true }) => {
+        const { commands } = await session.open();
+        // By its host only: an alias must not lead to another site than the one that was meant.
+        const site = siteDocument(await commands.execute(new Change(CLI_ACTOR, host)));
+        await output.show(json, site, () => siteCard(site));
+      },
+    );
+  }
 
   withConfirmation(
     subcommand(

@@ -6,17 +6,19 @@ export interface SiteFields {
   readonly host: string;
   readonly aliases: readonly string[];
   readonly inbound: boolean;
+  readonly paused: boolean;
   readonly settings: SiteSettings;
   readonly createdAt: string | Date;
   readonly removed?: boolean | undefined;
 }
 
-export function siteDocument({ id, host, aliases, inbound, createdAt, removed }: SiteFields) {
+export function siteDocument({ id, host, aliases, inbound, paused, createdAt, removed }: SiteFields) {
   return {
     id,
     host,
     aliases,
     inbound,
+    paused,
     createdAt: new Date(createdAt).toISOString(),
     ...(removed && { removed: true as const }),
   };
