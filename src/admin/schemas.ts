@@ -25,8 +25,11 @@ export const siteSchema = z
     host,
     aliases: z.array(host),
     inbound: z.boolean().meta({ description: 'Whether conversions are accepted.' }),
-    paused: z.boolean().meta({ description: 'Whether senders are asked to try again later, and nothing is sent.' }),
     createdAt: time,
+    paused: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'Senders are asked to try again later, and nothing is sent.' }),
     removed: z.literal(true).optional(),
   })
   .meta({ id: 'Site' });

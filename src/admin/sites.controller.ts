@@ -19,6 +19,7 @@ import { z } from 'zod';
 import { dedupWindowOf } from '../conversions/dedup-key.js';
 import { formatDuration } from '../kernel/durations.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { refuseElsewhere } from '../sites/other-cells.js';
 import {
   AddSite,
   ChangeAliases,
@@ -31,7 +32,7 @@ import {
 } from '../sites/site.commands.js';
 import type { Site } from '../sites/site.js';
 import { siteDocument } from '../sites/site-document.js';
-import { SiteRepository } from '../sites/site-repository.js';
+import { parseHost, SiteRepository } from '../sites/site-repository.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
@@ -71,6 +72,7 @@ export class SitesController {
     @Caller() { actor, sites }: Principal,
   ) {
     if (sites !== 'all') throw new ForbiddenException('Only a caller with access to all sites can add one.');
+    await refuseElsewhere(this.settings.otherCells, [site.host, ...site.aliases].map(parseHost));
     return siteDocument(await this.commands.execute(new AddSite(actor, site.host, site.aliases)));
   }
 

@@ -18,8 +18,8 @@ export function siteDocument({ id, host, aliases, inbound, paused, createdAt, re
     host,
     aliases,
     inbound,
-    paused,
     createdAt: new Date(createdAt).toISOString(),
+    ...(paused && { paused: true as const }),
     ...(removed && { removed: true as const }),
   };
 }
