@@ -75,6 +75,44 @@ describe('payload previews of the management API', () => {
   });
 });
 
+describe('the request of a delivery in the management API', () => {
+  const requestOf = (caller: AdminClient, id: string, connection = 'meta') =>
+    caller(`/sites/${SITE}/conversions/${id}/deliveries/${connection}/request`);
+
+  it('has the payload that was sent, and placeholders in place of secrets', async () => {
+    const id = await store('ORD-REQUEST', [{ status: 'delivered', httpStatus: 200 }]);
+    const { body: history } = await operator(`/sites/${SITE}/conversions/${id}`);
+    const { status, body } = await requestOf(operator, id);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      platform: 'meta',
+      conversionId: id,
+      exact: true,
+      requests: [
+        { method: 'POST', url: expect.stringMatching(/^https:\/\/graph\.facebook\.com\/v\d+\.0\/123456789012345/) },
+      ],
+      placeholders: [{ name: 'ACCESS_TOKEN', description: 'access_token of the connection.' }],
+    });
+    const sent = JSON.parse(body.requests[0].body);
+    expect(sent).toEqual({ access_token: '$ACCESS_TOKEN', data: [history.deliveries[0].payload] });
+    expect(JSON.stringify(body)).not.toContain(META.access_token);
+  });
+
+  it('is not shown to those who see no payloads, nor of what was not sent', async () => {
+    const id = await store('ORD-NO-REQUEST', []);
+    expect(await requestOf(operator, id)).toMatchObject({
+      status: 404,
+      body: { detail: expect.stringMatching(/^Nothing was sent to meta/) },
+    });
+    expect((await requestOf(operator, id, 'tiktok')).status).toBe(404);
+    expect((await requestOf(operator, uuidv7())).status).toBe(404);
+    const sent = await store('ORD-SENT', [{ status: 'delivered', httpStatus: 200 }]);
+    const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'BI 2', scopes: ['read'] } });
+    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    for (const reader of [analyst, token]) expect((await requestOf(reader, sent)).status).toBe(403);
+  });
+});
+
 describe('conversions in the management API', () => {
   it('are shown with match, consent and each delivery with attempts, payload and answer', async () => {
     const id = await store('ORD-CHAIN', [FAILED, { status: 'delivered', httpStatus: 200 }]);

@@ -39,6 +39,7 @@ import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
 import { Credentials } from './credentials.js';
 import { DeliveriesController } from './deliveries.controller.js';
+import { DeliveryRequestController } from './delivery-request.controller.js';
 import { Dependencies } from './dependencies.js';
 import { ErasuresController } from './erasures.controller.js';
 import { EventStreamController } from './event-stream.controller.js';
@@ -140,6 +141,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     StatisticsController,
     ConversionsController,
     DeliveriesController,
+    DeliveryRequestController,
     PreviewController,
     ErasuresController,
     JobsController,

@@ -5,7 +5,7 @@ import type { Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import { type Delivery, foldDeliveries, isOutcome, resultOf } from './delivery.js';
 import type { OrderHistory } from './order.js';
-import { buildPayload, settingsAsOf } from './payload.js';
+import { buildPayload, type DeliveryPayload, settingsAsOf } from './payload.js';
 import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
 /** Everything the log contains about one delivery. */
@@ -55,13 +55,26 @@ export function deliveryHistories(
 
 function rebuildPayload(
   received: ReceivedConversion,
-  { bodySha256, settingsPosition, ...requested }: Delivery,
+  delivery: Delivery,
   connection: SiteConnection | undefined,
   platform: Platform | undefined,
 ): Pick<DeliveryHistory, 'payload' | 'payloadIsExact'> {
-  if (!connection || !platform || !received.personal || bodySha256 === undefined) return {};
+  if (!connection || !platform) return {};
+  const payload = sentPayload(received, delivery, connection, platform);
+  return payload
+    ? { payload: JSON.parse(payload.body), payloadIsExact: payload.bodySha256 === delivery.bodySha256 }
+    : {};
+}
+
+/** The newest payload of a delivery, rebuilt; undefined if there was none, or the data subject has been erased. */
+export function sentPayload(
+  received: ReceivedConversion,
+  { bodySha256, settingsPosition, ...requested }: Delivery,
+  connection: SiteConnection,
+  platform: Platform,
+): DeliveryPayload | undefined {
+  if (!received.personal || bodySha256 === undefined) return undefined;
   const asOf = settingsAsOf(connection, settingsPosition ?? received.data.settings);
   const payload = buildPayload(received, platform, asOf, requested);
-  if ('skip' in payload) return {};
-  return { payload: JSON.parse(payload.body), payloadIsExact: payload.bodySha256 === bodySha256 };
+  return 'skip' in payload ? undefined : payload;
 }

@@ -7,6 +7,7 @@ import { accountOf, connectionTo } from './account.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { Destination } from './connections.js';
 import type { DeferReason } from './delivery.js';
+import { deliveryRequest } from './delivery-request.js';
 import type { DeliveryPayload } from './payload.js';
 import { NoResponse } from './platform-client.js';
 
@@ -193,15 +194,15 @@ export class DestinationQueue {
       // The token request may have taken longer than this process may act for a conversion.
       batch = withdrawLate(batch, unknown);
       if (batch.length === 0) return { batch, verdict: NO_VERDICT };
-      const request = this.platform.request(
+      const request = deliveryRequest(
+        this.platform,
         batch.map(({ payload }) => payload.body),
         {
           connection,
           group: batch[0]?.payload.group,
           accessToken,
           nowMs: this.dependencies.nowMs(),
-          // Never to an ad platform, which could link its requests to others of the sender.
-          ...(this.platform.customerAddress && { traceparent: batch[0]?.traceparent }),
+          traceparent: batch[0]?.traceparent,
         },
       );
       isRequested = true;

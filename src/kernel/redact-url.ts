@@ -21,6 +21,15 @@ export function isRedactedUrl(text: string): boolean {
   return text.includes(REDACTED);
 }
 
+/** The redacted address with other texts in place of what was redacted, which are numbered from 1. */
+export function withRedactedParts(redacted: string, partOf: (number: number) => string): string {
+  let number = 0;
+  return redacted.replaceAll(REDACTED, () => {
+    number += 1;
+    return partOf(number);
+  });
+}
+
 function isPlain(segment: string): boolean {
   return segment === '' || PLAIN_SEGMENT.test(segment);
 }

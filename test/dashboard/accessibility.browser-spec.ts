@@ -30,6 +30,7 @@ const DIALOGS = [
     'integrations?dialog=add&item=segment',
   ],
   ...['sync-log?dialog=retry', 'conversions/:conversion?dialog=curl', 'conversions/:conversion?send=segment'],
+  'conversions/:conversion?dialog=request&item=segment',
 ].map((path) => `/sites/:site/${path}`);
 const SETTINGS_DIALOGS = ['users?dialog=new', 'tokens?dialog=new', 'oauth-apps?dialog=set&item=meta'].map(
   (path) => `/settings/${path}`,

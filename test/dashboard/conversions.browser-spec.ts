@@ -33,6 +33,12 @@ describe('conversions in the dashboard', () => {
     await page.getByText('with key “Shop backend”').waitFor();
     await page.getByText('delivered to 1 of 1').waitFor();
     await page.getByRole('region', { name: 'Payload for Segment' }).getByText('ORD-1').waitFor();
+    await test.click('Request to Segment as curl');
+    const request = test.dialog().getByRole('region', { name: 'Request to Segment' });
+    await request.getByText('-u "$WRITE_KEY"').waitFor();
+    await test.dialog().getByText('write_key of the connection.').waitFor();
+    await test.dialog().getByRole('button', { name: 'Close' }).click();
+    await test.dialog().waitFor({ state: 'detached' });
     await test.click(/^Send again/);
     const payload = test.dialog().getByRole('region', { name: 'Payload for Segment that would be sent' });
     await payload.getByText('ORD-1').waitFor();

@@ -4,8 +4,15 @@ import { StatusBadge } from './badge.js';
 import { CopyText } from './copy.js';
 import { Time } from './time.js';
 
+interface DeliveryDetailsProps {
+  delivery: Delivery;
+  isOpen: boolean;
+  /** Shows the request; undefined for those who see no payloads. */
+  onRequest: (() => void) | undefined;
+}
+
 /** One delivery: its attempts with the answers of the platform, and the payload. */
-export function DeliveryDetails({ delivery, isOpen }: { delivery: Delivery; isOpen: boolean }) {
+export function DeliveryDetails({ delivery, isOpen, onRequest }: DeliveryDetailsProps) {
   const { platform, status, reason, attempts } = delivery;
   const title = connectionTitle(platform);
   const spentMs = attempts.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0);
@@ -27,6 +34,11 @@ export function DeliveryDetails({ delivery, isOpen }: { delivery: Delivery; isOp
         ))}
       </ol>
       <Payload platform={title} delivery={delivery} />
+      {onRequest && delivery.payload !== undefined && (
+        <button type="button" aria-label={`Request to ${title} as curl`} onClick={onRequest}>
+          Request as curl
+        </button>
+      )}
     </details>
   );
 }

@@ -4,6 +4,7 @@ import { api, clock, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { CopyText } from '../components/copy.js';
 import { DeliveryDetails } from '../components/delivery-details.js';
+import { DeliveryRequest } from '../components/delivery-request.js';
 import { Dialog } from '../components/dialog.js';
 import { Page, Panel } from '../components/panel.js';
 import { SendAgain } from '../components/send-again.js';
@@ -58,7 +59,10 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
         {(data) => (
           <div class="two">
             <Story site={site.host} history={data} />
-            <Deliveries history={data} />
+            <Deliveries
+              history={data}
+              onRequest={mayWrite(user) ? (connection) => dialog.open('request', connection) : undefined}
+            />
           </div>
         )}
       </Show>
@@ -72,6 +76,9 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
           onSent={history.reload}
           onClose={() => leaveDialog(route, sendPath(''))}
         />
+      )}
+      {dialog.opened === 'request' && dialog.item !== undefined && mayWrite(user) && (
+        <DeliveryRequest site={site.host} conversion={id} connection={dialog.item} onClose={dialog.close} />
       )}
       {dialog.opened === 'curl' && history.data && (
         <Dialog title="The request, with placeholders" onClose={dialog.close}>
@@ -152,12 +159,22 @@ const NOT_SENT = {
   filtered: 'A conversion that is filtered out is not sent to any platform.',
 } as const;
 
-function Deliveries({ history: { deliveries, masked, conversion } }: { history: ConversionHistory }) {
+interface DeliveriesProps {
+  history: ConversionHistory;
+  onRequest: ((connection: string) => void) | undefined;
+}
+
+function Deliveries({ history: { deliveries, masked, conversion }, onRequest }: DeliveriesProps) {
   return (
     <Panel title="Deliveries" note={masked && 'personal values are masked for your role'}>
       {deliveries.length === 0 && <Empty title="Not delivered to any platform">{NOT_SENT[conversion.status]}</Empty>}
       {deliveries.map((delivery, index) => (
-        <DeliveryDetails key={delivery.platform} delivery={delivery} isOpen={index === 0} />
+        <DeliveryDetails
+          key={delivery.platform}
+          delivery={delivery}
+          isOpen={index === 0}
+          onRequest={onRequest && (() => onRequest(delivery.platform))}
+        />
       ))}
     </Panel>
   );
