@@ -67,6 +67,19 @@ describe('a site in the dashboard', () => {
     expect((await test.api(`/sites/${host}`)).body.aliases).toEqual([]);
   });
 
+  it('is paused after asking, and resumed at once', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${host}/site`);
+    await test.click(`Pause ${host} …`);
+    await test.dialog().getByRole('button', { name: 'Pause' }).click();
+    await page.getByText(`${host} is paused.`).waitFor();
+    expect((await test.api(`/sites/${host}`)).body.paused).toBe(true);
+    await test.click('Resume');
+    await page.getByRole('button', { name: `Pause ${host} …` }).waitFor();
+    expect((await test.api(`/sites/${host}`)).body.paused).toBeUndefined();
+  });
+
   it('is removed only after its name was typed', async () => {
     const { host } = await test.newSite();
     const { host: other } = await test.newSite();

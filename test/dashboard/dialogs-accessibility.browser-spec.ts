@@ -14,7 +14,7 @@ let ids: Record<'key' | 'user' | 'token', string>;
 const CONFIRMATIONS = [
   ...['keys?dialog=revoke&item=:key', 'keys?dialog=rotate&item=:key', 'keys?dialog=refuse'].map(ofSite),
   ...['integrations?dialog=disconnect&item=segment', 'webhook?dialog=rotate'].map(ofSite),
-  ...['site?dialog=remove', 'site?dialog=remove-host&item=www.shop.example'].map(ofSite),
+  ...['site?dialog=remove', 'site?dialog=pause', 'site?dialog=remove-host&item=www.shop.example'].map(ofSite),
   ...['users?dialog=change', 'users?dialog=disable', 'users?dialog=reset'].map(
     (path) => `/settings/${path}&item=:user`,
   ),

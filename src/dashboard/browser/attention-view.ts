@@ -69,6 +69,7 @@ export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }
   if (mayOperateAll && (isOfService || kind === 'deliveries_owed'))
     return open('Check the service', '/settings/health');
   if (site === undefined || isOfService) return undefined;
+  if (kind === 'site_paused') return open('Show the site', pathOf(site, 'site'));
   if (kind === 'key_expiring') return open('Show keys', pathOf(site, 'keys'));
   if (kind.startsWith('webhook')) {
     if (!mayWrite) return open('Show the webhook', pathOf(site, 'webhook'));

@@ -6,7 +6,7 @@ import { SelectField } from '../components/field.js';
 import { ListEditor } from '../components/list-editor.js';
 import { Page, Panel } from '../components/panel.js';
 import { Show } from '../components/states.js';
-import { toast } from '../components/toasts.js';
+import { attempt, toast } from '../components/toasts.js';
 import { countryOptions } from '../country-options.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useDialog } from '../use-dialog.js';
@@ -24,6 +24,11 @@ export function SiteDetails({ site }: { site: Site }) {
     reloadSites();
     toast('Saved');
   };
+  const setPaused = async (paused: boolean) => {
+    await dataOf(api.PUT('/api/v1/sites/{site}/pause', { params, body: { paused } }));
+    reloadSites();
+    return paused ? `${site.host} is paused` : `${site.host} goes on`;
+  };
   const addAlias = async (add: string[]) => {
     try {
       await changeAliases({ add, remove: [] });
@@ -35,6 +40,18 @@ export function SiteDetails({ site }: { site: Site }) {
   };
   return (
     <Page title="Site" note={`The hosts of ${site.host}, its country, and its removal`}>
+      {site.paused && (
+        <div class="problem warn" role="status">
+          <div>
+            <strong>{site.host} is paused.</strong> Senders are asked to try again later, and nothing is sent.
+          </div>
+          {isWriter && (
+            <button type="button" onClick={() => void attempt(() => setPaused(false))}>
+              Resume
+            </button>
+          )}
+        </div>
+      )}
       <Panel title="Other hosts" note={`Requests to them belong to ${site.host}, too`}>
         <ListEditor
           label="Host"
@@ -49,6 +66,21 @@ export function SiteDetails({ site }: { site: Site }) {
         />
       </Panel>
       <Country site={site} />
+      {isWriter && !site.paused && (
+        <Panel title="Pause the site">
+          <div class="pad form">
+            <p>
+              Senders are asked to try again later, and nothing is sent: for work on a receiver, or on the data of the
+              site.
+            </p>
+            <div class="buttons">
+              <button type="button" onClick={() => open('pause')}>
+                Pause {site.host} …
+              </button>
+            </div>
+          </div>
+        </Panel>
+      )}
       {isWriter && (
         <Panel title="Remove the site">
           <div class="pad form">
@@ -73,6 +105,18 @@ export function SiteDetails({ site }: { site: Site }) {
         >
           Conversions and visits that are sent to {alias} are refused at once. Those that were received stay with{' '}
           {site.host}.
+        </Confirm>
+      )}
+      {isWriter && opened === 'pause' && !site.paused && (
+        <Confirm
+          title={`Pause ${site.host}?`}
+          verb="Pause"
+          onClose={close}
+          onConfirm={async () => toast(await setPaused(true))}
+        >
+          Nothing new is stored until you resume: senders are asked to try again later, and those that do not lose their
+          conversions. Deliveries and pushes of totals wait; a delivery that gets too old for its platform meanwhile is
+          not sent. Settings, history and erasures work as usual.
         </Confirm>
       )}
       {isWriter && opened === 'remove' && <RemoveSite site={site} onClose={close} />}
