@@ -228,6 +228,10 @@ describe('conversions in the dashboard', () => {
     await rowOf('ORD-1').waitFor({ state: 'detached' });
     expect(await rowOf('ORD-2').count()).toBe(1);
     await test.at(`/sites/${site.host}/live?show=conversions&text=ord-2`);
+    await page.getByLabel('Show').selectOption('Conversion received');
+    await test.at(`/sites/${site.host}/live?show=conversion.received.v1&text=ord-2`);
+    await rowOf('ORD-2').waitFor();
+    await page.getByText('live', { exact: true }).waitFor();
     await test.sendConversion(site, 'ORD-3');
     await test.sendConversion(site, 'ORD-20');
     await rowOf('ORD-20').waitFor();
