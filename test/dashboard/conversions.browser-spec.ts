@@ -148,6 +148,26 @@ describe('conversions in the dashboard', () => {
     await test.dialog().getByRole('button', { name: 'Close' }).click();
   });
 
+  it('shows the outcomes on a narrow screen without scrolling sideways', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    const line = { kind: 'delivery', platform: 'microsoft_ads', event: 'purchase', attempt: 1, durationMs: 9 };
+    const orders = ['ORD-48054', 'shop-2026-11-000000048055'];
+    const items = orders.map((orderId, index) => ({
+      ...{ ...line, orderId, position: 9 - index, time: '2026-11-17T12:00:00.000Z' },
+      ...{ status: 'delivered', conversionId: '01a1e5b9-3fea-7b69-abe9-1a3f1faf7078', reason: 'a longer reason' },
+    }));
+    await page.route('**/sync-log?*', (route) => route.fulfill({ json: { items } }));
+    await page.setViewportSize({ width: 360, height: 800 });
+    await test.open(`/sites/${host}/sync-log`);
+    const badges = page.getByRole('region', { name: 'Attempts' }).getByText('delivered', { exact: true });
+    await badges.nth(1).waitFor();
+    for (const badge of await badges.all()) {
+      const box = await badge.boundingBox();
+      expect((box?.x ?? 360) + (box?.width ?? 0)).toBeLessThanOrEqual(347);
+    }
+  });
+
   it('sends what failed for a reason again, after a preview', async () => {
     const site = await test.newSite();
     await test.connectSegment(site);
