@@ -197,7 +197,7 @@ describe('the configuration of a site in the dashboard', () => {
     await test.click('Undo');
     await page.getByText('Would have kept 0 conversions from all platforms, as recorded.').waitFor();
     await test.open(`/sites/${site.host}/traffic`);
-    const blocked = page.getByRole('region', { name: 'Blocked customers' });
+    const blocked = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Blocked customers' }) });
     await blocked.getByLabel(/^Add: /).fill('jane@example.com');
     await blocked.getByRole('button', { name: 'Add', exact: true }).click();
     await blocked.getByText('Would have filtered 2 conversions, instead of 0, and counted 0.').waitFor();
