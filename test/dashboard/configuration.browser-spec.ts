@@ -100,7 +100,9 @@ describe('the configuration of a site in the dashboard', () => {
   });
 
   it('connects a platform by signing in there', async () => {
-    const { host } = await test.newSite();
+    const site = await test.newSite();
+    const { host } = site;
+    await test.sendConversion(site, 'ORD-1', 'renewal');
     const { page } = test;
     await test.open('/settings/oauth-apps');
     await test.click('Set the app of LinkedIn');
@@ -117,6 +119,9 @@ describe('the configuration of a site in the dashboard', () => {
     await test.dialog().getByRole('button', { name: 'Sign in at LinkedIn' }).click();
     await page.getByRole('link', { name: 'Allow', exact: true }).click();
     await test.dialog().getByText('You are signed in at LinkedIn.').waitFor();
+    // What the account has can be chosen for an event of the site, too.
+    await test.dialog().getByLabel('Sent for purchase').waitFor();
+    await test.dialog().getByLabel('Sent for renewal').waitFor();
     const tokens = test.dialog().getByLabel(/^Access token(?: \(optional\))?$/);
     expect(await tokens.count()).toBe(0);
     await test.dialog().getByRole('button', { name: 'Connect' }).click();
