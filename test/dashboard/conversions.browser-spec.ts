@@ -33,7 +33,7 @@ describe('conversions in the dashboard', () => {
     await page.getByText('with key “Shop backend”').waitFor();
     await page.getByText('delivered to 1 of 1').waitFor();
     await page.getByRole('region', { name: 'Payload for Segment' }).getByText('ORD-1').waitFor();
-    await test.click('Request to Segment as curl');
+    await test.click('Request as curl: Segment');
     const request = test.dialog().getByRole('region', { name: 'Request to Segment' });
     await request.getByText('-u "$WRITE_KEY"').waitFor();
     await test.dialog().getByText('write_key of the connection.').waitFor();
