@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { missingPackages } from '../deploy/cluster/programs.mjs';
 import { CHROMIUM_REMEDY, launchChromium } from './browser/chromium.mjs';
 import { installNode } from './install-node.mjs';
 
@@ -53,11 +54,13 @@ rmSync(folder, { recursive: true });
 // The build exists by now, so the broker's requirements are read from it.
 const { missingForBroker } = await import('../dist/kafka-broker/distribution.js');
 const brokerRemedy = missingForBroker();
+const clusterPackages = missingPackages().join(' ');
 const skipped = [
   [existsSync('/usr/lib/postgresql/15/bin'), 'tests on PostgreSQL 15', 'install the package postgresql-15'],
   [chromium, 'browser tests', CHROMIUM_REMEDY],
   [isInstalled('kcat'), 'reading the topics with kcat', 'install the package kcat'],
   [!brokerRemedy, 'Kafka tests', brokerRemedy],
+  [clusterPackages === '', 'two cells with failover', `install the packages ${clusterPackages}`],
   [isInstalled('nginx'), 'the nginx sample', 'install the package nginx'],
   [isInstalled('faketime'), 'tests with a wrong clock', 'install the package faketime'],
   [isInstalled('caddy'), 'the Caddy sample', 'install the package caddy'],

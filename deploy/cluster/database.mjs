@@ -5,14 +5,13 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { DatabaseNode } from './node.mjs';
-import { freePort, Program, until } from './processes.mjs';
+import { freePort, isOk, Program, until } from './processes.mjs';
 import { databaseUser, PROGRAMS, postgresBin } from './programs.mjs';
+import { render } from './templates.mjs';
 
 const run = promisify(execFile);
 const SCOPE = 'cell';
 const HEALTHY_WITHIN_MS = 180_000;
-/** Patroni's defaults are 30, 10 and 10: with these a failover takes seconds instead of half a minute. */
-const TIMING = { ttl: 10, loop_wait: 1, retry_timeout: 3 };
 
 export class ClusterDatabase {
   nodes = [];
@@ -22,13 +21,16 @@ export class ClusterDatabase {
   /**
    * @param synchronous a commit waits for a standby; Patroni promotes no other one
    * @param reachAt the port at which the other servers reach the one at a port
+   * @param password of existing data
+   * @param restartAfterMs a server that was killed is started again after this time
+   * @param abort an AbortSignal that ends the start
    */
-  static async start(directory, { synchronous = true, nodes = 2, settings = {}, reachAt = (port) => port } = {}) {
+  static async start(directory, { synchronous = true, nodes = 2, password, ...options } = {}) {
     mkdirSync(directory, { recursive: true });
     chmodSync(directory, 0o755);
-    const database = new ClusterDatabase(directory, synchronous, nodes);
+    const database = new ClusterDatabase(directory, synchronous, nodes, password);
     try {
-      await database.#start(nodes, settings, reachAt);
+      await database.#start(nodes, options);
       return database;
     } catch (error) {
       await database.stop();
@@ -36,24 +38,26 @@ export class ClusterDatabase {
     }
   }
 
-  constructor(directory, synchronous, size) {
-    Object.assign(this, { directory, synchronous, size });
-    this.password = randomBytes(16).toString('hex');
+  constructor(directory, synchronous, size, password = randomBytes(16).toString('hex')) {
+    Object.assign(this, { directory, synchronous, size, password });
   }
 
-  async #start(count, settings, reachAt) {
+  async #start(count, { reachAt = (port) => port, restartAfterMs, abort }) {
     const user = databaseUser();
-    this.etcdPort = await this.#startEtcd();
+    this.etcdPort = await this.#startEtcd({ restartAfterMs, abort });
     for (let at = 1; at <= count; at += 1) {
       const [port, restPort] = [await freePort(), await freePort()];
       const name = `node${at}`;
-      const config = this.#patroniConfig({ name, port, restPort, reachedAt: await reachAt(port), settings });
-      this.nodes.push(new DatabaseNode({ name, directory: this.directory, port, restPort, user, config }));
+      const config = this.#patroniConfig({ name, port, restPort, reachedAt: await reachAt(port) });
+      const { directory } = this;
+      this.nodes.push(new DatabaseNode({ name, directory, port, restPort, user, config, restartAfterMs }));
     }
-    await this.#startHaproxy();
+    await this.#startHaproxy({ restartAfterMs });
     // The first one creates the database, the others copy it.
     for (const node of this.nodes) node.start();
-    await this.healthy();
+    const ended = () => this.nodes.find((node) => !node.isRunning);
+    await until(this.#healthyText, async () => ended() || this.#isHealthy(), { withinMs: HEALTHY_WITHIN_MS, abort });
+    if (ended()) throw new Error(`Patroni exited during the start. See ${ended().logFile}.`);
   }
 
   /** Finds the primary by itself. */
@@ -84,7 +88,11 @@ export class ClusterDatabase {
 
   /** Resolves when there is a primary and every other server replicates from it; one of them synchronously, if any must. */
   async healthy() {
-    await until('the cluster is healthy', () => this.#isHealthy(), HEALTHY_WITHIN_MS);
+    await until(this.#healthyText, () => this.#isHealthy(), { withinMs: HEALTHY_WITHIN_MS });
+  }
+
+  get #healthyText() {
+    return `the database is healthy. See the logs in ${this.directory}`;
   }
 
   /** By what etcd holds: Patroni promotes a standby only if it stands there as the synchronous one. */
@@ -107,7 +115,7 @@ export class ClusterDatabase {
     return stdout;
   }
 
-  async #startEtcd() {
+  async #startEtcd({ restartAfterMs, abort }) {
     const [port, peerPort] = [await freePort(), await freePort()];
     const url = `http://127.0.0.1:${port}`;
     const peer = `http://127.0.0.1:${peerPort}`;
@@ -119,93 +127,33 @@ export class ClusterDatabase {
         ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer, '--initial-cluster', `etcd=${peer}`],
       ],
       logFile: join(this.directory, 'etcd.log'),
+      restartAfterMs,
     });
-    this.#etcd.start();
-    const answers = () =>
-      fetch(`${url}/health`).then(
-        ({ ok }) => ok,
-        () => false,
-      );
-    await until('etcd answers', answers);
+    await this.#etcd.started('etcd answered', () => isOk(`${url}/health`), { abort });
     return port;
   }
 
-  #patroniConfig({ name, port, restPort, reachedAt, settings }) {
+  #patroniConfig({ name, port, restPort, reachedAt }) {
+    const { etcdPort, synchronous, password } = this;
     const home = join(this.directory, name);
-    const { password } = this;
-    return {
-      scope: SCOPE,
-      name,
-      restapi: { listen: `127.0.0.1:${restPort}`, connect_address: `127.0.0.1:${restPort}` },
-      etcd3: { host: `127.0.0.1:${this.etcdPort}` },
-      bootstrap: {
-        dcs: {
-          ...TIMING,
-          // A standby that is further behind is not promoted.
-          maximum_lag_on_failover: 1_048_576,
-          synchronous_mode: this.synchronous,
-          postgresql: {
-            use_pg_rewind: true,
-            parameters: { max_connections: 120, max_wal_size: '4GB', shared_buffers: '128MB', ...settings },
-          },
-        },
-        initdb: [{ encoding: 'UTF8' }, { locale: 'C.UTF-8' }, 'data-checksums'],
-      },
-      postgresql: {
-        listen: `127.0.0.1:${port}`,
-        connect_address: `127.0.0.1:${reachedAt}`,
-        data_dir: join(home, 'data'),
-        bin_dir: postgresBin,
-        pgpass: join(home, 'pgpass'),
-        authentication: {
-          superuser: { username: 'postgres', password },
-          replication: { username: 'replicator', password },
-        },
-        parameters: { unix_socket_directories: home },
-        pg_hba: [
-          'local all all trust',
-          'host all all 127.0.0.1/32 scram-sha-256',
-          'host replication all 127.0.0.1/32 scram-sha-256',
-        ],
-        remove_data_directory_on_rewind_failure: true,
-        remove_data_directory_on_diverged_timelines: true,
-      },
-    };
+    const values = { name, port, restPort, etcdPort, reachedAt, synchronous, password, home, postgresBin };
+    return render('patroni.yml', values);
   }
 
-  /** Asks Patroni which server is the primary. Connections to a server that is no longer the primary are closed. */
-  async #startHaproxy() {
+  async #startHaproxy({ restartAfterMs }) {
     this.proxyPort = await freePort();
     this.standbyPort = await freePort();
     const servers = this.nodes.map(
       ({ name, port, restPort }) => `  server ${name} 127.0.0.1:${port} check port ${restPort}`,
     );
-    const section = (name, port, path) => [
-      `listen ${name}`,
-      `  bind 127.0.0.1:${port}`,
-      `  option httpchk GET ${path}`,
-      '  http-check expect status 200',
-      '  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions',
-      ...servers,
-    ];
-    const file = join(this.directory, 'haproxy.cfg');
-    const lines = [
-      'global',
-      '  maxconn 1000',
-      'defaults',
-      '  mode tcp',
-      '  timeout connect 2s',
-      '  timeout client 24h',
-      '  timeout server 24h',
-      '  timeout check 2s',
-      ...section('primary', this.proxyPort, '/primary'),
-      ...section('standby', this.standbyPort, '/replica'),
-    ];
-    writeFileSync(file, `${lines.join('\n')}\n`);
+    const file = join(this.directory, 'haproxy-database.cfg');
+    const values = { primaryPort: this.proxyPort, standbyPort: this.standbyPort, servers: servers.join('\n') };
+    writeFileSync(file, render('haproxy-database.cfg', values));
     this.#haproxy = new Program({
       command: PROGRAMS.haproxy.file,
       args: ['-db', '-f', file],
-      logFile: join(this.directory, 'haproxy.log'),
+      logFile: join(this.directory, 'haproxy-database.log'),
+      restartAfterMs,
     });
     this.#haproxy.start();
   }

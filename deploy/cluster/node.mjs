@@ -9,21 +9,33 @@ const REST_TIMEOUT_MS = 2_000;
 export class DatabaseNode {
   #patroni;
 
-  constructor({ name, directory, port, restPort, user, config }) {
+  constructor({ name, directory, port, restPort, user, config, restartAfterMs }) {
     Object.assign(this, { name, port, restPort });
     this.dataDir = join(directory, name);
     this.logFile = join(directory, `${name}.log`);
-    this.configFile = join(directory, `${name}.json`);
-    // JSON is YAML. The names of temporary files of two nodes must differ.
-    writeFileSync(this.configFile, JSON.stringify(config, null, 2), { mode: 0o600 });
-    mkdirSync(this.dataDir, { mode: 0o700 });
+    this.configFile = join(directory, `${name}.yml`);
+    writeFileSync(this.configFile, config, { mode: 0o600 });
+    mkdirSync(this.dataDir, { mode: 0o700, recursive: true });
     for (const file of [this.configFile, this.dataDir]) if (user.uid !== undefined) chownSync(file, user.uid, user.gid);
     this.#patroni = new Program({
       command: PROGRAMS.patroni.file,
       args: [this.configFile],
       user,
       logFile: this.logFile,
+      restartAfterMs,
     });
+  }
+
+  get pid() {
+    return this.#patroni.pid;
+  }
+
+  get isRunning() {
+    return this.#patroni.isRunning;
+  }
+
+  get pidFile() {
+    return join(this.dataDir, 'data', 'postmaster.pid');
   }
 
   start() {
@@ -86,7 +98,7 @@ export class DatabaseNode {
 
   #postmaster() {
     try {
-      const pid = Number(readFileSync(join(this.dataDir, 'data', 'postmaster.pid'), 'utf8').split('\n')[0]);
+      const pid = Number(readFileSync(this.pidFile, 'utf8').split('\n')[0]);
       // The file of a killed server may name a process that has its id now.
       const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
       return command.startsWith(postgresBin) && command.includes(this.dataDir) && isAlive(pid) ? pid : undefined;

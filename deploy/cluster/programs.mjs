@@ -1,7 +1,10 @@
 // The programs of a cluster, which Debian's packages bring.
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
+/** The build of the service. */
+export const DIST = join(import.meta.dirname, '../../dist');
 const POSTGRES_BIN = '/usr/lib/postgresql/15/bin';
 
 export const PROGRAMS = {
@@ -9,6 +12,7 @@ export const PROGRAMS = {
   patronictl: { file: '/usr/bin/patronictl', package: 'patroni' },
   etcd: { file: '/usr/bin/etcd', package: 'etcd-server' },
   haproxy: { file: '/usr/sbin/haproxy', package: 'haproxy' },
+  setpriv: { file: '/usr/bin/setpriv', package: 'util-linux' },
   postgres: { file: `${POSTGRES_BIN}/postgres`, package: 'postgresql-15' },
 };
 
@@ -25,4 +29,13 @@ export function databaseUser() {
   if (process.getuid?.() !== 0) return {};
   const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
+}
+
+/** The folder above this one, or itself, that the user of the database cannot enter; undefined if there is none. */
+export function closedFolder(directory) {
+  if (databaseUser().uid === undefined) return undefined;
+  const isClosed = existsSync(directory) && (statSync(directory).mode & 0o001) === 0;
+  if (isClosed) return directory;
+  const above = dirname(directory);
+  return above === directory ? undefined : closedFolder(above);
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf, UserError } from '../kernel/errors.js';
-import { startBrokers } from './broker.js';
+import { type BrokerCluster, startBrokers } from './broker.js';
 
 const HELP = `npm run kafka [-- options]
 
@@ -37,18 +37,20 @@ async function main(): Promise<void> {
   const nodes = wholeNumber('--nodes', values.nodes, 1, 9);
   const port = wholeNumber('--port', values.port, 0, 65_535);
   log(`Starting ${nodes === 1 ? 'a broker' : `${nodes} brokers`} …`);
-  const cluster = await startBrokers({ dataDir: resolve(values.data), nodes, port, log });
-  process.stdout.write(
-    `Kafka is ready on ${cluster.brokers}. Start the service with KAFKA_BROKERS=${cluster.brokers}. Stop: Ctrl-C\n`,
-  );
+  let cluster: BrokerCluster | undefined;
   let stopping = false;
   const stop = async () => {
     if (stopping) return;
     stopping = true;
-    await cluster.stop();
+    await cluster?.stop();
+    // During the start this kills the brokers, which would otherwise stay.
     process.exit(0);
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop());
+  cluster = await startBrokers({ dataDir: resolve(values.data), nodes, port, log });
+  process.stdout.write(
+    `Kafka is ready on ${cluster.brokers}. Start the service with KAFKA_BROKERS=${cluster.brokers}. Stop: Ctrl-C\n`,
+  );
   await Promise.race(cluster.nodes.map(({ exited }) => exited));
   if (!stopping) {
     await cluster.stop();
