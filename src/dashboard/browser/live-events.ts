@@ -51,6 +51,8 @@ const DESCRIPTIONS: Readonly<Record<EventType, Description>> = {
   'site.removed.v1': ['changes', 'Site removed', 'plain'],
   'site.inbound_enabled.v1': ['changes', 'Conversions accepted again', 'plain'],
   'site.inbound_disabled.v1': ['changes', 'Conversions no longer accepted', 'warn'],
+  'site.paused.v1': ['changes', 'Site paused', 'warn'],
+  'site.resumed.v1': ['changes', 'Site resumed', 'plain'],
   'site.key_issued.v1': ['changes', 'Key created', 'plain'],
   'site.key_revoked.v1': ['changes', 'Key revoked', 'plain'],
   'site.key_rotated.v1': ['changes', 'Key replaced', 'plain'],
