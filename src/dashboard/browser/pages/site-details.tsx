@@ -18,7 +18,7 @@ export function SiteDetails({ site }: { site: Site }) {
   const { opened, item, open, close } = useDialog();
   const isWriter = mayWrite(user);
   const params = { path: { site: site.host } };
-  const alias = isWriter && opened === 'remove-host' ? site.aliases.find((name) => name === item) : undefined;
+  const removed = isWriter && opened === 'remove-host' ? site.aliases.find((name) => name === item) : undefined;
   const changeAliases = async (body: { add: string[]; remove: string[] }) => {
     await dataOf(api.PATCH('/api/v1/sites/{site}/aliases', { params, body }));
     reloadSites();
@@ -29,9 +29,9 @@ export function SiteDetails({ site }: { site: Site }) {
     reloadSites();
     return paused ? `${site.host} is paused` : `${site.host} goes on`;
   };
-  const addAlias = async (add: string[]) => {
+  const addAlias = async (alias: string) => {
     try {
-      await changeAliases({ add, remove: [] });
+      await changeAliases({ add: [alias], remove: [] });
       return true;
     } catch (error) {
       toast(problemOf(error).detail, 'bad');
@@ -60,7 +60,7 @@ export function SiteDetails({ site }: { site: Site }) {
           isReadOnly={!isWriter}
           onChange={async (change) => {
             if ('add' in change) return addAlias(change.add);
-            open('remove-host', change.remove[0]);
+            open('remove-host', change.remove);
             return false;
           }}
         />
@@ -96,14 +96,14 @@ export function SiteDetails({ site }: { site: Site }) {
           </div>
         </Panel>
       )}
-      {alias !== undefined && (
+      {removed !== undefined && (
         <Confirm
-          title={`Remove the host ${alias}?`}
+          title={`Remove the host ${removed}?`}
           verb="Remove"
           onClose={close}
-          onConfirm={() => changeAliases({ add: [], remove: [alias] })}
+          onConfirm={() => changeAliases({ add: [], remove: [removed] })}
         >
-          Conversions and visits that are sent to {alias} are refused at once. Those that were received stay with{' '}
+          Conversions and visits that are sent to {removed} are refused at once. Those that were received stay with{' '}
           {site.host}.
         </Confirm>
       )}
