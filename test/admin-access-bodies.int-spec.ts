@@ -47,6 +47,7 @@ const bodiesOf = (ids: Ids): Record<string, Bodies> => ({
   'POST /tokens': { foreign: [{ name: 'theirs', scopes: ['read'], sites: [OTHER] }] },
   'POST /sites': { foreign: [{ host: 'new.example' }] },
   'PUT /sites/{site}/inbound': { own: [{ enabled: true }] },
+  'PUT /sites/{site}/pause': { own: [{ paused: false }] },
   'PATCH /sites/{site}/aliases': { own: [{ remove: [ALIAS] }], foreign: [{ add: [ALIAS] }] },
   'PATCH /sites/{site}/settings': { own: [{ botThreshold: 40, blocked: { add: ['@spam.example'] } }] },
   'POST /sites/{site}/settings/preview': { own: [{ botThreshold: 40 }] },

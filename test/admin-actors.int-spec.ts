@@ -160,6 +160,14 @@ const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
     },
   ],
   'DELETE /sites/{site}': [async () => ({ path: await newSite() })],
+  'PUT /sites/{site}/pause': [
+    async () => ({ path: `${await newSite()}/pause`, body: { paused: true } }),
+    async () => {
+      const path = `${await newSite()}/pause`;
+      await required('PUT', path, { paused: true });
+      return { path, body: { paused: false } };
+    },
+  ],
   'PUT /sites/{site}/inbound': [
     async () => ({ path: `${await newSite()}/inbound`, body: { enabled: true } }),
     async () => {

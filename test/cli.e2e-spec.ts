@@ -270,6 +270,9 @@ describe('with a running service', () => {
 
     it('switch inbound on and off', async () => {
       expect(await json('inbound', 'enable', 'shop.example')).toMatchObject({ host: 'shop.example', inbound: true });
+      expect(await json('sites', 'pause', 'shop.example')).toMatchObject({ host: 'shop.example', paused: true });
+      expect((await cli('sites', 'list')).stdout).toMatch(/shop\.example +paused/);
+      expect((await json('sites', 'resume', 'shop.example')).paused).toBeUndefined();
       expect(await json('inbound', 'disable', 'www.shop.example')).toMatchObject({
         host: 'shop.example',
         inbound: false,

@@ -35,6 +35,7 @@ import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
 import { AttentionController } from './attention.controller.js';
 import { AuditController } from './audit.controller.js';
+import { CellsController } from './cells.controller.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
 import { Credentials } from './credentials.js';
@@ -127,6 +128,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     TokensController,
     AuditController,
     SitesController,
+    CellsController,
     InstallationController,
     KeysController,
     OauthAppsController,

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpStatus } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { MalformedBody } from '../http/strict-json.js';
-import { CommitUnknown, LogUnavailable, messageOf, UserError } from '../kernel/errors.js';
+import { CommitUnknown, LogUnavailable, messageOf, SitePaused, UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { TooBusy } from '../kernel/semaphore.js';
 import { isDatabaseOutage, isPoolBusy } from '../postgres/outage.js';
@@ -67,6 +67,7 @@ export class ProblemFilter implements ExceptionFilter {
     if (error instanceof TooManyPasswords)
       return busy('Too many people sign in at the moment. Try again in a few seconds.');
     if (error instanceof TooBusy) return busy('Too many numbers are being added up at the moment. Try again.');
+    if (error instanceof SitePaused) return { status: HttpStatus.CONFLICT, detail: error.message };
     if (error instanceof LogUnavailable)
       return hasKey ? UNKNOWN : busy('The log cannot be written at the moment. Try again.');
     const status = statusOf(error);

@@ -26,6 +26,10 @@ export const siteSchema = z
     aliases: z.array(host),
     inbound: z.boolean().meta({ description: 'Whether conversions are accepted.' }),
     createdAt: time,
+    paused: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'Senders are asked to try again later, and nothing is sent.' }),
     removed: z.literal(true).optional(),
   })
   .meta({ id: 'Site' });

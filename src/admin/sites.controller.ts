@@ -19,17 +19,20 @@ import { z } from 'zod';
 import { dedupWindowOf } from '../conversions/dedup-key.js';
 import { formatDuration } from '../kernel/durations.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { refuseElsewhere } from '../sites/other-cells.js';
 import {
   AddSite,
   ChangeAliases,
   ChangeSiteSettings,
   DisableInbound,
   EnableInbound,
+  PauseSite,
   RemoveSite,
+  ResumeSite,
 } from '../sites/site.commands.js';
 import type { Site } from '../sites/site.js';
 import { siteDocument } from '../sites/site-document.js';
-import { SiteRepository } from '../sites/site-repository.js';
+import { parseHost, SiteRepository } from '../sites/site-repository.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
@@ -40,6 +43,7 @@ const aliasesSchema = z
   .object({ add: z.array(host).max(50).default([]), remove: z.array(host).max(50).default([]) })
   .strict();
 const inboundSchema = z.object({ enabled: z.boolean() }).strict();
+const pauseSchema = z.object({ paused: z.boolean() }).strict();
 
 @ApiTags('Sites')
 @Controller('sites')
@@ -68,6 +72,7 @@ export class SitesController {
     @Caller() { actor, sites }: Principal,
   ) {
     if (sites !== 'all') throw new ForbiddenException('Only a caller with access to all sites can add one.');
+    await refuseElsewhere(this.settings.otherCells, [site.host, ...site.aliases].map(parseHost));
     return siteDocument(await this.commands.execute(new AddSite(actor, site.host, site.aliases)));
   }
 
@@ -99,6 +104,22 @@ export class SitesController {
   ) {
     const site = await findSite(this.sites, name);
     const Change = enabled ? EnableInbound : DisableInbound;
+    return siteDocument(await this.commands.execute(new Change(actor, site.host)));
+  }
+
+  @Put(':site/pause')
+  @Requires('write')
+  @ApiOperation({
+    summary: 'Pause a site: nothing new is stored for it and nothing is sent. Senders are asked to try later.',
+  })
+  @Returns(siteSchema, 'The site.')
+  async setPaused(
+    @Param('site', { schema: host }) name: string,
+    @Body({ schema: pauseSchema }) { paused }: z.output<typeof pauseSchema>,
+    @Caller() { actor }: Principal,
+  ) {
+    const site = await findSite(this.sites, name);
+    const Change = paused ? PauseSite : ResumeSite;
     return siteDocument(await this.commands.execute(new Change(actor, site.host)));
   }
 

@@ -8,6 +8,7 @@ import { addDoctor } from './doctor.commands.js';
 import { addEvents } from './events.commands.js';
 import { addHistory } from './history.commands.js';
 import { addInbound } from './inbound.commands.js';
+import { withItsCell } from './its-cell.js';
 import { addKeys } from './keys.commands.js';
 import { Output, OutputClosed } from './output.js';
 import { addPlatforms } from './platforms.commands.js';
@@ -79,7 +80,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
     return session.exitCode;
   } catch (error) {
     const { line, exitCode } = describeError(
-      withMeantOption(error, program, argv),
+      await withItsCell(withMeantOption(error, program, argv), env),
       env['LOG_LEVEL'] === 'debug',
       stop.aborted,
     );

@@ -12,8 +12,12 @@ export function siteWithSettings(site: SiteFields, defaultWindowMs: number) {
 }
 
 export function siteCard({ createdAt, ...site }: ReturnType<typeof siteDocument>): string {
-  const { id, host, aliases, inbound, removed } = site;
-  return card({ host, aliases, inbound, id, created: createdAt, ...(removed && { removed }) });
+  const { id, host, aliases, inbound, paused, removed } = site;
+  return card({
+    ...{ host, aliases, inbound, id, created: createdAt },
+    ...(paused && { paused }),
+    ...(removed && { removed }),
+  });
 }
 
 /** The settings by the name of their option. */

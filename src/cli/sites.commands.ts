@@ -1,6 +1,15 @@
 import { type Command, Option } from 'commander';
-import { AddSite, ChangeAliases, ChangeSiteSettings, RemoveSite } from '../sites/site.commands.js';
+import { listOtherCells, refuseElsewhere, type SiteElsewhere } from '../sites/other-cells.js';
+import {
+  AddSite,
+  ChangeAliases,
+  ChangeSiteSettings,
+  PauseSite,
+  RemoveSite,
+  ResumeSite,
+} from '../sites/site.commands.js';
 import { siteDocument } from '../sites/site-document.js';
+import { parseHost } from '../sites/site-repository.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
@@ -40,37 +49,51 @@ export function addSites(program: Command, session: Session): void {
   )
     .option('--alias <host>', 'another host of the same site; may be repeated', collect)
     .action(async (host: string, { alias, json }: { alias?: string[]; json?: true }) => {
-      const { commands } = await session.open();
+      const { commands, settings } = await session.open();
+      await refuseElsewhere(settings.otherCells, [host, ...(alias ?? [])].map(parseHost));
       const site = siteDocument(await commands.execute(new AddSite(CLI_ACTOR, host, alias)));
       await output.show(json, site, () => siteCard(site));
       if (!json)
         output.note(`Next: "inbound enable ${site.host}", then "keys create --site ${site.host} --name <label>".`);
     });
 
-  subcommand(group, 'list', 'List all sites', 'sites list').action(async ({ json }: { json?: true }) => {
-    const { postgres, projections } = await session.open();
-    await projections.catchUp('sites');
-    // Imported here because loading TypeORM takes longer than most commands run.
-    const { SiteRow } = await import('../sites/site-row.js');
-    const rows = await (await postgres.repository(SiteRow)).find({
-      where: { removed: false },
-      order: { createdAt: 'ASC', host: 'ASC' },
-    });
-    const list = rows.map(siteDocument);
-    if (list.length === 0 && !json) return output.note('There is no site yet. Add one with "sites add <host>".');
-    await output.show(json, list, (layout) => {
-      return table(
-        list,
-        {
-          HOST: (site) => site.host,
-          INBOUND: (site) => site.inbound,
-          ALIASES: (site) => site.aliases,
-          CREATED: (site) => site.createdAt,
-        },
-        layout,
-      );
-    });
-  });
+  subcommand(group, 'list', 'List all sites, with those of other cells if CELLS names some', 'sites list').action(
+    async ({ json }: { json?: true }) => {
+      const { postgres, projections, settings } = await session.open();
+      await projections.catchUp('sites');
+      // Imported here because loading TypeORM takes longer than most commands run.
+      const { SiteRow } = await import('../sites/site-row.js');
+      const rows = await (await postgres.repository(SiteRow)).find({
+        where: { removed: false },
+        order: { createdAt: 'ASC', host: 'ASC' },
+      });
+      const cells = await listOtherCells(settings.otherCells);
+      const here = cells.length === 0 ? {} : { cell: settings.cell };
+      const list: (SiteElsewhere & { cell?: string })[] = [
+        ...rows.map((row) => ({ ...siteDocument(row), ...here })),
+        ...cells.flatMap(({ name, sites = [] }) => sites.map((site) => ({ ...site, cell: name }))),
+      ];
+      for (const { name, problem } of cells) {
+        if (problem === undefined) continue;
+        output.error(`The sites of cell ${name} are missing from this list. ${problem}`);
+        session.exitCode = 1;
+      }
+      if (list.length === 0 && !json) return output.note('There is no site yet. Add one with "sites add <host>".');
+      await output.show(json, list, (layout) => {
+        return table(
+          list,
+          {
+            HOST: (site) => site.host,
+            ...(cells.length > 0 && { CELL: (site: { cell?: string }) => site.cell }),
+            INBOUND: (site) => (site.paused ? 'paused' : site.inbound),
+            ALIASES: (site) => site.aliases,
+            CREATED: (site) => site.createdAt,
+          },
+          layout,
+        );
+      });
+    },
+  );
 
   subcommand(group, 'show <host>', 'Show a site and its settings', 'sites show shop.example').action(
     async (host: string, { json }: { json?: true }) => {
@@ -117,6 +140,20 @@ export function addSites(program: Command, session: Session): void {
       const site = siteWithSettings(changed, settings.dedupWindowMs);
       await output.show(options.json, site, () => `${siteCard(site)}\n${settingsCard(site.settings)}`);
     });
+
+  for (const [verb, Change, help] of [
+    ['pause', PauseSite, 'Store nothing new for a site and send nothing. Senders are asked to try again later.'],
+    ['resume', ResumeSite, 'End the pause of a site. What waited is sent.'],
+  ] as const) {
+    subcommand(group, `${verb} <host>`, help, `sites ${verb} shop.example`).action(
+      async (host: string, { json }: { json?: true }) => {
+        const { commands } = await session.open();
+        // By its host only: an alias must not lead to another site than the one that was meant.
+        const site = siteDocument(await commands.execute(new Change(CLI_ACTOR, host)));
+        await output.show(json, site, () => siteCard(site));
+      },
+    );
+  }
 
   withConfirmation(
     subcommand(

@@ -87,6 +87,8 @@ export class InboundEndpoint implements OnModuleInit {
     const caller = this.authenticate(request);
     if ('status' in caller) return caller;
     if (route.kind === 'receipt') return this.showReceipt(route, caller);
+    // The append refuses it in any case. Here the body is not even read.
+    if (caller.loadedSite.site.paused) return UNAVAILABLE;
     const trace = this.startTrace(request, caller, route.kind === 'batch' ? BATCH_PATH : INBOUND_PATH);
     const answer = await this.answerPost(request, trace ? { ...caller, trace } : caller, route.kind === 'batch');
     if (trace?.span) {

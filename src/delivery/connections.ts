@@ -17,7 +17,10 @@ export interface Destination {
   readonly siteConnection: SiteConnection;
   /** Current settings and secrets, for requests. */
   readonly connection: Connection;
-  /** `parked` also while a secret cannot be read: either way an operator must provide credentials. */
+  /**
+   * `parked` also while a secret cannot be read: either way an operator must provide credentials. `paused` also while the site
+   * is.
+   */
   readonly state: SiteConnection['state'];
 }
 
@@ -93,6 +96,6 @@ function destinationOf({ site, connections }: LoadedSite, name: ConnectionName):
     platform,
     siteConnection,
     connection: { settings, secrets, endpoint },
-    state: missingSecrets.length > 0 ? 'parked' : siteConnection.state,
+    state: site.paused ? 'paused' : missingSecrets.length > 0 ? 'parked' : siteConnection.state,
   };
 }

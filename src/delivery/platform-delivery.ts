@@ -135,7 +135,8 @@ export class PlatformDelivery {
   }
 
   isParked(site: string, name: ConnectionName): boolean {
-    return this.connections.find(site, name)?.siteConnection.state === 'parked';
+    const destination = this.connections.find(site, name);
+    return destination?.siteConnection.state === 'parked' && !destination.site.paused;
   }
 
   tick(): void {

@@ -12,6 +12,8 @@ import { PlatformDelivery } from './platform-delivery.js';
 const POLL_EVERY_MS = 500;
 /** Deliveries of one connection that one poll leases at most; the next poll leases more. */
 const LEASED_MAX = 1_000;
+/** How often deliveries that became too old are looked for, which matters to reports only. */
+const TOO_OLD_EVERY_MS = 2_000;
 /** How often one delivery is attempted on a parked connection, to find out whether it works again. */
 const PROBE_EVERY_MS = 15 * 60_000;
 
@@ -34,6 +36,7 @@ export type DueDelivery = Omit<WaitingDelivery, 'platform' | 'due' | 'giveUpAt'>
 export class RetryScheduler {
   private polling: Promise<void> | undefined;
   private stopping = false;
+  private tooOldCheckedMs = Number.NEGATIVE_INFINITY;
   /** When a parked connection was first seen, or last probed. */
   private readonly probed = new Map<string, number>();
 
@@ -71,9 +74,7 @@ export class RetryScheduler {
   private async startDue(): Promise<number> {
     await this.attempts.tidy();
     // No probes: of a parked connection only one delivery at a time is attempted.
-    let started = await this.attempts.start(
-      (await this.readTooOld()).map((delivery) => this.toAttempt(delivery, false)),
-    );
+    let started = await this.startTooOld();
     for (const connection of await this.dueConnections()) {
       if (this.stopping) break;
       const capacity = Math.min(this.capacity(connection), LEASED_MAX);
@@ -82,6 +83,15 @@ export class RetryScheduler {
       started += await this.attempts.start(due.map((delivery) => this.toAttempt(delivery)));
     }
     return started;
+  }
+
+  private async startTooOld(): Promise<number> {
+    const startedMs = performance.now();
+    if (startedMs - this.tooOldCheckedMs < TOO_OLD_EVERY_MS) return 0;
+    const tooOld = await this.readTooOld();
+    // After a full page there may be more.
+    if (tooOld.length < LEASED_MAX) this.tooOldCheckedMs = startedMs;
+    return this.attempts.start(tooOld.map((delivery) => this.toAttempt(delivery, false)));
   }
 
   /** Connections with a due delivery. Skips along the index, so the cost does not depend on how many deliveries wait. */

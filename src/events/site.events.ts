@@ -89,6 +89,9 @@ export type SiteEvent =
   | { type: 'site.removed.v1'; data: Record<string, never> }
   | { type: 'site.inbound_enabled.v1'; data: Record<string, never> }
   | { type: 'site.inbound_disabled.v1'; data: Record<string, never> }
+  /** From here on nothing new is stored for the site, and nothing is sent. */
+  | { type: 'site.paused.v1'; data: Record<string, never> }
+  | { type: 'site.resumed.v1'; data: Record<string, never> }
   | { type: 'site.key_issued.v1'; data: { keyId: string; name: string; prefix: string; hash: string; trial: boolean } }
   | { type: 'site.key_revoked.v1'; data: { keyId: string } }
   /** A new key, issued just before, replaces this one, which is refused from `expiresAt` on. */
@@ -153,6 +156,11 @@ export const siteSchemas: SchemasOf<SiteEvent> = {
   'site.removed.v1': { summary: 'The site was removed. Its events stay; its host can be added again.', data: empty },
   'site.inbound_enabled.v1': { summary: 'The site accepts conversions.', data: empty },
   'site.inbound_disabled.v1': { summary: 'The site does not accept conversions.', data: empty },
+  'site.paused.v1': {
+    summary: 'Nothing new is stored for the site: senders are asked to try again later. Nothing is sent.',
+    data: empty,
+  },
+  'site.resumed.v1': { summary: 'The pause of the site has ended.', data: empty },
   'site.key_issued.v1': {
     summary: 'An API key was created.',
     data: {

@@ -5,7 +5,16 @@ export class UserError extends Error {
 
 /** The log cannot be written or read at the moment. Nothing is lost: the caller can retry. */
 export class LogUnavailable extends Error {
-  override readonly name = 'LogUnavailable';
+  override readonly name: string = 'LogUnavailable';
+}
+
+/** Nothing new is stored for a paused site. A sender can retry, as with a log that is unavailable; an operator has to resume it. */
+export class SitePaused extends LogUnavailable {
+  override readonly name = 'SitePaused';
+
+  constructor(site: string) {
+    super(`Site ${site} is paused, so nothing new is stored for it. "sites resume ${site}" ends that.`);
+  }
 }
 
 /** The connection was lost during a commit, and the log could not be asked whether it has the change. */

@@ -75,6 +75,22 @@ export const serviceUrl: Format<string> = { text: '`http://` or `https://` URL',
 /** With https, or on this machine. */
 export const issuerUrl: Format<string> = { text: '`https://` URL', parse: parseIssuer };
 
+/** Addresses of management APIs by the name of their cell. */
+export const cellUrls: Format<ReadonlyMap<string, string>> = {
+  text: 'list of `name=https://…`',
+  parse: (value) => byName(value, (part, url) => adminOrigin(part, url)),
+};
+
+/** Error messages never contain the value. */
+export const cellTokens: Format<ReadonlyMap<string, string>> = {
+  text: 'list of `name=token`',
+  parse: (value) =>
+    byName(value, (_, token) => {
+      if (!/^[\w.~+/-]+=*$/.test(token)) throw new Error('is not a list such as north=cct_…,south=cct_…');
+      return token;
+    }),
+};
+
 /** What may be used in a day (UTC). */
 export interface DailyBudget {
   /** Distinct ones. */
@@ -130,6 +146,27 @@ function parseBrokers(value: string): string[] {
     if (port === undefined || Number(port) > 65_535) throw new Error(`"${part}" is not host:port`);
     return part.trim();
   });
+}
+
+function byName<Value>(list: string, parse: (part: string, value: string) => Value): Map<string, Value> {
+  const values = new Map<string, Value>();
+  for (const part of list.split(',').map((each) => each.trim())) {
+    const at = part.indexOf('=');
+    const key = part.slice(0, Math.max(0, at));
+    if (!/^[A-Za-z0-9._-]{1,100}$/.test(key) || values.has(key))
+      throw new Error('is not a list of name=value, each name once');
+    values.set(key, parse(part, part.slice(at + 1)));
+  }
+  return values;
+}
+
+/** A token is sent there. */
+function adminOrigin(part: string, value: string): string {
+  const origin = parseOrigin(value);
+  const { protocol, hostname } = new URL(origin);
+  if (protocol !== 'https:' && !isLoopbackHost(hostname))
+    throw new Error(`"${part}" is not a name and an https URL, such as north=https://admin.north.example`);
+  return origin;
 }
 
 function parseHeaderName(value: string): string {

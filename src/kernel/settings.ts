@@ -7,6 +7,8 @@ import { requireStrongPassword } from './password-strength.js';
 import {
   addresses,
   brokers,
+  cellTokens,
+  cellUrls,
   dailyBudget,
   duration,
   durationBetween,
@@ -291,6 +293,16 @@ export const DEFINITIONS = {
   ),
   botList: optional('BOT_LIST', path, 'Your own [list of bots](bots.md), a JSON file.'),
   cell: setting('CELL', 'local', name, 'Name of this installation in the `ce_source` of published events.'),
+  cells: optional(
+    'CELLS',
+    cellUrls,
+    'Other [cells](operate.md#several-cells): the management API of each. Their sites are listed with those of this one.',
+  ),
+  cellTokens: optional(
+    'CELL_TOKENS',
+    cellTokens,
+    'An API token of each of these cells, with the scope `read` for all sites.',
+  ),
   kafkaBrokers: optional(
     'KAFKA_BROKERS',
     brokers,
@@ -391,7 +403,36 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     url: settings.databaseReadUrl,
     maxLagMs: settings.databaseReadMaxLagMs,
   };
-  return { ...settings, standby: standby || undefined, oauthApps: oauthAppsOf(settings), erasureList };
+  return {
+    ...settings,
+    standby: standby || undefined,
+    oauthApps: oauthAppsOf(settings),
+    otherCells: otherCellsOf(settings),
+    erasureList,
+  };
+}
+
+/** Another installation with a database of its own, and sites of its own. */
+export interface Cell {
+  readonly name: string;
+  /** Of its management API, without a path. */
+  readonly url: string;
+  readonly token: string;
+}
+
+/** All cells may have the same list: this one is left out. */
+function otherCellsOf({ cell, cells = new Map(), cellTokens = new Map() }: Values): Cell[] {
+  for (const name of cellTokens.keys())
+    if (!cells.has(name)) throw new UserError(`CELL_TOKENS names ${name}, which is not in CELLS. Add it there.`);
+  return [...cells].flatMap(([name, url]) => {
+    if (name === cell) return [];
+    const token = cellTokens.get(name);
+    if (token === undefined)
+      throw new UserError(
+        `CELLS names ${name}, of which CELL_TOKENS has no token. Create one there, with the scope read.`,
+      );
+    return [{ name, url, token }];
+  });
 }
 
 /** Passwords and secrets pass through the management API: never in plain HTTP over a network, never under an unknown name. */

@@ -1,5 +1,5 @@
 import type { ClientBase, PoolClient } from 'pg';
-import { CommitUnknown, LogUnavailable } from '../kernel/errors.js';
+import { CommitUnknown, LogUnavailable, SitePaused } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { DatabaseClock } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -122,6 +122,7 @@ export async function appendInTransaction(
   const { outcome } = rows[0] as (typeof rows)[0];
   if ('outside' in outcome) throw new LogUnavailable("the database's clock jumped");
   if (outcome.conflicts) throw new VersionConflict('The stream has another version');
+  if (outcome.paused) throw new SitePaused(request.site);
   const position = (outcome.first as number) + request.events.length - 1;
   return { status: 'appended', position, time: new Date(outcome.time).toISOString() };
 }

@@ -22,6 +22,7 @@ const STORED: BatchOutcome = {
   stored: null,
   conflicts: null,
   stale: null,
+  paused: null,
 };
 
 function outcomeOf(stream: string, over: Partial<AppendRequest> = {}): AppendRequest {

@@ -1,4 +1,4 @@
-import { LogUnavailable, messageOf } from '../kernel/errors.js';
+import { LogUnavailable, messageOf, SitePaused } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import { asBatch, serialise } from './append-batch.js';
 import type { AppendedPositions } from './appended-positions.js';
@@ -38,6 +38,8 @@ export interface BatchOutcome {
   readonly stored: readonly ({ readonly position: number; readonly time: number } | null)[] | null;
   readonly conflicts: readonly number[] | null;
   readonly stale: readonly number[] | null;
+  /** New streams of a site that is paused. */
+  readonly paused: readonly number[] | null;
 }
 
 /** The database refused these rows, as opposed to being unavailable. Nothing of the batch was stored. */
@@ -378,6 +380,7 @@ function answer(
   const lost = outcome.lost && new Map(outcome.lost);
   const conflicts = outcome.conflicts && new Set(outcome.conflicts);
   const stale = outcome.stale && new Set(outcome.stale);
+  const paused = outcome.paused && new Set(outcome.paused);
   let index = 0;
   let next = outcome.first ?? 0;
   const appended: RecentRow[] = [];
@@ -393,6 +396,7 @@ function answer(
       // Not the time of this call: the payload of every attempt contains the time of the stored event.
       item.resolve({ ...stored, status: 'appended', time: new Date(stored.time).toISOString() });
     } else if (conflicts?.has(first)) item.resolve({ status: 'conflict' });
+    else if (paused?.has(first)) item.reject(new SitePaused(item.request.site));
     else if (stale?.has(first)) item.resolve({ status: 'stale' });
     else if (holder) item.resolve({ status: 'claimed', by: holder });
     else {

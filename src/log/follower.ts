@@ -2,7 +2,10 @@ import type { AppendNotifications } from './append-notifications.js';
 import type { StoredEvent } from './event.js';
 import type { EventLog } from './event-log.js';
 
-const POLL_EVERY_MS = 250;
+/** How often a follower is polled by the log that it follows. */
+export const POLL_EVERY_MS = 250;
+/** While nothing is appended. What a failover has lost may count for as long. */
+const LOST_CHECKED_EVERY_MS = 1_000;
 const PAGE_EVENTS = 1_000;
 
 export interface FollowOptions {
@@ -32,7 +35,7 @@ export class Follower {
   lag = 0;
   private readAtMs = Number.NEGATIVE_INFINITY;
   private reading: Promise<void> | undefined;
-  private timer: NodeJS.Timeout | undefined;
+  private lostCheckedMs = Number.NEGATIVE_INFINITY;
   private unsubscribe: (() => void) | undefined;
   private stopped = false;
   private applied: StoredEvent | undefined;
@@ -60,7 +63,6 @@ export class Follower {
     this.unsubscribe = notifications.on((category) => {
       if (!this.options.categories || this.options.categories.includes(category)) this.pollQuietly();
     });
-    this.timer = setInterval(() => this.pollQuietly(), POLL_EVERY_MS);
   }
 
   /** Reads up to the head of the log as of some time after the call. Rejects when the database does not answer. */
@@ -76,21 +78,21 @@ export class Follower {
 
   async stop(): Promise<void> {
     this.stopped = true;
-    clearInterval(this.timer);
     this.unsubscribe?.();
     this.onStop();
     await this.reading?.catch(() => {});
   }
 
-  private pollQuietly(): void {
-    // A failed read is repeated by the next poll; callers that need to know check `ageMs`.
+  /** A failed read is repeated by the next poll; callers that need to know check `ageMs`. */
+  pollQuietly(): void {
     if (!this.reading && !this.stopped) this.poll().catch(() => {});
   }
 
   private async catchUp(): Promise<void> {
     const startedMs = performance.now();
-    await this.readLostAgain();
     const head = await this.source.head();
+    // Before anything newer is applied: the newest applied event would then be one that exists.
+    if (head !== this.position || startedMs - this.lostCheckedMs >= LOST_CHECKED_EVERY_MS) await this.readLostAgain();
     this.lag = Math.max(0, head - this.position);
     while (this.position < head && !this.stopped) {
       const events = await this.source.read({
@@ -109,8 +111,11 @@ export class Follower {
 
   private async readLostAgain(): Promise<void> {
     const { onLost, after } = this.options;
-    if (!onLost || !this.applied || !(await this.source.isLost?.(this.applied))) return;
-    this.applied = await onLost();
-    this.position = this.applied?.position ?? after;
+    const startedMs = performance.now();
+    if (onLost && this.applied && (await this.source.isLost?.(this.applied))) {
+      this.applied = await onLost();
+      this.position = this.applied?.position ?? after;
+    }
+    this.lostCheckedMs = startedMs;
   }
 }

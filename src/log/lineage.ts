@@ -31,7 +31,10 @@ export async function readJump(source: Queryable): Promise<{ kept: number; conti
 
 /** Of the server that answers, before or after `followLineage`. */
 export async function readServerLineage(source: Queryable): Promise<string> {
-  const { rows } = await source.query<{ lineage: string }>(`SELECT ${LINEAGE} AS lineage`);
+  const { rows } = await source.query<{ lineage: string }>({
+    name: 'read-server-lineage',
+    text: `SELECT ${LINEAGE} AS lineage`,
+  });
   return (rows[0] as { lineage: string }).lineage;
 }
 

@@ -30,9 +30,10 @@ import {
   type SomeOptions,
   withQueryTimeout,
 } from './event-reader.js';
-import { Follower, type FollowerSource, type FollowOptions } from './follower.js';
+import { Follower, type FollowerSource, type FollowOptions, POLL_EVERY_MS } from './follower.js';
 import { readRemovedUntil } from './log-audit.js';
 import { fieldsOf, RecentEvents, subjectsOf } from './recent-events.js';
+import { sharedRead } from './shared-read.js';
 
 export interface LogObserver {
   /** A batch was committed. */
@@ -50,6 +51,8 @@ export class PostgresEventLog extends EventLog {
   private readonly queue: AppendQueue;
   private readonly notifications: AppendNotifications;
   private readonly followers = new Set<Follower>();
+  private readonly headForFollowers: () => Promise<number>;
+  private followerTimer: NodeJS.Timeout | undefined;
   private readonly appended = new AppendedPositions();
 
   constructor(
@@ -61,6 +64,7 @@ export class PostgresEventLog extends EventLog {
     this.readiness = new AppendReadiness(() => tryAppend(postgres));
     this.connection = new AppendConnection(postgres, this.readiness, (line) => observer.onMessage?.(line));
     this.notifications = new AppendNotifications(postgres);
+    this.headForFollowers = sharedRead(() => readHead(withQueryTimeout(postgres.pool, FOLLOWER_QUERY_TIMEOUT_MS)));
     const observe = (requests: AppendRequest[], events: number, seconds: number) => {
       for (const { category } of requests) this.notifications.notify(category);
       observer.appended?.(events, seconds);
@@ -157,7 +161,7 @@ export class PostgresEventLog extends EventLog {
   async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {
     const pool = withQueryTimeout(this.postgres.pool, FOLLOWER_QUERY_TIMEOUT_MS);
     const source: FollowerSource = {
-      head: () => readHead(pool),
+      head: this.headForFollowers,
       read: (readOptions) => readEvents(pool, readOptions),
       isLost: async ({ position, id }) => {
         const found = (await readIdsAt(pool, [position])).get(position);
@@ -167,6 +171,10 @@ export class PostgresEventLog extends EventLog {
     const follower = new Follower(source, options, apply, () => this.followers.delete(follower));
     await follower.start(this.notifications);
     this.followers.add(follower);
+    // One timer for all, so that they share the read of the head.
+    this.followerTimer ??= setInterval(() => {
+      for (const each of this.followers) each.pollQuietly();
+    }, POLL_EVERY_MS);
     return follower;
   }
 
@@ -184,6 +192,7 @@ export class PostgresEventLog extends EventLog {
 
   async close(): Promise<void> {
     await this.queue.drained();
+    clearInterval(this.followerTimer);
     for (const follower of this.followers) await follower.stop();
     await this.notifications.close();
     await this.connection.close();

@@ -12,6 +12,8 @@ import { RecentEvents, type RecentRow } from './recent-events.js';
 import type { HoldSource } from './retention-holds.js';
 
 const POLL_EVERY_MS = 500;
+/** While nothing is appended and all projections are at the head. A checkpoint may have been changed by other means. */
+const IDLE_ROUND_EVERY_MS = 5_000;
 const PAGE_EVENTS = 5_000;
 const LAG_COUNTED_FROM = 100_000;
 const LAG_COUNTED_TO = 1_000_000;
@@ -36,6 +38,8 @@ export class ProjectionRunner {
   private stopped = false;
   /** Lag as of the last round, for metrics. */
   lags = new Map<string, number>();
+  /** The head up to which the last round found all projections, and when it began. */
+  private folded = { head: -1, beganMs: Number.NEGATIVE_INFINITY };
   /** Fed by Kafka consumers: excluded from the rounds, but still caught up, rebuilt and reported here. */
   private readonly fedByKafka = new Set<string>();
 
@@ -180,7 +184,7 @@ export class ProjectionRunner {
   }
 
   private runQuietly(): void {
-    this.running ??= this.round()
+    this.running ??= this.roundIfDue()
       // The database is unavailable: the next round retries.
       .catch(() => {})
       .finally(() => {
@@ -188,9 +192,17 @@ export class ProjectionRunner {
       });
   }
 
-  /** Folds what is new. One page at a time for each group, so that a projection that is far behind delays no other. */
-  async round(): Promise<void> {
+  private async roundIfDue(): Promise<void> {
+    const beganMs = performance.now();
     const head = await readHead(this.postgres.pool);
+    if (head === this.folded.head && beganMs - this.folded.beganMs < IDLE_ROUND_EVERY_MS) return;
+    await this.round(head);
+    if ([...this.lags.values()].every((lag) => lag === 0)) this.folded = { head, beganMs };
+  }
+
+  /** Folds what is new. One page at a time for each group, so that a projection that is far behind delays no other. */
+  async round(given?: number): Promise<void> {
+    const head = given ?? (await readHead(this.postgres.pool));
     for (let hasMoved = true; hasMoved && !this.stopped; ) {
       hasMoved = false;
       for (const group of await this.groups(head))

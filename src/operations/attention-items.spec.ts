@@ -26,6 +26,7 @@ const site = (parts: Partial<Site> = {}): Site => ({
   host: HOST,
   aliases: [],
   inbound: true,
+  paused: false,
   settings: DEFAULT_SITE_SETTINGS,
   keys: [],
   connections: [],
@@ -65,6 +66,13 @@ describe('siteItems', () => {
         detail: expect.any(String),
         action: { label: 'Reconnect', method: 'PUT', route: '/sites/shop.example/connections/meta%3Asecond' },
       },
+    ]);
+  });
+
+  it('reports a paused site as a warning, and nothing that waits for its end', () => {
+    const paused = site({ paused: true, connections: [connection('active')] });
+    expect(items({ site: paused, waiting: waiting(DAY_MS) })).toMatchObject([
+      { kind: 'site_paused', severity: 'warning', site: HOST, action: { route: '/sites/shop.example/pause' } },
     ]);
   });
 

@@ -21,6 +21,7 @@ const FAILURES_MIN = 5;
 const ACCEPTANCE_MIN = 0.9;
 
 export const ATTENTION_KINDS = [
+  'site_paused',
   'connection_parked',
   'connection_paused',
   'connection_expiring',
@@ -82,11 +83,21 @@ export interface SiteState {
 export function siteItems(state: SiteState): AttentionItem[] {
   const { site } = state;
   const connected = site.connections.filter(({ disconnected }) => !disconnected);
+  if (site.paused) return [pausedItem(site.host)];
   return [
     ...connected.flatMap((connection) => connectionItems(state, connection)),
     ...webhookItems(state),
     ...keyItems(state),
   ].map((item) => ({ ...item, site: site.host }));
+}
+
+/** The only one of its site: the others would be about what waits for its end. */
+function pausedItem(site: string): AttentionItem {
+  return {
+    ...{ kind: 'site_paused', severity: 'warning', site },
+    detail: 'Senders are asked to try again later, and nothing is sent.',
+    action: { label: 'Resume', method: 'PUT', route: `/sites/${site}/pause` },
+  };
 }
 
 function connectionItems(state: SiteState, connection: SiteConnection): AttentionItem[] {

@@ -1,7 +1,7 @@
 import { newestCheckpoint } from '../checkpoints/checkpoints.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
-import { UserError } from '../kernel/errors.js';
+import { SitePaused, UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -41,6 +41,7 @@ export async function testWebhook(dependencies: WebhookDependencies, site: Site,
 
 /** Closes the reporting window and pushes its totals now. */
 export async function pushTotals(dependencies: WebhookDependencies, site: Site, actor: Actor): Promise<Pushed> {
+  if (site.paused) throw new SitePaused(site.host);
   const receiver = await receiverOf(dependencies, site);
   if (!receiver.webhook.enabled) throw disabled(site.host, receiver.webhook);
   const { postgres, settings } = dependencies;

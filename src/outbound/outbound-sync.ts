@@ -93,8 +93,9 @@ export class OutboundSync {
 
   private waiting(): { site: string; webhook: SiteWebhook }[] {
     const nowMs = this.pusher.now();
-    return this.directory.all().flatMap(({ site: { host, webhook } }) => {
-      if (!webhook?.enabled || this.inFlight.has(host) || (this.nextCheckMs.get(webhook) ?? 0) > nowMs) return [];
+    return this.directory.all().flatMap(({ site: { host, paused, webhook } }) => {
+      if (paused || !webhook?.enabled || this.inFlight.has(host) || (this.nextCheckMs.get(webhook) ?? 0) > nowMs)
+        return [];
       return [{ site: host, webhook }];
     });
   }

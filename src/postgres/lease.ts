@@ -103,6 +103,7 @@ export class Lease {
     // Taken before the query: the lease cannot have been renewed earlier.
     const requestedMs = performance.now();
     const { rowCount } = await this.database.pool.query({
+      name: 'renew-lease',
       text: `UPDATE cc.leases SET until = to_timestamp($5) + make_interval(secs => $3), reached = $4
               WHERE name = $1 AND holder = $2 AND ${LINEAGE} = $6`,
       values: [

@@ -286,6 +286,7 @@ async function readClock(pool: Pool): Promise<ClockSample> {
   try {
     const requestedMs = performance.now();
     const { rows } = await client.query<{ now: number }>({
+      name: 'read-clock',
       text: 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
       // pg supports this option of a query; its types lack it.
       query_timeout: SAMPLE_CLOCK_TIMEOUT_MS,

@@ -14,7 +14,9 @@ import {
   ChangeSiteSettingsHandler,
   DisableInboundHandler,
   EnableInboundHandler,
+  PauseSiteHandler,
   RemoveSiteHandler,
+  ResumeSiteHandler,
 } from './site.handlers.js';
 import type { SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
@@ -31,6 +33,8 @@ export const SITE_COMMAND_HANDLERS: readonly SiteCommandHandler[] = [
   AddSiteHandler,
   EnableInboundHandler,
   DisableInboundHandler,
+  PauseSiteHandler,
+  ResumeSiteHandler,
   ChangeSiteSettingsHandler,
   ChangeAliasesHandler,
   RemoveSiteHandler,

@@ -6,18 +6,20 @@ export interface SiteFields {
   readonly host: string;
   readonly aliases: readonly string[];
   readonly inbound: boolean;
+  readonly paused: boolean;
   readonly settings: SiteSettings;
   readonly createdAt: string | Date;
   readonly removed?: boolean | undefined;
 }
 
-export function siteDocument({ id, host, aliases, inbound, createdAt, removed }: SiteFields) {
+export function siteDocument({ id, host, aliases, inbound, paused, createdAt, removed }: SiteFields) {
   return {
     id,
     host,
     aliases,
     inbound,
     createdAt: new Date(createdAt).toISOString(),
+    ...(paused && { paused: true as const }),
     ...(removed && { removed: true as const }),
   };
 }

@@ -31,7 +31,7 @@ export class SiteRepository {
   async get(hostText: string): Promise<Site> {
     const host = parseHost(hostText);
     const site = (await this.findOwner(host)) ?? (await this.everAdded()).find((candidate) => candidate.host === host);
-    if (!site) throw noSite(host);
+    if (!site) throw new NoSite(host);
     return site;
   }
 
@@ -121,10 +121,13 @@ export function streamIdOf(host: string): string {
 }
 
 function requireSite(site: Site | undefined, host: string): Site {
-  if (!site || site.removed) throw noSite(host);
+  if (!site || site.removed) throw new NoSite(host);
   return site;
 }
 
-function noSite(host: string): UserError {
-  return new UserError(`There is no site ${host}. Add it with "sites add ${host}".`);
+/** This cell has no such site. */
+export class NoSite extends UserError {
+  constructor(readonly host: string) {
+    super(`There is no site ${host}. Add it with "sites add ${host}".`);
+  }
 }

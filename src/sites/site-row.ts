@@ -19,6 +19,9 @@ export class SiteRow {
   @Column('boolean')
   inbound!: boolean;
 
+  @Column('boolean')
+  paused!: boolean;
+
   @Column('json')
   settings!: SiteSettings;
 

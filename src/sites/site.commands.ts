@@ -43,6 +43,10 @@ export class EnableInbound extends SiteCommand<Site> {}
 
 export class DisableInbound extends SiteCommand<Site> {}
 
+export class PauseSite extends SiteCommand<Site> {}
+
+export class ResumeSite extends SiteCommand<Site> {}
+
 export class ChangeSiteSettings extends SiteCommand<Site> {
   constructor(
     actor: Actor,

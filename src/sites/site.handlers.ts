@@ -8,10 +8,12 @@ import {
   ChangeSiteSettings,
   DisableInbound,
   EnableInbound,
+  PauseSite,
   RemoveSite,
+  ResumeSite,
 } from './site.commands.js';
 import type { Site } from './site.js';
-import { parseHost, type SiteRepository } from './site-repository.js';
+import { type Decision, parseHost, type SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
 import { changedSettings } from './site-settings.js';
 import { disableWebhook } from './webhook.js';
@@ -82,11 +84,21 @@ export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {
     if (webhook) {
       await this.sites.change(host, actor, (site) => site.webhook && disableWebhook(site.webhook));
     }
+    await this.sites.change(host, actor, (site) => (site.paused ? resume(site.host) : undefined));
     return this.sites.change(host, actor, (site) => ({
       event: { type: 'site.removed.v1', data: {} },
       change: (client) => this.secrets.within(client).deleteWebhookSecrets(site.host),
     }));
   }
+}
+
+function resume(host: string): Decision {
+  return {
+    event: { type: 'site.resumed.v1', data: {} },
+    change: async (client) => {
+      await client.query('DELETE FROM cc.paused_sites WHERE site = $1', [host]);
+    },
+  };
 }
 
 /** Refuses a host or alias that belongs to a site, unless it is this one. */
@@ -115,6 +127,33 @@ export class DisableInboundHandler implements ICommandHandler<DisableInbound> {
     return this.sites.change(host, actor, ({ inbound }) =>
       inbound ? { type: 'site.inbound_disabled.v1', data: {} } : undefined,
     );
+  }
+}
+
+@CommandHandler(PauseSite)
+export class PauseSiteHandler implements ICommandHandler<PauseSite> {
+  constructor(private readonly sites: SiteRepository) {}
+
+  execute({ host, actor }: PauseSite): Promise<Site> {
+    return this.sites.change(host, actor, (site) =>
+      site.paused
+        ? undefined
+        : {
+            event: { type: 'site.paused.v1', data: {} },
+            change: async (client) => {
+              await client.query('INSERT INTO cc.paused_sites (site) VALUES ($1) ON CONFLICT DO NOTHING', [site.host]);
+            },
+          },
+    );
+  }
+}
+
+@CommandHandler(ResumeSite)
+export class ResumeSiteHandler implements ICommandHandler<ResumeSite> {
+  constructor(private readonly sites: SiteRepository) {}
+
+  execute({ host, actor }: ResumeSite): Promise<Site> {
+    return this.sites.change(host, actor, (site) => (site.paused ? resume(site.host) : undefined));
   }
 }
 

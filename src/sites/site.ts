@@ -28,6 +28,8 @@ export interface Site {
   readonly host: string;
   readonly aliases: readonly string[];
   readonly inbound: boolean;
+  /** Nothing new is stored for it, and nothing is sent. The append enforces the former, by `cc.paused_sites`. */
+  readonly paused: boolean;
   readonly settings: SiteSettings;
   readonly keys: readonly SiteKey[];
   /** Including disconnected ones. */
@@ -47,6 +49,7 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
       host: event.data.host,
       aliases: event.data.aliases,
       inbound: false,
+      paused: false,
       settings: DEFAULT_SITE_SETTINGS,
       // Of the site that had this host before: revoked keys, disconnected platforms, a disabled webhook.
       keys: site?.keys ?? [],
@@ -65,6 +68,10 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
       return { ...site, inbound: true };
     case 'site.inbound_disabled.v1':
       return { ...site, inbound: false };
+    case 'site.paused.v1':
+      return { ...site, paused: true };
+    case 'site.resumed.v1':
+      return { ...site, paused: false };
     case 'site.key_issued.v1': {
       const { keyId, name, prefix, hash, trial } = event.data;
       const key: SiteKey = { id: keyId, name, prefix, hash, trial, createdAt: event.time, status: 'active' };

@@ -18,7 +18,7 @@ export const sitesProjection: Projection = {
     if (events.length === 0) return;
     const ids = [...new Set(events.map((event) => event.stream.slice(SITE.length + 1)))];
     const { rows } = await page.tx.query<StoredSite>(
-      `SELECT id, host, aliases, inbound, settings, keys, connections, webhook, removed, created_at AS "createdAt"
+      `SELECT id, host, aliases, inbound, paused, settings, keys, connections, webhook, removed, created_at AS "createdAt"
          FROM sites WHERE id = ANY ($1)`,
       [ids],
     );
@@ -39,13 +39,13 @@ export const sitesProjection: Projection = {
       if (site) sites.set(id, site);
     }
     await page.tx.query(
-      `INSERT INTO sites (id, host, aliases, inbound, settings, keys, connections, webhook, removed, created_at)
-       SELECT id, host, aliases, inbound, settings, keys, connections, webhook, coalesce(removed, false), "createdAt"
+      `INSERT INTO sites (id, host, aliases, inbound, paused, settings, keys, connections, webhook, removed, created_at)
+       SELECT id, host, aliases, inbound, paused, settings, keys, connections, webhook, coalesce(removed, false), "createdAt"
          FROM json_to_recordset($1) AS s (
-         id uuid, host text, aliases json, inbound boolean, settings json, keys json, connections json, webhook json,
+         id uuid, host text, aliases json, inbound boolean, paused boolean, settings json, keys json, connections json, webhook json,
          removed boolean, "createdAt" timestamptz)
-       ON CONFLICT (id) DO UPDATE SET (host, aliases, inbound, settings, keys, connections, webhook, removed, created_at) =
-         (excluded.host, excluded.aliases, excluded.inbound, excluded.settings, excluded.keys, excluded.connections,
+       ON CONFLICT (id) DO UPDATE SET (host, aliases, inbound, paused, settings, keys, connections, webhook, removed, created_at) =
+         (excluded.host, excluded.aliases, excluded.inbound, excluded.paused, excluded.settings, excluded.keys, excluded.connections,
           excluded.webhook, excluded.removed, excluded.created_at)`,
       [JSON.stringify([...sites.values()])],
     );

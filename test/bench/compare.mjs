@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { otherBuild } from './checkout.mjs';
+import { relayComparison, visitComparison } from './compare-readers.mjs';
 import { connect } from './connections.mjs';
 import { leaveServiceCore, pinService } from './cores.mjs';
 import { cpuSeconds, hasCounters } from './counters.mjs';
@@ -28,10 +29,15 @@ export async function compareRun(context) {
       : 'no pinned cores',
   );
   progress('starting the services …');
-  const services = await part('the services', () => startAll({ new: ROOT, old: other }, context));
+  const builds = { old: other, new: ROOT };
+  const services = await part('the services', () => startAll(builds, context));
   if (!services) return [];
   const result = await part('the rounds', () => rounds(services, context));
-  return result ? compareRows(result.samples) : [];
+  return [
+    ...(result ? compareRows(result.samples) : []),
+    ...((await part('visits', () => visitComparison(builds, context))) ?? []),
+    ...((await part('the Kafka relay', () => relayComparison(builds, context))) ?? []),
+  ];
 }
 
 /** By build and number of platforms, as in `new 3`. */

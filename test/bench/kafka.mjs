@@ -93,7 +93,8 @@ async function inboundRows(cluster, context) {
   ];
 }
 
-async function untilPublished(service) {
+/** Resolves when everything in its log is published. */
+export async function untilPublished(service) {
   const deadline = performance.now() + DRAINED_WITHIN_MS;
   for (;;) {
     const { rows } = await withClient(service.server, (client) =>

@@ -40,25 +40,36 @@ const LANDING = JSON.stringify({
   },
 });
 
-export async function visitRateRows(context) {
-  const { settings, directory, progress } = context;
-  progress('starting the service and the echo …');
+/** A service with people who have visited. @param root the checkout whose build is started */
+export async function startVisited(dataDir, root) {
   // All calls come from one address.
-  const service = await startService(join(directory, 'visits'), {
+  const settings = {
     ...{ COLLECT_RATE: '100000', COLLECT_BURST: '1000000', TAG_BUDGET_PERSON: '1000000' },
     ...{ TAG_BUDGET_ADDRESS: UNLIMITED, TAG_BUDGET_SITE: UNLIMITED },
-  });
-  const echo = await startEcho();
-  progress(`storing ${IDENTIFIED.toLocaleString('en-US')} people with a visit …`);
-  await withClient(service.server, insertIdentifiers);
-  const http = (id, target) => httpVariant(id, target, CONNECTIONS, context);
+  };
+  const empty = await startService(dataDir, settings, root);
+  await withClient(empty.server, insertIdentifiers);
+  await empty.stop();
+  // Started again: no event tells it of the inserted people.
+  return startService(dataDir, settings, root);
+}
+
+/** What is measured of it. */
+export function visitTargets(service) {
   const conversions = { ...inboundTarget(service), users: IDENTIFIED };
-  const variants = [
-    http('echo', echo),
-    http('identified', { ...conversions, body: BODY }),
-    http('unknown', { ...conversions, body: UNKNOWN_PERSON_BODY }),
-    http('collect', { ...service, path: '/__cc/collect', expect: '204', headers: HEADERS, body: LANDING }),
-  ];
+  return {
+    identified: { ...conversions, body: BODY },
+    unknown: { ...conversions, body: UNKNOWN_PERSON_BODY },
+    collect: { ...service, path: '/__cc/collect', expect: '204', headers: HEADERS, body: LANDING },
+  };
+}
+
+export async function visitRateRows(context) {
+  const { settings, directory, progress } = context;
+  progress(`starting the service with ${IDENTIFIED.toLocaleString('en-US')} people with a visit, and the echo …`);
+  const service = await startVisited(join(directory, 'visits'));
+  const targets = { echo: await startEcho(), ...visitTargets(service) };
+  const variants = Object.entries(targets).map(([id, target]) => httpVariant(id, target, CONNECTIONS, context));
   const warm = (text) => progress(text.replace('round 1/1', 'warming up'));
   await interleave(variants, 1, warm);
   const result = await interleave(variants, settings.rounds, progress);

@@ -1,7 +1,7 @@
 // What only shows after many conversions: memory, WAL and completeness of the log. Then the stop and a second start.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasCounters, rssMegabytes } from './counters.mjs';
+import { hasCounters, rssMegabytes, treeCpuSeconds } from './counters.mjs';
 import { SKIPPED, singleRow } from './figures.mjs';
 import { withClient } from './postgres.mjs';
 import { startWithNpm, storedConversions } from './service.mjs';
@@ -9,9 +9,11 @@ import { fillInbound } from './variants.mjs';
 
 const FILL_SLICE = 50_000;
 const SETTLE_MS = 1_000;
-/** Time reserved after filling the log for the WAL measurement, stop and start, and of that for stop and start. */
-const RESERVED_MS = 90_000;
-const RESERVED_FOR_START_MS = 20_000;
+/** Time reserved after filling the log for the WAL measurement, stop, start and idling, and of that without the first. */
+const RESERVED_MS = 120_000;
+const RESERVED_FOR_START_MS = 50_000;
+const IDLE_AFTER_MS = 10_000;
+const IDLE_MS = 20_000;
 const thousands = (count) => count.toLocaleString('en-US');
 
 /** Counts the conversions sent to the service and those it accepted. */
@@ -118,9 +120,24 @@ export async function startAndStopRows(service, { directory, progress, failures 
   const stop = await service.stop();
   if (stop.code !== 0) failures.push(`the service exited with code ${stop.code}`);
   const again = await startWithNpm(join(directory, 'service'));
+  progress('an idle service …');
+  const idle = await idleRow(again);
   await again.stop();
   return [
     singleRow('second npm start until /readyz answers', again.startMs / 1000, 's', { atMost: 5 }),
     singleRow('stop when idle', stop.ms / 1000, 's', { atMost: 2 }),
+    idle,
   ];
+}
+
+/** With the management API, which is a child of the service. */
+async function idleRow(service) {
+  const what = 'CPU of the idle service with its database';
+  if (!hasCounters) return { what, figure: SKIPPED };
+  await sleep(IDLE_AFTER_MS);
+  const used = () => treeCpuSeconds(service.pid) + treeCpuSeconds(service.server.postmaster);
+  const [before, beganMs] = [used(), performance.now()];
+  await sleep(IDLE_MS);
+  const ofCore = (used() - before) / ((performance.now() - beganMs) / 1_000);
+  return singleRow(`${what}, of a core`, ofCore * 100, '%', { atMost: 1 });
 }

@@ -103,13 +103,18 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       const run = async (statement: string) => {
         const client = new Client({ connectionString: urlOf(standby) });
         await client.connect();
-        await client.query(statement);
+        const { rows } = await client.query(statement);
         await client.end();
+        return rows;
       };
       return {
         host: standby.socketDir,
         url: (database) => urlOf(standby, database),
-        promote: () => run('SELECT pg_promote()'),
+        promote: async () => {
+          // Without waiting in the statement: its snapshot can conflict with what is still to be replayed.
+          await run('SELECT pg_promote(wait => false)');
+          while ((await run('SELECT pg_is_in_recovery() AS replays'))[0].replays) await sleep(20);
+        },
         pause: async () => {
           await run('SELECT pg_wal_replay_pause()');
           // It is requested first, and then waits for the next record.
@@ -117,7 +122,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
             `DO $$ BEGIN WHILE pg_get_wal_replay_pause_state() <> 'paused' LOOP PERFORM pg_sleep(0.01); END LOOP; END $$`,
           );
         },
-        resume: () => run('SELECT pg_wal_replay_resume()'),
+        resume: async () => {
+          await run('SELECT pg_wal_replay_resume()');
+        },
         freeze: () => signalAll(findPostmaster(standby.folder), 'SIGSTOP'),
         thaw: () => signalAll(findPostmaster(standby.folder), 'SIGCONT'),
         stop: () => stopCluster(standby),

@@ -14,6 +14,7 @@ export function attentionTitle({
   const subject = connectionTitle(platform ?? '');
   const expires = severity === 'error' ? 'has expired' : 'expires';
   const titles: Readonly<Record<AttentionItem['kind'], string>> = {
+    site_paused: 'The site is paused',
     connection_parked: `${subject} needs attention`,
     connection_paused: `${subject} is paused`,
     connection_expiring: `The sign-in at ${subject} ${expires}`,

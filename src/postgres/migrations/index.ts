@@ -31,6 +31,7 @@ import { JobRestarts0000000000048 } from './0048-job-restarts.js';
 import { LeftSecrets0000000000049 } from './0049-left-secrets.js';
 import { FileStorage0000000000050 } from './0050-file-storage.js';
 import { RemovedWebhooks0000000000051 } from './0051-removed-webhooks.js';
+import { PausedSites0000000000052 } from './0052-paused-sites.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -75,6 +76,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   LeftSecrets0000000000049,
   FileStorage0000000000050,
   RemovedWebhooks0000000000051,
+  PausedSites0000000000052,
 ];
 
 /** The number at the end of a migration's name. */

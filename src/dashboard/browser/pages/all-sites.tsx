@@ -2,6 +2,7 @@ import { useLocation } from 'preact-iso';
 import { api, dataOf, type Schemas } from '../api.js';
 import { Attention } from '../components/attention.js';
 import { Figures } from '../components/figures.js';
+import { OtherCells } from '../components/other-cells.js';
 import { OverTime } from '../components/over-time.js';
 import { Page, Panel } from '../components/panel.js';
 import { PeriodChoice } from '../components/period-choice.js';
@@ -49,6 +50,7 @@ export function AllSites() {
                 <Figures totals={sumTotals(totals.items)} before={sumTotals(before.items)} days={period.days} />
                 <OverTime series={series} period={period.now} sources={sources} />
                 <Sites totals={totals} period={period} />
+                <OtherCells />
                 <PlatformsOfAllSites series={series} />
               </>
             )}

@@ -1,0 +1,38 @@
+import { Controller, Get, Inject } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { listOtherCells } from '../sites/other-cells.js';
+import { type Principal, seesSite } from '../users/access.js';
+import { Caller, Requires } from './access.decorators.js';
+import { Returns } from './returns.decorator.js';
+import { listOf, siteSchema } from './schemas.js';
+
+const cellSchema = z
+  .object({
+    name: z.string(),
+    url: z.string().meta({ description: 'Of its dashboard and management API. Its sites are changed there.' }),
+    sites: z.array(siteSchema).optional().meta({ description: 'Absent if it did not answer.' }),
+    problem: z.string().optional().meta({ description: 'Why it did not answer, and what to do.' }),
+  })
+  .meta({ id: 'Cell' });
+
+@ApiTags('Installation')
+@Controller('cells')
+export class CellsController {
+  constructor(@Inject(SETTINGS) private readonly settings: Settings) {}
+
+  @Get()
+  @Requires('read')
+  @ApiOperation({ summary: 'List other cells with their sites' })
+  @Returns(listOf(cellSchema), 'The cells in CELLS, each with those of its sites that you may see by their host.')
+  async list(@Caller() caller: Principal) {
+    const cells = await listOtherCells(this.settings.otherCells);
+    return {
+      items: cells.map((cell) => ({
+        ...cell,
+        ...(cell.sites && { sites: cell.sites.filter(({ host }) => seesSite(caller, host)) }),
+      })),
+    };
+  }
+}

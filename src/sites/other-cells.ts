@@ -1,0 +1,100 @@
+import { HttpClient } from '../http/client/http-client.js';
+import type { HttpResponse } from '../http/client/response.js';
+import { messageOf, UserError } from '../kernel/errors.js';
+import type { Cell } from '../kernel/settings.js';
+
+const TIMEOUT_MS = 5_000;
+const CONNECTIONS_MAX = 4;
+/** Some hundred thousand sites. */
+const LIST_MAX_BYTES = 64 * 1024 * 1024;
+
+/** What this cell needs to know of a site of another one, which may run another version. */
+export interface SiteElsewhere {
+  readonly id: string;
+  readonly host: string;
+  readonly aliases: readonly string[];
+  readonly inbound: boolean;
+  readonly createdAt: string;
+  readonly paused?: true;
+}
+
+export interface OtherCell {
+  readonly name: string;
+  /** Of its management API and dashboard. */
+  readonly url: string;
+  /** Undefined if it did not answer. */
+  readonly sites?: readonly SiteElsewhere[];
+  /** Why it did not, and what to do. */
+  readonly problem?: string;
+}
+
+/** Asks the management APIs of the other cells for their sites. A cell that does not answer is part of the result. */
+export async function listOtherCells(cells: readonly Cell[]): Promise<OtherCell[]> {
+  if (cells.length === 0) return [];
+  const client = new HttpClient({
+    connectionsPerOrigin: CONNECTIONS_MAX,
+    timeoutMs: TIMEOUT_MS,
+    allowPrivate: true,
+    textMaxBytes: LIST_MAX_BYTES,
+  });
+  try {
+    return await Promise.all(cells.map((cell) => listCell(client, cell)));
+  } finally {
+    await client.close();
+  }
+}
+
+async function listCell(client: HttpClient, { name, url, token }: Cell): Promise<OtherCell> {
+  try {
+    const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
+    return { name, url, ...readList(await client.send({ method: 'GET', url: `${url}/api/v1/sites`, headers })) };
+  } catch (error) {
+    return { name, url, problem: `Its management API does not answer: ${messageOf(error)}` };
+  }
+}
+
+function readList({ status, json }: HttpResponse): Pick<OtherCell, 'sites' | 'problem'> {
+  if (status === 401 || status === 403)
+    return { problem: 'It refuses the token in CELL_TOKENS. Create one there that may read all sites.' };
+  const items = (json as { items?: unknown } | undefined)?.items;
+  if (status !== 200 || !Array.isArray(items))
+    return { problem: `It answered with status ${status} and no list of sites. Check its address in CELLS.` };
+  return { sites: items.filter(isSite).map(siteElsewhere) };
+}
+
+function isSite(item: unknown): item is SiteElsewhere {
+  const { id, host, aliases, createdAt } = (item ?? {}) as Record<string, unknown>;
+  return [id, host, createdAt].every((each) => typeof each === 'string') && Array.isArray(aliases);
+}
+
+function siteElsewhere({ id, host, aliases, inbound, paused, createdAt }: SiteElsewhere): SiteElsewhere {
+  return { id, host, aliases, inbound, createdAt, ...(paused && { paused }) };
+}
+
+/** The cell that has a site with one of these hosts or aliases. */
+export function cellOf(
+  cells: readonly OtherCell[],
+  names: readonly string[],
+): { cell: OtherCell; site: SiteElsewhere } | undefined {
+  for (const cell of cells) {
+    const site = cell.sites?.find(({ host, aliases }) => [host, ...aliases].some((each) => names.includes(each)));
+    if (site) return { cell, site };
+  }
+  return undefined;
+}
+
+/**
+ * A site is in one cell. Refuses hosts that another one has, and all hosts while one does not answer. Two cells that add the
+ * same host at the same time do not notice each other.
+ */
+export async function refuseElsewhere(cells: readonly Cell[], names: readonly string[]): Promise<void> {
+  const listed = await listOtherCells(cells);
+  const found = cellOf(listed, names);
+  if (found)
+    throw new UserError(`${found.site.host} is a site of cell ${found.cell.name}. Change it there: ${found.cell.url}`);
+  const silent = listed.find(({ sites }) => !sites);
+  if (silent)
+    throw new UserError(
+      `It is not known whether cell ${silent.name} has ${names.join(' or ')}. ${silent.problem} Try again then, or leave the cell out of CELLS.`,
+    );
+}

@@ -1,0 +1,45 @@
+import { jest } from '@jest/globals';
+import { startTestAdmin, type TestAdmin } from '../support/admin.js';
+import { createMigratedDatabase } from '../support/databases.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import { testDashboard } from './dashboard-test.js';
+
+jest.setTimeout(120_000);
+
+let server: TestServer;
+let north: TestAdmin;
+let west: TestAdmin;
+const test = testDashboard(async () => {
+  server = await startTestServer();
+  const cells = await Promise.all(['north', 'west'].map(startCell));
+  [north, west] = cells.map(({ admin }) => admin) as [TestAdmin, TestAdmin];
+  return {
+    CELLS: cells.map(({ name, admin }) => `${name}=${admin.url}`).join(),
+    CELL_TOKENS: cells.map(({ name, token }) => `${name}=${token}`).join(),
+  };
+});
+afterAll(async () => {
+  await north?.stop();
+  await server?.stop();
+});
+
+async function startCell(name: string) {
+  const admin = await startTestAdmin(await createMigratedDatabase(server), { CELL: name });
+  const boss = await admin.signedIn('admin');
+  await boss('/sites', { method: 'POST', body: { host: `${name}.example` } });
+  const { body } = await boss('/tokens', { method: 'POST', body: { name: 'local', scopes: ['read'] } });
+  return { name, admin, token: body.token as string };
+}
+
+it('all sites have those of other cells beside them, with the way there, and a cell that is away is named', async () => {
+  // Two, because the only site of a user is opened at once.
+  for (let sites = 0; sites < 2; sites += 1) await test.newSite();
+  await west.stop();
+  await test.open('/');
+  const { page } = test;
+  const link = page.getByRole('link', { name: 'north.example' });
+  await link.waitFor();
+  expect(await link.getAttribute('href')).toBe(`${north.url}/sites/north.example/overview`);
+  await page.getByText('Cell west:').waitFor();
+  expect(await page.getByRole('link', { name: 'west.example' }).count()).toBe(0);
+});

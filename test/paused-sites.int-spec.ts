@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { SitePaused } from '../src/kernel/errors.js';
+import { uuidv7 } from '../src/kernel/uuid.js';
+import type { AppendRequest } from '../src/log/event.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { pushTotals } from '../src/outbound/operate-webhook.js';
+import { platformOf } from '../src/platforms/index.js';
+import type { Platform } from '../src/platforms/platform.js';
+import type { Postgres } from '../src/postgres/postgres.js';
+import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { AddSite, PauseSite, RemoveSite, ResumeSite } from '../src/sites/site.commands.js';
+import { SiteRepository } from '../src/sites/site-repository.js';
+import { createDatabase, openDatabase, serversUnderTest } from './support/databases.js';
+import { claiming, thing } from './support/event-log.contract.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import {
+  conversionId,
+  eventually,
+  getReceipt,
+  type Operator,
+  openOperator,
+  post,
+  type Reply,
+  startTestService,
+  type TestService,
+  type TestSite,
+} from './support/service.js';
+
+jest.setTimeout(180_000);
+
+describe.each(serversUnderTest())('the append of a paused site on $name', ({ major }) => {
+  let server: TestServer;
+  let operator: Operator;
+  let postgres: Postgres;
+  /** Of two instances. They know nothing of sites, as one that has not read the pause yet. */
+  let logs: [EventLog, EventLog];
+  let host: string;
+
+  beforeAll(async () => {
+    server = await startTestServer(major === undefined ? {} : { major });
+    const url = await createDatabase(server);
+    operator = await openOperator(url);
+    postgres = await openDatabase(url);
+    logs = [new PostgresEventLog(postgres), new PostgresEventLog(postgres)];
+  });
+  afterAll(async () => {
+    for (const log of logs ?? []) await log.close();
+    await postgres?.close();
+    await operator?.close();
+    await server?.stop();
+  });
+  beforeEach(async () => {
+    host = (await operator.openSite()).host;
+  });
+
+  const pause = () => operator.execute(new PauseSite('cli', host));
+  const resume = () => operator.execute(new ResumeSite('cli', host));
+  const opening = (site = host): AppendRequest => ({ ...claiming(randomUUID()), site });
+
+  it('stores nothing new after the pause, whatever instance sends it, and loses nothing from before', async () => {
+    const answers: { stream: string; position?: number }[] = [];
+    let isStopped = false;
+    const senders = [...logs, ...logs].map(async (log) => {
+      while (!isStopped) {
+        const request = opening();
+        const outcome = await log.append(request).catch((error: Error) => error);
+        if (outcome instanceof Error) expect(outcome).toBeInstanceOf(SitePaused);
+        else expect(outcome.status).toBe('appended');
+        const { position } = outcome as { position?: number };
+        answers.push({ stream: request.stream, ...(position !== undefined && { position }) });
+      }
+    });
+    const progress = (times: number) =>
+      eventually(
+        async () => answers.length,
+        (count) => count > times,
+      );
+    for (let round = 1; round <= 5; round += 1) {
+      await progress(answers.length + 50);
+      await pause();
+      await progress(answers.length + 50);
+      await resume();
+    }
+    await progress(answers.length + 50);
+    isStopped = true;
+    await Promise.all(senders);
+
+    const events = await operator.log.read({ site: host });
+    let isPaused = false;
+    let pauses = 0;
+    const stored = new Map<string, number>();
+    for (const { type, stream, position } of events as { type: string; stream: string; position: number }[]) {
+      if (type === 'site.paused.v1') pauses += 1;
+      if (type === 'site.paused.v1' || type === 'site.resumed.v1') isPaused = type === 'site.paused.v1';
+      if (stream.startsWith('site-')) continue;
+      expect({ position, isPaused }).toEqual({ position, isPaused: false });
+      stored.set(stream.slice(stream.indexOf('-') + 1), position);
+    }
+    expect(pauses).toBe(5);
+    expect(answers.some(({ position }) => position === undefined)).toBe(true);
+    for (const { stream, position } of answers) expect([stream, stored.get(stream)]).toEqual([stream, position]);
+    expect(stored.size).toBe(answers.filter(({ position }) => position !== undefined).length);
+  });
+
+  it('refuses its rows of a batch and none of another site, and takes no dedup key', async () => {
+    const other = await operator.openSite();
+    const [log] = logs;
+    const mine = opening();
+    await pause();
+    const outcomes = await log.appendAll([mine, opening(other.host), opening(), opening(other.host)]);
+    expect(outcomes.map((outcome) => (outcome instanceof Error ? outcome.name : outcome.status))).toEqual([
+      'SitePaused',
+      'appended',
+      'SitePaused',
+      'appended',
+    ]);
+    await resume();
+    expect(await log.append({ ...mine, stream: uuidv7() })).toMatchObject({ status: 'appended' });
+  });
+
+  it('continues streams, so that outcomes are recorded, and records erasures', async () => {
+    const [log] = logs;
+    const begun = { ...thing(), site: host };
+    const { position } = (await log.append(begun)) as { position: number };
+    await pause();
+    expect(await log.append({ ...begun, expected: { owned: 1, position } })).toMatchObject({ status: 'appended' });
+    expect(await log.append({ ...begun, expected: 2 })).toMatchObject({ status: 'appended' });
+    const erased = { type: 'visitor.erased.v1', data: {} };
+    expect(await log.append({ ...opening(), claim: undefined, events: [erased] })).toMatchObject({
+      status: 'appended',
+    });
+    await resume();
+  });
+
+  it('is open again when the site was removed and added', async () => {
+    await pause();
+    await operator.execute(new RemoveSite('cli', host));
+    await operator.execute(new AddSite('cli', host));
+    expect(await logs[0].append(opening())).toMatchObject({ status: 'appended' });
+    expect(await new SiteRepository(operator.log).get(host)).toMatchObject({ paused: false });
+  });
+});
+
+describe('a paused site', () => {
+  let server: TestServer;
+  let sandbox: RunningSandbox;
+  let operator: Operator;
+  let service: TestService;
+  let site: TestSite;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    sandbox = await new Sandbox().start();
+    const url = await createDatabase(server);
+    operator = await openOperator(url);
+    service = await startTestService(url, { DELIVERY_RETRY_SCHEDULE: '1s', INBOUND_DEADLINE: '1s' });
+    site = await operator.openSite();
+    const request = {
+      set: { pixel_id: '111', access_token: 'token' },
+      endpoint: `${sandbox.url}/meta@${site.host}`,
+    };
+    await operator.execute(new ConnectPlatform('cli', site.host, platformOf('meta') as Platform, request, 'meta'));
+    await service.refreshSites();
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await operator?.close();
+    await sandbox?.stop();
+    await server?.stop();
+  });
+
+  const convert = (orderId: string) =>
+    post(service, site, { event: 'purchase', email: 'jane@example.com', value: 5, currency: 'EUR', orderId });
+  const statusOf = async (reply: Reply) =>
+    JSON.parse((await getReceipt(service, site, `/${conversionId(reply)}`)).body).results.meta.status as string;
+  const behave = async (mode: string) => {
+    const body = JSON.stringify({ platform: 'meta', tenant: site.host, mode });
+    expect((await fetch(`${sandbox.url}/behave`, { method: 'POST', body })).status).toBe(200);
+  };
+  const attempts = async () =>
+    (await operator.conversions(site.host)).filter(({ data }) => data['attempt'] !== undefined);
+
+  it('answers 503 with Retry-After, sends nothing, and continues with what waited when it is resumed', async () => {
+    await behave('server_error');
+    const waiting = await convert('A1');
+    expect(waiting.status).toBe(200);
+    await operator.execute(new PauseSite('cli', site.host));
+    await service.refreshSites();
+    await behave('ok');
+
+    const refused = await convert('A2');
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(await statusOf(waiting)).toBe('queued');
+    const before = (await attempts()).length;
+    // The retry is due within a second: an attempt that was under way when the site was paused may still be recorded.
+    await eventually(
+      async () => {
+        const { rows } = await operator.postgres.pool.query(
+          `SELECT count(*)::int AS late FROM cc.deliveries WHERE site = $1 AND due < clock_timestamp() - interval '2 seconds'`,
+          [site.host],
+        );
+        return (rows[0] as { late: number }).late;
+      },
+      (late) => late === 1,
+      { withinMs: 60_000 },
+    );
+    expect((await attempts()).length - before).toBeLessThanOrEqual(1);
+    expect(await statusOf(waiting)).toBe('queued');
+    const paused = await new SiteRepository(operator.log).get(site.host);
+    await expect(pushTotals({} as never, paused, 'cli')).rejects.toThrow(SitePaused);
+
+    await operator.execute(new ResumeSite('cli', site.host));
+    await service.refreshSites();
+    await eventually(
+      () => statusOf(waiting),
+      (status) => status === 'delivered',
+      { withinMs: 90_000 },
+    );
+    expect((await convert('A2')).status).toBe(200);
+  });
+});
