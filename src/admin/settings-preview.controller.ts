@@ -26,8 +26,10 @@ const previewSchema = z
     conversions: z.object({ received: compared, deduplicated: compared, filtered: compared }),
     visits: z.object({ examined: z.int(), removed: compared }),
     consent: z.object({
-      withheld: compared.meta({ description: 'Conversions that are sent without what is known of the visit.' }),
-      notSent: compared.meta({ description: 'Conversions that are not sent to platforms.' }),
+      withheld: compared.meta({
+        description: 'Conversions that are sent without what is known of the visit, or not at all.',
+      }),
+      notSent: compared.meta({ description: 'Those of them that are not sent to any platform.' }),
     }),
     undecided: z.int().meta({ description: 'Conversions of erased people, which cannot be decided again.' }),
     untold: z.array(z.string()).meta({

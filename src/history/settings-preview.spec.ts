@@ -140,8 +140,20 @@ describe('previewSettings', () => {
   it('counts conversions without consent', async () => {
     await events.decided('received', JANE, {}, { visit: { source: 'google' } });
     await events.decided('received', JOHN, { consent: 'denied', withheld: 'opted_out' });
-    expect(await preview({ consentRequired: true, withhold: 'everything' })).toMatchObject({
-      consent: { withheld: { was: 1, would: 2 }, notSent: { was: 0, would: 1 } },
+    const consentWith = async (change: Partial<SiteSettings>) => (await preview(change)).consent;
+    expect(await consentWith({})).toEqual({ withheld: { was: 1, would: 1 }, notSent: { was: 0, would: 0 } });
+    expect(await consentWith({ withhold: 'everything' })).toMatchObject({ notSent: { was: 0, would: 1 } });
+    // Without a statement, a conversion counts as refused then, and is not sent either.
+    expect(await consentWith({ consentRequired: true, withhold: 'everything' })).toEqual({
+      withheld: { was: 1, would: 2 },
+      notSent: { was: 0, would: 2 },
+    });
+  });
+
+  it('does not count as withheld what no longer needs a consent', async () => {
+    await events.decided('received', JANE, { consent: 'denied', withheld: 'consent_missing' });
+    expect(await preview({ consentRequired: false, withhold: 'everything' })).toMatchObject({
+      consent: { withheld: { was: 1, would: 0 }, notSent: { was: 0, would: 0 } },
     });
   });
 

@@ -53,9 +53,9 @@ export interface SettingsPreview {
   /** Of `examined` visits that the tag reported. */
   readonly visits: { readonly examined: number; readonly removed: Compared };
   readonly consent: {
-    /** Conversions that are sent without what is known of the visit. */
+    /** Conversions that are sent without what is known of the visit, or not at all. */
     readonly withheld: Compared;
-    /** Conversions that are not sent to platforms. */
+    /** Those of them that are not sent to any platform. */
     readonly notSent: Compared;
   };
   /** Conversions of erased people, which cannot be decided again. */
@@ -177,9 +177,10 @@ function addConversion(
   const { withheld, consent = 'unknown' } = data;
   const { withhold } = timeline.at(position).settings;
   const isMissing = withheld === 'consent_missing' || (withheld === undefined && consent === 'unknown');
-  add(preview.consent.withheld, withheld !== undefined, isMissing ? after.consentRequired : withheld !== undefined);
-  const isDenied = consent === 'denied';
-  add(preview.consent.notSent, isDenied && withhold === 'everything', isDenied && after.withhold === 'everything');
+  const wasWithheld = withheld !== undefined;
+  const wouldBe = isMissing ? after.consentRequired : wasWithheld;
+  add(preview.consent.withheld, wasWithheld, wouldBe);
+  add(preview.consent.notSent, wasWithheld && withhold === 'everything', wouldBe && after.withhold === 'everything');
 }
 
 function add(compared: Compared, was: boolean, would: boolean): void {

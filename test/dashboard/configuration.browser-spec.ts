@@ -100,7 +100,9 @@ describe('the configuration of a site in the dashboard', () => {
   });
 
   it('connects a platform by signing in there', async () => {
-    const { host } = await test.newSite();
+    const site = await test.newSite();
+    const { host } = site;
+    await test.sendConversion(site, 'ORD-1', 'renewal');
     const { page } = test;
     await test.open('/settings/oauth-apps');
     await test.click('Set the app of LinkedIn');
@@ -117,6 +119,9 @@ describe('the configuration of a site in the dashboard', () => {
     await test.dialog().getByRole('button', { name: 'Sign in at LinkedIn' }).click();
     await page.getByRole('link', { name: 'Allow', exact: true }).click();
     await test.dialog().getByText('You are signed in at LinkedIn.').waitFor();
+    // What the account has can be chosen for an event of the site, too.
+    await test.dialog().getByLabel('Sent for purchase').waitFor();
+    await test.dialog().getByLabel('Sent for renewal').waitFor();
     const tokens = test.dialog().getByLabel(/^Access token(?: \(optional\))?$/);
     expect(await tokens.count()).toBe(0);
     await test.dialog().getByRole('button', { name: 'Connect' }).click();
@@ -147,19 +152,27 @@ describe('the configuration of a site in the dashboard', () => {
     const { page } = test;
     await test.open(`/sites/${host}/consent`);
     await page.getByLabel('Consent is required').check();
+    await page.getByText(/Would have kept 0 conversions from all platforms/).waitFor();
+    await test.click('Save');
     await test.message('Saved');
     await test.open(`/sites/${host}/traffic`);
     await page.getByLabel('Add: Country code').fill('nonsense');
     await page.getByLabel('Add: Country code').press('Enter');
-    await test.message(/country/i);
+    await page
+      .getByRole('alert')
+      .filter({ hasText: /country/i })
+      .waitFor();
+    await test.click('Remove nonsense');
     await page.getByLabel('Add: Country code').fill('FR');
     await page.getByLabel('Add: Country code').press('Enter');
     await page.getByRole('button', { name: 'Remove FR' }).waitFor();
+    await test.click('Save: Country code');
+    await page.getByRole('button', { name: 'Save: Country code' }).waitFor({ state: 'detached' });
     await page.getByLabel('Threshold').focus();
     await page.keyboard.press('ArrowRight');
     await page.getByText(/Would have removed 0 of 0 visits/).waitFor();
     await page.keyboard.press('ArrowRight');
-    await test.click('Save');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
     // Not the message, which may still be that of the list.
     await eventually(
       () => test.api(`/sites/${host}/settings`),
@@ -168,12 +181,39 @@ describe('the configuration of a site in the dashboard', () => {
     );
     await test.open(`/sites/${host}/duplicates`);
     await page.getByLabel('Window').fill('2h');
+    await page.getByText(/No more and no fewer conversions would have been removed/).waitFor();
     await test.click('Save');
     await test.message('Saved');
     const { body } = await test.api(`/sites/${host}/settings`);
     expect(body).toMatchObject({ botThreshold: 32, consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
     await test.open(`/sites/${host}/audit`);
     await page.getByRole('row').filter({ hasText: 'dedupWindow: 2h' }).getByText(test.email).waitFor();
+  });
+
+  it('tells what changed settings would have done in the last seven days', async () => {
+    const site = await test.newSite();
+    for (const orderId of ['ORD-1', 'ORD-1', 'ORD-2']) await test.sendConversion(site, orderId);
+    const { page } = test;
+    await test.open(`/sites/${site.host}/consent`);
+    await page.getByText('Would have kept 0 conversions from all platforms, as recorded.').waitFor();
+    await page.getByLabel('Consent is required').check();
+    await page.getByLabel('When consent is refused').selectOption('everything');
+    await page.getByText('Would have kept 2 conversions from all platforms, instead of 0.').waitFor();
+    await test.click('Undo');
+    await page.getByText('Would have kept 0 conversions from all platforms, as recorded.').waitFor();
+    await test.open(`/sites/${site.host}/traffic`);
+    const blocked = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Blocked customers' }) });
+    await blocked.getByLabel(/^Add: /).fill('jane@example.com');
+    await blocked.getByRole('button', { name: 'Add', exact: true }).click();
+    await blocked.getByText('Would have filtered 2 conversions, instead of 0, and counted 0.').waitFor();
+    await blocked.getByText(/^As of/).waitFor();
+    await test.open(`/sites/${site.host}/duplicates`);
+    await page.getByText(/would have been removed as duplicates: 1, as recorded/).waitFor();
+    await page.getByLabel('Window').fill('0s');
+    await page.getByText('1 fewer conversion would have been removed as duplicates: 0, instead of 1.').waitFor();
+    expect((await test.api(`/sites/${site.host}/settings`)).body).toMatchObject({
+      ...{ consentRequired: false, withhold: 'identifiers', blocked: [], dedupWindow: '24h' },
+    });
   });
 
   it('shows what a platform would get while a mapping is edited, and saves it', async () => {

@@ -33,7 +33,7 @@ describe('conversions in the dashboard', () => {
     await page.getByText('with key “Shop backend”').waitFor();
     await page.getByText('delivered to 1 of 1').waitFor();
     await page.getByRole('region', { name: 'Payload for Segment' }).getByText('ORD-1').waitFor();
-    await test.click('Request to Segment as curl');
+    await test.click('Request as curl: Segment');
     const request = test.dialog().getByRole('region', { name: 'Request to Segment' });
     await request.getByText('-u "$WRITE_KEY"').waitFor();
     await test.dialog().getByText('write_key of the connection.').waitFor();
@@ -148,6 +148,26 @@ describe('conversions in the dashboard', () => {
     await test.dialog().getByRole('button', { name: 'Close' }).click();
   });
 
+  it('shows the outcomes on a narrow screen without scrolling sideways', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    const line = { kind: 'delivery', platform: 'microsoft_ads', event: 'purchase', attempt: 1, durationMs: 9 };
+    const orders = ['ORD-48054', 'shop-2026-11-000000048055'];
+    const items = orders.map((orderId, index) => ({
+      ...{ ...line, orderId, position: 9 - index, time: '2026-11-17T12:00:00.000Z' },
+      ...{ status: 'delivered', conversionId: '01a1e5b9-3fea-7b69-abe9-1a3f1faf7078', reason: 'a longer reason' },
+    }));
+    await page.route('**/sync-log?*', (route) => route.fulfill({ json: { items } }));
+    await page.setViewportSize({ width: 360, height: 800 });
+    await test.open(`/sites/${host}/sync-log`);
+    const badges = page.getByRole('region', { name: 'Attempts' }).getByText('delivered', { exact: true });
+    await badges.nth(1).waitFor();
+    for (const badge of await badges.all()) {
+      const box = await badge.boundingBox();
+      expect((box?.x ?? 360) + (box?.width ?? 0)).toBeLessThanOrEqual(347);
+    }
+  });
+
   it('sends what failed for a reason again, after a preview', async () => {
     const site = await test.newSite();
     await test.connectSegment(site);
@@ -228,6 +248,10 @@ describe('conversions in the dashboard', () => {
     await rowOf('ORD-1').waitFor({ state: 'detached' });
     expect(await rowOf('ORD-2').count()).toBe(1);
     await test.at(`/sites/${site.host}/live?show=conversions&text=ord-2`);
+    await page.getByLabel('Show').selectOption('Conversion received');
+    await test.at(`/sites/${site.host}/live?show=conversion.received.v1&text=ord-2`);
+    await rowOf('ORD-2').waitFor();
+    await page.getByText('live', { exact: true }).waitFor();
     await test.sendConversion(site, 'ORD-3');
     await test.sendConversion(site, 'ORD-20');
     await rowOf('ORD-20').waitFor();

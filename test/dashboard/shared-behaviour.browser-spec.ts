@@ -32,6 +32,43 @@ describe('what all pages of the dashboard do', () => {
     await test.heading('Traffic filters');
   });
 
+  it('moves between the rows of a table by keyboard, and opens one', async () => {
+    const site = await test.newSite();
+    const { page } = test;
+    for (const orderId of ['ORD-1', 'ORD-2', 'ORD-3']) await test.sendConversion(site, orderId);
+    await eventually(
+      async () => {
+        await test.open(`/sites/${site.host}/conversions`);
+        await test.loaded();
+        return page.getByRole('row').filter({ hasText: 'ORD-' }).count();
+      },
+      (count) => count === 3,
+      { withinMs: 60_000 },
+    );
+    const rowWithFocus = () =>
+      page.evaluate<string>(
+        `document.activeElement.matches('tr') ? /ORD-\\d/.exec(document.activeElement.textContent)[0] : ''`,
+      );
+    const focusAfter = async (key: string, orderId: string) => {
+      await page.keyboard.press(key);
+      await eventually(rowWithFocus, (text) => text === orderId, { withinMs: 60_000 });
+    };
+    await focusAfter('j', 'ORD-3');
+    await focusAfter('j', 'ORD-2');
+    await focusAfter('ArrowDown', 'ORD-1');
+    await focusAfter('j', 'ORD-1');
+    await focusAfter('k', 'ORD-2');
+    // What a screen reader says of the row that has the focus.
+    await page
+      .getByRole('row', { name: /ORD-2 purchase/ })
+      .and(page.locator(':focus'))
+      .waitFor();
+    await page.keyboard.press('Enter');
+    await test.heading('ORD-2');
+    await page.keyboard.press('?');
+    await test.dialog().getByText('Open the row').waitFor();
+  });
+
   it('returns the focus after a dialog, to the heading if the button is gone', async () => {
     const { host } = await test.newSite();
     const { page } = test;

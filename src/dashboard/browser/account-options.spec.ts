@@ -1,4 +1,4 @@
-import { choose, listingProblems, optionsOf, suggestedFor } from './account-options.js';
+import { choose, listingProblems, optionsOf, pickedEvents, suggestedFor } from './account-options.js';
 
 const OPTIONS = [
   { value: '1', label: 'Manager' },
@@ -19,6 +19,14 @@ describe('what an account has', () => {
   it('is limited to the account that was chosen', () => {
     expect(labels('event', {})).toEqual(['Order', 'Commande']);
     expect(labels('event', { customer_id: '2' })).toEqual(['Order']);
+  });
+
+  it('can be chosen for standard events, those that are mapped, and those that were received', () => {
+    expect(pickedEvents({}, [])).toEqual(['purchase', 'lead', 'signup']);
+    const settings = { customer_id: '2', 'event.trial': '7', 'event.lead': '8' };
+    expect(pickedEvents(settings, ['purchase', 'renewal', 'renewal', 'trial'])).toEqual([
+      ...['purchase', 'lead', 'signup', 'trial', 'renewal'],
+    ]);
   });
 
   it('brings further settings with it', () => {

@@ -4,8 +4,19 @@ export type AccountOption = Schemas['AccountOption'];
 /** What was chosen or typed so far, by setting. */
 export type Chosen = Readonly<Record<string, string>>;
 
-/** Events of ours that an option of the setting `event` can be chosen for. */
-export const PICKED_EVENTS = ['purchase', 'lead', 'signup'] as const;
+type StandardEvent = NonNullable<AccountOption['suits']>;
+
+/** Complete: the compiler names an event of the API that is missing here. */
+const STANDARD_EVENTS: Readonly<Record<StandardEvent, true>> = { purchase: true, lead: true, signup: true };
+
+/**
+ * Events of ours that an option of the setting `event` can be chosen for: those that platforms know, those that the connection
+ * maps, and those of conversions that were received.
+ */
+export function pickedEvents(settings: Readonly<Record<string, unknown>>, received: readonly string[]): string[] {
+  const mapped = Object.keys(settings).flatMap((name) => /^event\.(.+)$/.exec(name)?.[1] ?? []);
+  return [...new Set([...Object.keys(STANDARD_EVENTS), ...mapped, ...received])];
+}
 
 /** The options of a setting that belong to the accounts chosen so far. */
 export function optionsOf(options: readonly AccountOption[], setting: string, chosen: Chosen): AccountOption[] {

@@ -8,7 +8,7 @@ import {
   eventTitle,
   eventTone,
   filterFeed,
-  groupOf,
+  kindOf,
   type LiveEvent,
   moveOn,
   typesOf,
@@ -57,8 +57,12 @@ describe('live events', () => {
   });
 
   it('are requested by the types of the chosen group', () => {
-    expect(groupOf('visits')).toBe('visits');
-    expect([undefined, '', 'constructor', 'none'].map(groupOf)).toEqual([undefined, undefined, undefined, undefined]);
+    expect(kindOf('visits')).toBe('visits');
+    expect([undefined, '', 'constructor', 'none'].map(kindOf)).toEqual([undefined, undefined, undefined, undefined]);
+    expect(kindOf('conversion.failed.v1')).toBe('conversion.failed.v1');
+    // Not an event of a site.
+    expect(kindOf('user.added.v1')).toBeUndefined();
+    expect(typesOf('conversion.failed.v1')).toEqual(['conversion.failed.v1']);
     expect(typesOf(undefined)).toBeUndefined();
     expect(typesOf('refused')).toEqual(['auth.failed.v1', 'auth.throttled.v1', 'inbound.rejected.v1']);
     // The service accepts 50 types in a request.

@@ -101,15 +101,20 @@ export function eventTone(type: string): Tone {
   return describe(type)[2];
 }
 
+/** A group of events, or the events of one type of a site. */
+export type EventKind = EventGroup | EventType;
+
 /** What the address chooses. Undefined: events of all types. */
-export function groupOf(chosen: string | undefined): EventGroup | undefined {
-  return chosen !== undefined && Object.hasOwn(EVENT_GROUPS, chosen) ? (chosen as EventGroup) : undefined;
+export function kindOf(chosen: string | undefined): EventKind | undefined {
+  if (chosen === undefined) return undefined;
+  if (Object.hasOwn(EVENT_GROUPS, chosen)) return chosen as EventGroup;
+  return describe(chosen)[0] === undefined ? undefined : (chosen as EventType);
 }
 
-/** The types of a group, for a request. */
-export function typesOf(group: EventGroup | undefined): EventType[] | undefined {
-  if (group === undefined) return undefined;
-  return (Object.keys(DESCRIPTIONS) as EventType[]).filter((type) => DESCRIPTIONS[type][0] === group);
+/** The types of a kind, for a request. */
+export function typesOf(kind: EventKind | undefined): EventType[] | undefined {
+  if (kind === undefined) return undefined;
+  return (Object.keys(DESCRIPTIONS) as EventType[]).filter((type) => type === kind || DESCRIPTIONS[type][0] === kind);
 }
 
 /** Events shown at once, and events kept for another filter text. */

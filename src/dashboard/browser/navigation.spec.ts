@@ -25,6 +25,9 @@ describe('navigation of the dashboard', () => {
     expect(readShortcut('i', 'g')).toEqual({ shortcut: { kind: 'page', page: 'integrations' } });
     expect(readShortcut('i', undefined)).toEqual({});
     expect(readShortcut('x', 'g')).toEqual({});
+    expect(readShortcut('j', undefined)).toEqual({ shortcut: { kind: 'row', step: 1 } });
+    expect(readShortcut('k', undefined)).toEqual({ shortcut: { kind: 'row', step: -1 } });
+    expect(readShortcut('k', 'g')).toEqual({ shortcut: { kind: 'page', page: 'keys' } });
     expect(readShortcut('/', undefined)).toEqual({ shortcut: { kind: 'search' } });
   });
 

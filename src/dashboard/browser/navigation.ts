@@ -57,6 +57,7 @@ export type Shortcut =
   | { readonly kind: 'search' }
   | { readonly kind: 'help' }
   | { readonly kind: 'settings' }
+  | { readonly kind: 'row'; readonly step: 1 | -1 }
   | { readonly kind: 'page'; readonly page: SitePage };
 
 /**
@@ -72,6 +73,8 @@ export function readShortcut(key: string, pending: string | undefined): { shortc
   if (key === 'g') return { pending: 'g' };
   if (key === '/') return { shortcut: { kind: 'search' } };
   if (key === '?') return { shortcut: { kind: 'help' } };
+  if (key === 'j') return { shortcut: { kind: 'row', step: 1 } };
+  if (key === 'k') return { shortcut: { kind: 'row', step: -1 } };
   return {};
 }
 

@@ -4,7 +4,7 @@ const NOW = Date.parse('2026-11-16T12:00:00Z');
 const LOCAL = '2026-11-01T00:00';
 const FROM = new Date(LOCAL).toISOString();
 const FORM: JobForm = {
-  ...{ kind: 'shadow', format: 'csv', connection: 'meta', from: LOCAL, to: '' },
+  ...{ kind: 'shadow', format: 'csv', events: '', connection: 'meta', from: LOCAL, to: '' },
   ...{ botThreshold: '', dedupWindow: '', settings: '' },
 };
 
@@ -22,6 +22,13 @@ describe('a new job', () => {
 
   it('exports or sends again within the span', () => {
     expect(jobRequest({ ...FORM, kind: 'export', from: '' }, NOW)).toEqual({ kind: 'export', format: 'csv' });
+    expect(jobRequest({ ...FORM, kind: 'export', from: '', events: 'pushes' }, NOW)).toEqual({
+      ...{
+        kind: 'export',
+        format: 'csv',
+        types: ['outbound.closed.v1', 'outbound.delivered.v1', 'outbound.failed.v1'],
+      },
+    });
     expect(jobRequest({ ...FORM, kind: 'replay' }, NOW)).toEqual({
       ...{ kind: 'replay', platform: 'meta', force: false, from: FROM },
     });

@@ -1,10 +1,13 @@
 import type { Schemas } from './api.js';
+import { kindOf, typesOf } from './live-events.js';
 import { fromLocal } from './local-time.js';
 
 /** What the form of a new job has. Texts are as they were typed. */
 export interface JobForm {
   readonly kind: 'export' | 'replay' | 'shadow';
   readonly format: 'ndjson' | 'csv' | 'parquet';
+  /** The kind of events to export. Empty: all. */
+  readonly events: string;
   /** The connection whose deliveries are sent again, or whose settings are tried. */
   readonly connection: string;
   /** Local times, or empty. */
@@ -22,7 +25,8 @@ export function jobRequest(form: JobForm, nowMs: number): Schemas['NewJob'] {
   const { kind, format, connection, botThreshold, dedupWindow } = form;
   const [from, to] = [fromLocal(form.from), fromLocal(form.to)];
   const range = { ...(from && { from }), ...(to && { to }) };
-  if (kind === 'export') return { kind, format, ...range };
+  const types = typesOf(kindOf(form.events));
+  if (kind === 'export') return { kind, format, ...(types && { types }), ...range };
   if (kind === 'replay') return { kind, platform: connection, force: false, ...range };
   const settings = readSettings(form.settings);
   const isOfConnection = Object.keys(settings).length > 0;

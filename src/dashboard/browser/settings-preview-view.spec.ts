@@ -14,9 +14,34 @@ const PREVIEW = {
 
 describe('the preview of settings', () => {
   it('says what would have been removed, and what was', () => {
-    expect(previewSentences(PREVIEW)).toEqual([
+    expect(previewSentences('traffic', PREVIEW)).toEqual([
       'Would have removed 291 of 2,000 visits, instead of 100.',
       'Would have filtered 11 conversions, instead of 1, and counted 80.',
+    ]);
+  });
+
+  it('says how many more or fewer would have been duplicates', () => {
+    const sentencesWith = (would: number) =>
+      previewSentences('duplicates', {
+        ...PREVIEW,
+        conversions: { ...PREVIEW.conversions, deduplicated: { was: 10, would } },
+      });
+    expect(sentencesWith(12)).toEqual([
+      '2 more conversions would have been removed as duplicates: 12, instead of 10.',
+      'Would have counted 80 conversions, instead of 90.',
+    ]);
+    expect(sentencesWith(9)[0]).toBe('1 fewer conversion would have been removed as duplicates: 9, instead of 10.');
+    expect(sentencesWith(10)[0]).toBe(
+      'No more and no fewer conversions would have been removed as duplicates: 10, as recorded.',
+    );
+  });
+
+  it('says what would have been withheld without consent, each conversion once, and what it counts', () => {
+    const consent = { withheld: { was: 3, would: 12 }, notSent: { was: 0, would: 12 } };
+    expect(previewSentences('consent', { ...PREVIEW, consent })).toEqual([
+      'Would have sent 0 conversions without what is known of the visit, instead of 3.',
+      'Would have kept 12 conversions from all platforms, instead of 0.',
+      'Of 90 conversions that were counted, by the consent that was known when they were received.',
     ]);
   });
 
@@ -27,7 +52,7 @@ describe('the preview of settings', () => {
       undecided: 1,
       untold: ['blocked'],
     };
-    const [visits, , erased, untold] = previewSentences(same);
+    const [visits, , erased, untold] = previewSentences('traffic', same);
     expect(visits).toBe('Would have removed 0 of 1 visit, as recorded.');
     expect(erased).toMatch(/^1 conversion of erased people/);
     expect(untold).toMatch(/^The effect of blocked cannot be told/);

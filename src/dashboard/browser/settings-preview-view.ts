@@ -3,12 +3,14 @@ import { counted, formatNumber } from './format.js';
 
 type Preview = Schemas['SettingsPreview'];
 
-/** What changed settings would have removed, in sentences. */
-export function previewSentences({ conversions, visits, undecided, untold }: Preview): string[] {
-  const { was, would } = visits.removed;
+/** Which effect of settings a page is about. */
+export type PreviewTopic = 'traffic' | 'duplicates' | 'consent';
+
+/** What changed settings would have done, in sentences. */
+export function previewSentences(topic: PreviewTopic, preview: Preview): string[] {
+  const { undecided, untold } = preview;
   return [
-    `Would have removed ${formatNumber(would)} of ${counted(visits.examined, 'visit')}${comparedWith(was, would)}.`,
-    `Would have filtered ${counted(conversions.filtered.would, 'conversion')}${comparedWith(conversions.filtered.was, conversions.filtered.would)}, and counted ${formatNumber(conversions.received.would)}.`,
+    ...SENTENCES[topic](preview),
     ...(undecided > 0 ? [`${counted(undecided, 'conversion')} of erased people cannot be decided again.`] : []),
     ...(untold.length > 0
       ? [`The effect of ${untold.join(', ')} cannot be told: the log has no email addresses.`]
@@ -16,7 +18,37 @@ export function previewSentences({ conversions, visits, undecided, untold }: Pre
   ];
 }
 
+const SENTENCES: Readonly<Record<PreviewTopic, (preview: Preview) => string[]>> = {
+  traffic: ({ conversions: { filtered, received }, visits: { examined, removed } }) => [
+    `Would have removed ${formatNumber(removed.would)} of ${counted(examined, 'visit')}${comparedWith(removed)}.`,
+    `Would have filtered ${counted(filtered.would, 'conversion')}${comparedWith(filtered)}, and counted ${formatNumber(received.would)}.`,
+  ],
+  duplicates: ({ conversions: { deduplicated, received } }) => [
+    `${moreOrFewer(deduplicated)} would have been removed as duplicates: ${formatNumber(deduplicated.would)}${comparedWith(deduplicated)}.`,
+    `Would have counted ${counted(received.would, 'conversion')}${comparedWith(received)}.`,
+  ],
+  consent: ({ conversions: { received }, consent: { withheld, notSent } }) => {
+    const without = { was: withheld.was - notSent.was, would: withheld.would - notSent.would };
+    return [
+      `Would have sent ${counted(without.would, 'conversion')} without what is known of the visit${comparedWith(without)}.`,
+      `Would have kept ${counted(notSent.would, 'conversion')} from all platforms${comparedWith(notSent)}.`,
+      `Of ${counted(received.was, 'conversion')} that were counted, by the consent that was known when they were received.`,
+    ];
+  },
+};
+
+interface Compared {
+  readonly was: number;
+  readonly would: number;
+}
+
 /** The same number as it was recorded needs no comparison. */
-function comparedWith(was: number, would: number): string {
+function comparedWith({ was, would }: Compared): string {
   return was === would ? ', as recorded' : `, instead of ${formatNumber(was)}`;
+}
+
+function moreOrFewer({ was, would }: Compared): string {
+  if (was === would) return 'No more and no fewer conversions';
+  const word = would > was ? 'more' : 'fewer';
+  return counted(Math.abs(would - was), `${word} conversion`);
 }

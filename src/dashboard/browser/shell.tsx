@@ -3,10 +3,12 @@ import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ConnectionBanner } from './components/connection-banner.js';
 import { ErrorBoundary } from './components/error-boundary.js';
+import { RowKeysHint } from './components/row-keys-hint.js';
 import { Search } from './components/search.js';
 import { ShortcutHelp } from './components/shortcut-help.js';
 import { useNewPage } from './focus.js';
 import { FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
+import { moveToRow, useRowKeys } from './row-keys.js';
 import { mayOperateAll, type Site, useSession } from './session.js';
 import { applyTheme, readTheme, THEMES, type Theme } from './theme.js';
 import { useShortcuts } from './use-shortcuts.js';
@@ -28,9 +30,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
     if (named.site !== undefined) setLastSite(named.site);
   }, [path, named.site]);
   useNewPage(path);
+  useRowKeys();
   useShortcuts((shortcut) => {
     if (shortcut.kind === 'search' || shortcut.kind === 'help') setShown(shortcut.kind);
     else if (shortcut.kind === 'settings') route('/settings');
+    else if (shortcut.kind === 'row') moveToRow(shortcut.step);
     else if (site) route(pathOf(site.host, shortcut.page));
   });
   return (
@@ -68,6 +72,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <ConnectionBanner />
         <ErrorBoundary key={path}>{children}</ErrorBoundary>
       </main>
+      <RowKeysHint />
       {shown === 'search' && <Search site={site?.host} onClose={() => setShown(undefined)} />}
       {shown === 'help' && <ShortcutHelp onClose={() => setShown(undefined)} />}
     </div>

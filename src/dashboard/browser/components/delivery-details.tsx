@@ -35,7 +35,7 @@ export function DeliveryDetails({ delivery, isOpen, onRequest }: DeliveryDetails
       </ol>
       <Payload platform={title} delivery={delivery} />
       {onRequest && delivery.payload !== undefined && (
-        <button type="button" aria-label={`Request to ${title} as curl`} onClick={onRequest}>
+        <button type="button" aria-label={`Request as curl: ${title}`} onClick={onRequest}>
           Request as curl
         </button>
       )}

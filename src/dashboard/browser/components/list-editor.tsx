@@ -5,17 +5,17 @@ interface ListEditorProps {
   placeholder: string;
   values: readonly string[];
   isReadOnly: boolean;
-  onChange(change: { add: string[] } | { remove: string[] }): Promise<boolean>;
+  onChange(entry: { add: string } | { remove: string }): Promise<boolean>;
 }
 
-/** A list of texts. Each change is saved by itself, so that two people can change one list. */
+/** A list of texts. Each entry is added and removed by itself, so that two people can change one list. */
 export function ListEditor({ label, placeholder, values, isReadOnly, onChange }: ListEditorProps) {
   const [text, setText] = useState('');
   const add = async (event: Event) => {
     event.preventDefault();
     if (text.trim() === '') return;
     // What was refused stays, to be corrected.
-    if (await onChange({ add: [text.trim()] })) setText('');
+    if (await onChange({ add: text.trim() })) setText('');
   };
   return (
     <div class="pad list">
@@ -29,7 +29,7 @@ export function ListEditor({ label, placeholder, values, isReadOnly, onChange }:
                   type="button"
                   class="quiet"
                   aria-label={`Remove ${value}`}
-                  onClick={() => void onChange({ remove: [value] })}
+                  onClick={() => void onChange({ remove: value })}
                 >
                   ✕
                 </button>

@@ -1,5 +1,5 @@
 import { api, dataOf, type Schemas } from '../api.js';
-import { previewSentences } from '../settings-preview-view.js';
+import { type PreviewTopic, previewSentences } from '../settings-preview-view.js';
 import { useData } from '../use-data.js';
 import { useSettled } from '../use-settled.js';
 import { Loading, ProblemNote } from './states.js';
@@ -7,8 +7,14 @@ import { Time } from './time.js';
 
 type Change = Partial<Schemas['SiteSettingsChange']>;
 
-/** What a change of settings would have removed in the last seven days. Nothing is changed. */
-export function SettingsPreview({ site, change }: { site: string; change: Change }) {
+interface SettingsPreviewProps {
+  site: string;
+  about: PreviewTopic;
+  change: Change;
+}
+
+/** What a change of settings would have done in the last seven days. Nothing is changed. */
+export function SettingsPreview({ site, about, change }: SettingsPreviewProps) {
   const wanted = useSettled(JSON.stringify(change));
   const { data, problem, reload } = useData(`preview ${site} ${wanted}`, () =>
     dataOf(
@@ -33,7 +39,7 @@ export function SettingsPreview({ site, change }: { site: string; change: Change
       {!data && !problem && <Loading />}
       {data && (
         <>
-          {previewSentences(data).map((sentence) => (
+          {previewSentences(about, data).map((sentence) => (
             <p key={sentence}>{sentence}</p>
           ))}
           <p class="dim">

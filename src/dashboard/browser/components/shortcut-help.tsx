@@ -5,6 +5,9 @@ export function ShortcutHelp({ onClose }: { onClose: () => void }) {
   const keys = [
     ['/', 'Search'],
     ['?', 'This list'],
+    ['j', 'Next row'],
+    ['k', 'Previous row'],
+    ['Enter', 'Open the row'],
     ...SITE_PAGES.map(({ key, title }) => [`g ${key}`, title]),
     ['g ,', 'Settings'],
   ] as const;

@@ -1,5 +1,6 @@
 import { Component, type ComponentChildren } from 'preact';
 import { useRowsInSteps } from '../rows-in-steps.js';
+import { ROW_KEYS_ID } from './row-keys-hint.js';
 
 export interface Column<Row> {
   readonly title: string;
@@ -28,7 +29,7 @@ export function Table<Row>({ label, columns, rows, rowKey }: TableProps<Row>) {
   const shown = useRowsInSteps(rows, rowKey);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
-    <section class="table" aria-label={label} tabIndex={0}>
+    <section class="table" aria-label={label} aria-describedby={ROW_KEYS_ID} tabIndex={0}>
       <table>
         <thead>
           <tr>
@@ -61,7 +62,7 @@ class TableRow<Row> extends Component<TableRowProps<Row>> {
 
   override render({ row, columns }: TableRowProps<Row>) {
     return (
-      <tr>
+      <tr tabIndex={-1}>
         {columns.map((column) => (
           <td key={column.title} class={classOf(column)}>
             {column.cell(row)}

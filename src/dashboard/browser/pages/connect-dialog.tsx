@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { type Chosen, choose, listingProblems, optionsOf, PICKED_EVENTS, suggestedFor } from '../account-options.js';
+import { type Chosen, choose, listingProblems, optionsOf, pickedEvents, suggestedFor } from '../account-options.js';
 import { api, dataOf, type Schemas } from '../api.js';
 import { FormDialog } from '../components/dialog.js';
 import { TextField } from '../components/field.js';
@@ -29,6 +29,8 @@ interface ConnectDialogProps {
   onClose(): void;
 }
 
+/** Newest conversions whose events can be picked. */
+const RECEIVED = 100;
 const NO_OPTIONS: Schemas['AccountOptions'] = { options: [], truncated: false };
 
 /** Required settings first; the others are folded away. What the account has can be picked from lists. */
@@ -55,6 +57,12 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
           }),
         );
   });
+  const received = useData(`received events ${site} ${isListable}`, async () => {
+    if (!isListable) return [];
+    const query = { limit: RECEIVED };
+    const { items } = await dataOf(api.GET('/api/v1/sites/{site}/conversions', { params: { path: { site }, query } }));
+    return items.map(({ event }) => event);
+  });
   const options = listed.data?.options ?? [];
   const current = (name: string) => {
     const stored = settings[name];
@@ -68,7 +76,7 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
   };
   const eventOptions = optionsOf(options, 'event', chosen);
   const events = Object.fromEntries(
-    (eventOptions.length === 0 ? [] : PICKED_EVENTS).map((event) => {
+    (eventOptions.length === 0 ? [] : pickedEvents(settings, received.data ?? [])).map((event) => {
       const name = `event.${event}`;
       return [name, current(name) || suggestedFor(eventOptions, event)?.value || ''];
     }),

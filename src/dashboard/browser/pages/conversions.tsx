@@ -78,7 +78,7 @@ function columnsOf(site: string): Column<ConversionLine>[] {
         <a href={conversionPath(site, conversionId)}>{orderId ?? conversionId.slice(-12)}</a>
       ),
     },
-    { title: 'Event', cell: ({ event }) => event },
+    { title: 'Event', isMinor: true, cell: ({ event }) => event },
     { title: 'Value', isNumber: true, cell: (conversion) => amountOf(conversion) },
     { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
     {

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { TextField } from '../components/field.js';
 import { Page, Panel } from '../components/panel.js';
+import { SettingsPreview } from '../components/settings-preview.js';
 import { Show } from '../components/states.js';
 import type { Site } from '../session.js';
 import { type SiteSettings, useSiteSettings } from '../use-site-settings.js';
@@ -15,6 +16,7 @@ export function Duplicates({ site }: { site: Site }) {
           <Panel title="Deduplication window">
             <WindowForm
               key={settings.dedupWindow}
+              site={site.host}
               settings={settings}
               isReadOnly={isReadOnly}
               onSave={(dedupWindow) => void change({ dedupWindow })}
@@ -27,39 +29,46 @@ export function Duplicates({ site }: { site: Site }) {
 }
 
 interface WindowFormProps {
+  site: string;
   settings: SiteSettings;
   isReadOnly: boolean;
   onSave(window: string | null): void;
 }
 
-function WindowForm({ settings, isReadOnly, onSave }: WindowFormProps) {
+function WindowForm({ site, settings, isReadOnly, onSave }: WindowFormProps) {
   const [text, setText] = useState(settings.dedupWindow);
+  const wanted = text.trim();
+  const isChanged = wanted !== '' && wanted !== settings.dedupWindow;
   return (
-    <form
-      class="pad form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSave(text.trim());
-      }}
-    >
-      <TextField
-        label="Window"
-        required
-        readOnly={isReadOnly}
-        value={text}
-        onValue={setText}
-        help="For example 30m, 24h or 7d. A conversion with the same order and event within this time is a duplicate: it is answered with “deduped”, kept in the log, and neither counted nor sent."
-      />
+    <div class="two even pad">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSave(wanted);
+        }}
+      >
+        <TextField
+          label="Window"
+          required
+          readOnly={isReadOnly}
+          value={text}
+          onValue={setText}
+          help="For example 30m, 24h or 7d. A conversion with the same order and event within this time is a duplicate: it is answered with “deduped”, kept in the log, and neither counted nor sent."
+        />
+        {!isReadOnly && (
+          <div class="buttons">
+            <button type="button" onClick={() => onSave(null)}>
+              Use the default
+            </button>
+            <button type="submit" class="primary">
+              Save
+            </button>
+          </div>
+        )}
+      </form>
       {!isReadOnly && (
-        <div class="buttons">
-          <button type="button" onClick={() => onSave(null)}>
-            Use the default
-          </button>
-          <button type="submit" class="primary">
-            Save
-          </button>
-        </div>
+        <SettingsPreview site={site} about="duplicates" change={isChanged ? { dedupWindow: wanted } : {}} />
       )}
-    </form>
+    </div>
   );
 }

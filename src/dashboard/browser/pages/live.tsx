@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { Badge } from '../components/badge.js';
+import { EventKindOptions } from '../components/event-kind-options.js';
 import { EventName } from '../components/event-name.js';
 import { Page } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
@@ -11,11 +12,10 @@ import { counted, formatNumber } from '../format.js';
 import {
   addToFeed,
   EMPTY_FEED,
-  EVENT_GROUPS,
   eventDetail,
   type Feed,
   filterFeed,
-  groupOf,
+  kindOf,
   type LiveEvent,
   moveOn,
   typesOf,
@@ -31,10 +31,10 @@ const EARLIER = 100;
 /** Every event of a site as it happens. */
 export function Live({ site: { host: site } }: { site: Site }) {
   const { path, query, route } = useLocation();
-  const group = groupOf(query['show']);
+  const kind = kindOf(query['show']);
   const text = query['text'] ?? '';
-  const types = typesOf(group);
-  const earlier = useData(`events ${site} ${group}`, () => readEarlierEvents(site, types, EARLIER));
+  const types = typesOf(kind);
+  const earlier = useData(`events ${site} ${kind}`, () => readEarlierEvents(site, types, EARLIER));
   const [feed, setFeed] = useState<Feed>(EMPTY_FEED);
   const [paused, setPaused] = useState<{ readonly feed: Feed; readonly arrived: number }>();
   const [hasGap, setGap] = useState(false);
@@ -77,15 +77,10 @@ export function Live({ site: { host: site } }: { site: Site }) {
         <>
           <select
             aria-label="Show"
-            value={group ?? ''}
+            value={kind ?? ''}
             onChange={(event) => choose({ show: event.currentTarget.value })}
           >
-            <option value="">All events</option>
-            {Object.entries(EVENT_GROUPS).map(([name, title]) => (
-              <option key={name} value={name}>
-                {title}
-              </option>
-            ))}
+            <EventKindOptions />
           </select>
           <input
             type="search"

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api, clock, dataOf } from '../api.js';
 import { FormDialog } from '../components/dialog.js';
+import { EventKindOptions } from '../components/event-kind-options.js';
 import { Field, SelectField, TextField } from '../components/field.js';
 import { connectionTitle } from '../format.js';
 import { type JobForm, jobRequest } from '../new-job-view.js';
@@ -13,7 +14,7 @@ const KINDS = [
 ] as const satisfies readonly (readonly [JobForm['kind'], string])[];
 
 const EMPTY: JobForm = {
-  ...{ kind: 'export', format: 'csv', connection: '', from: '', to: '' },
+  ...{ kind: 'export', format: 'csv', events: '', connection: '', from: '', to: '' },
   ...{ botThreshold: '', dedupWindow: '', settings: '' },
 };
 
@@ -61,6 +62,15 @@ export function NewJob({ site, onCreated, onClose }: NewJobProps) {
           ]}
           onValue={(value) => enter({ format: value as JobForm['format'] })}
         />
+      )}
+      {form.kind === 'export' && (
+        <Field label="Events">
+          {(control) => (
+            <select {...control} value={form.events} onChange={(event) => enter({ events: event.currentTarget.value })}>
+              <EventKindOptions />
+            </select>
+          )}
+        </Field>
       )}
       <MomentField
         label="From"

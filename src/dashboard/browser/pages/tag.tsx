@@ -47,7 +47,9 @@ export function Tag({ site }: { site: Site }) {
                 placeholder="other.example"
                 values={settings.origins}
                 isReadOnly={isReadOnly}
-                onChange={(origins) => change({ origins })}
+                onChange={(entry) =>
+                  change({ origins: 'add' in entry ? { add: [entry.add] } : { remove: [entry.remove] } })
+                }
               />
             </Panel>
           </>

@@ -1,11 +1,11 @@
-import { useState } from 'preact/hooks';
 import { CheckField, Field, SelectField } from '../components/field.js';
-import { ListEditor } from '../components/list-editor.js';
 import { Page, Panel } from '../components/panel.js';
+import { PreviewedList } from '../components/previewed-list.js';
+import { SaveButtons } from '../components/save-buttons.js';
 import { SettingsPreview } from '../components/settings-preview.js';
 import { Show } from '../components/states.js';
 import type { Site } from '../session.js';
-import { useAction } from '../use-data.js';
+import { useEdited } from '../use-edited.js';
 import { type SiteSettings, useSiteSettings } from '../use-site-settings.js';
 
 const LISTS = [
@@ -28,12 +28,14 @@ export function Traffic({ site }: { site: Site }) {
             <div class="columns">
               {LISTS.map(([name, title, label, placeholder]) => (
                 <Panel key={name} title={title}>
-                  <ListEditor
+                  <PreviewedList
+                    site={site.host}
+                    name={name}
                     label={label}
                     placeholder={placeholder}
                     values={settings[name]}
                     isReadOnly={isReadOnly}
-                    onChange={(changes) => change({ [name]: changes })}
+                    onSave={change}
                   />
                 </Panel>
               ))}
@@ -57,23 +59,14 @@ interface BotsProps {
 
 /** Changed together and saved with a button, after the preview has told the effect. */
 function Bots({ site, settings, isReadOnly, onSave }: BotsProps) {
-  const [edited, setEdited] = useState<Partial<Rules>>({});
-  const action = useAction();
-  const rules: Rules = { ...settings, ...edited };
-  const change = Object.fromEntries(
-    RULES.filter((name) => rules[name] !== settings[name]).map((name) => [name, rules[name]]),
-  ) as Partial<Rules>;
-  const isChanged = Object.keys(change).length > 0;
-  const edit = (part: Partial<Rules>) => setEdited((before) => ({ ...before, ...part }));
+  const { rules, change, isChanged, action, edit, undo, save } = useEdited(RULES, settings, onSave);
   return (
     <Panel title="Bots" note="Every visit has a score from 0 to 100">
       <div class="two even pad">
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            void action.run(async () => {
-              if (await onSave(change)) setEdited({});
-            });
+            save();
           }}
         >
           <Threshold
@@ -108,18 +101,9 @@ function Bots({ site, settings, isReadOnly, onSave }: BotsProps) {
             disabled={isReadOnly}
             onValue={(blockDisposable) => edit({ blockDisposable })}
           />
-          {!isReadOnly && (
-            <div class="buttons">
-              <button type="button" disabled={!isChanged} onClick={() => setEdited({})}>
-                Undo
-              </button>
-              <button type="submit" class="primary" disabled={!isChanged || action.isBusy}>
-                Save
-              </button>
-            </div>
-          )}
+          {!isReadOnly && <SaveButtons isChanged={isChanged} isBusy={action.isBusy} onUndo={undo} />}
         </form>
-        {!isReadOnly && <SettingsPreview site={site} change={change} />}
+        {!isReadOnly && <SettingsPreview site={site} about="traffic" change={change} />}
       </div>
     </Panel>
   );
