@@ -15,7 +15,9 @@ export function previewSentences(topic: PreviewTopic, preview: Preview): string[
     ...SENTENCES[topic](preview),
     ...(undecided > 0 ? [`${counted(undecided, 'conversion')} of erased people cannot be decided again.`] : []),
     ...(lists.length > 0
-      ? [`How many conversions ${lists.join(', ')} would have filtered cannot be told: they keep their recorded scores.`]
+      ? [
+          `How many conversions ${lists.join(', ')} would have filtered cannot be told: they keep their recorded scores.`,
+        ]
       : []),
     ...(byAddress.length > 0
       ? [`The effect of ${byAddress.join(', ')} cannot be told: the log has no email addresses.`]

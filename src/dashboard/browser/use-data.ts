@@ -26,7 +26,8 @@ export function useData<Data>(key: string, load: (signal: AbortSignal) => Promis
     load(signal).then(
       (data) => signal.aborted || setState({ key, data }),
       (error) =>
-        signal.aborted || setState((before) => ({ ...(before.key === key ? before : { key }), problem: problemOf(error) })),
+        signal.aborted ||
+        setState((before) => ({ ...(before.key === key ? before : { key }), problem: problemOf(error) })),
     );
     return () => controller.abort();
   }, [key, count, version]);
