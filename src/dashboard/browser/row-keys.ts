@@ -31,11 +31,9 @@ export function useRowKeys(): void {
       const row = target.closest<HTMLElement>(`${TABLE} ${ROWS}`);
       if (!row || target.matches('input, textarea, select')) return;
       const step = STEPS[key];
+      if (step !== undefined) moveToRow(step);
       // A link or button in the row has its own Enter.
-      const link = key === 'Enter' && target === row ? row.querySelector<HTMLElement>('a[href]') : undefined;
-      // After a click in a row, the arrow keys scroll as ever.
-      if (step !== undefined && target.matches(':focus-visible')) moveToRow(step);
-      else if (link) link.click();
+      else if (key === 'Enter' && target === row) row.querySelector<HTMLElement>('a[href]')?.click();
       else return;
       event.preventDefault();
     };
