@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--against VERSION] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --scan | --import | --admin | --dashboard | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--against VERSION] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --standby | --scan | --import | --admin | --dashboard | --grow] [--json | --markdown]
 // Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
@@ -21,6 +21,7 @@ import { platformsRun } from './platforms.mjs';
 import { scanRun } from './scan.mjs';
 import { sealsRun } from './seals.mjs';
 import { standardRun } from './standard.mjs';
+import { standbyRun } from './standby.mjs';
 import { markdownReport, textReport } from './table.mjs';
 import { visitorsRun } from './visitors.mjs';
 
@@ -36,6 +37,7 @@ const HELP = `npm run bench [-- options]
   --grow       the large-log part: fills a log and compares it with an empty one
   --history    the history part: export and rebuild, compared with a plain COPY
   --seals      the seals part: cost of the hash chain in PostgreSQL's CPU and WAL; at most four minutes
+  --standby    the standby part: appends with and without a standby; needs the packages of "npm run cluster"; at most four minutes
   --scan       the scan part: finding owed deliveries in the log
   --import     the import part: a CSV file compared with appends, and a million rows whose import is killed three times
   --admin      the admin part: inbound while the dashboard sends 20 requests a second; at most two minutes
@@ -90,6 +92,9 @@ const KAFKA_QUICK = { published: 8_000 };
 /** Overrides for the seals part: a small difference needs many rounds. */
 const SEALS = { rounds: 9, seconds: 3 };
 
+/** Overrides for the standby part. */
+const STANDBY = { rounds: 7, seconds: 3 };
+
 /** Overrides for the history part. */
 const HISTORY = { rounds: 3 };
 
@@ -111,6 +116,7 @@ const PARTS = {
   scan: { run: scanRun, title: 'scan for owed deliveries' },
   import: { run: importRun, title: 'import of files' },
   seals: { run: sealsRun, title: 'seals of the log' },
+  standby: { run: standbyRun, title: 'with a standby' },
   admin: { run: adminRun, title: 'with the dashboard' },
   dashboard: { run: dashboardRun, title: 'dashboard in a browser' },
 };
@@ -153,6 +159,7 @@ async function main() {
     ...(options.kafka && (options.quick ? KAFKA_QUICK : KAFKA_STANDARD)),
     ...((options.history || options.scan) && !options.quick && HISTORY),
     ...(options.seals && !options.quick && SEALS),
+    ...(options.standby && !options.quick && STANDBY),
     ...(options.dashboard && (options.quick ? DASHBOARD_QUICK : DASHBOARD_STANDARD)),
     ...(options.import && (options.quick ? IMPORT_QUICK : IMPORT_STANDARD)),
     events: Number(
