@@ -1,4 +1,5 @@
 import type { StoredEvent } from './event.js';
+import type { ReadOptions } from './event-reader.js';
 import { Follower, type FollowerSource } from './follower.js';
 
 const event = (position: number, id: string) => ({ position, id }) as StoredEvent;
@@ -7,7 +8,7 @@ describe('a follower of a log that is replaced by an earlier state of it', () =>
   let log: StoredEvent[];
   let applied: StoredEvent[];
   let follower: Follower;
-  /** Called with each step of a poll, before it is carried out. */
+  /** Called before each step of a poll. */
   let arrive: (step: 'head' | 'isLost' | 'read') => void;
 
   const source: FollowerSource = {
@@ -19,7 +20,7 @@ describe('a follower of a log that is replaced by an earlier state of it', () =>
       arrive('isLost');
       return log.find((each) => each.position === position)?.id !== id;
     },
-    read: (async ({ after = 0, until = 0 }) => {
+    read: (async ({ after = 0, until = 0 }: ReadOptions = {}) => {
       arrive('read');
       return log.filter(({ position }) => position > after && position <= until);
     }) as FollowerSource['read'],
@@ -47,7 +48,7 @@ describe('a follower of a log that is replaced by an earlier state of it', () =>
     async (at) => {
       log = [...log, event(5, 'lost as well')];
       let hasHappened = false;
-      before = (step) => {
+      arrive = (step) => {
         if (step !== at || hasHappened) return;
         hasHappened = true;
         log = [event(1, 'a'), event(2, 'b')];
