@@ -293,6 +293,7 @@ describe('history verify', () => {
       'schemas',
       'origins',
       'erasures',
+      'pauses',
       'versions',
       'conversions',
       'deliveries',

@@ -7,6 +7,7 @@ import { erasuresCheck } from './reconciliation/erasures.check.js';
 import { orderCheck } from './reconciliation/order.check.js';
 import { originsCheck } from './reconciliation/origins.check.js';
 import { owedCheck } from './reconciliation/owed.check.js';
+import { pausesCheck } from './reconciliation/pauses.check.js';
 import { projectionCheck } from './reconciliation/projection.check.js';
 import { pushesCheck } from './reconciliation/pushes.check.js';
 import { schemasCheck } from './reconciliation/schemas.check.js';
@@ -21,7 +22,7 @@ export interface VerifyOptions {
 
 /** Checks of `history verify` that read the log in order, with the check of its hash chain. */
 export function allEventChecks(): EventCheck[] {
-  return [schemasCheck(), originsCheck(), erasuresCheck()];
+  return [schemasCheck(), originsCheck(), erasuresCheck(), pausesCheck()];
 }
 
 /**

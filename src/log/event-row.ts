@@ -38,6 +38,10 @@ export class EventRow implements LoggedRow {
     return this.fields[5] as string;
   }
 
+  get version(): number {
+    return Number(this.fields[4]);
+  }
+
   get site(): string {
     return plain(this.fields[6] as string);
   }

@@ -151,6 +151,16 @@ export const TAMPERINGS: readonly Tampering[] = [
     at: `${LAST} + 1`,
   },
   {
+    what: 'a conversion forged with a valid seal while its site is paused',
+    change: `${forge(`${LAST} + 1`)};
+      UPDATE cc.events SET category = 'site', stream = gen_random_uuid(), type = 'site.paused.v1', actor = 'cli', reference = NULL,
+             data = '{}' WHERE position = ${LAST};
+      ${seal(LAST, HEAD)}; ${forge(`${LAST} + 1`)}; ${seal(LAST, HEAD)}`,
+    check: 'pauses',
+    says: /was stored although shop.example was paused/,
+    at: `${LAST} + 2`,
+  },
+  {
     what: 'a conversion forged with a valid seal and an unknown site',
     change: `${forge(`${LAST} + 1`)};
       UPDATE cc.events SET site = 'forged.example' WHERE position = ${LAST};
