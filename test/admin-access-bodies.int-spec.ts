@@ -20,7 +20,10 @@ const META = { pixel_id: '987654321098765', access_token: 'hidden-token', test_e
 const CONNECTIONS = ['meta', 'meta:hidden', 'meta:new'];
 const FAILED = { status: 'failed', reason: 'bad event', httpStatus: 400 } as const;
 /** A stream, which has a spec of its own, and what ends the caller's own sessions. */
-const LEFT_OUT = ['GET /events', 'DELETE /session', 'DELETE /sessions', 'POST /session', 'POST /session/password'];
+const LEFT_OUT = [
+  ...['GET /events', 'DELETE /session', 'DELETE /sessions', 'DELETE /sessions/others'],
+  ...['POST /session', 'POST /session/password', 'PUT /session/password'],
+];
 /** What follows a deletion would find less of the caller's site, and nothing without the site. */
 const orderOf = (route: string) => (route === 'DELETE /sites/{site}' ? 2 : route.startsWith('DELETE ') ? 1 : 0);
 

@@ -20,7 +20,10 @@ const NAVIGATED = [
   ['GET /oauth/callback', 303],
 ] as const;
 /** Changes that every user may make, because they concern only the user's own sessions and tokens. */
-const OWN = ['DELETE /sessions', 'POST /tokens', 'DELETE /tokens/{id}'];
+const OWN = [
+  ...['PUT /session/password', 'DELETE /sessions', 'DELETE /sessions/others'],
+  ...['POST /tokens', 'DELETE /tokens/{id}'],
+];
 const ID = '01980000-0000-7000-8000-000000000000';
 
 let server: TestServer;

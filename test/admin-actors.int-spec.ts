@@ -24,6 +24,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'POST /sites/{site}/connections/{connection}/preview': 'Neither sends nor stores anything.',
   'POST /sites/{site}/connections/{connection}/test': 'Sends a test, which changes nothing here.',
   'POST /sites/{site}/settings/preview': 'Only counts.',
+  'POST /projections/{name}/rebuild': 'Computes the same rows from the log again.',
   'POST /sites/{site}/webhook/test': 'Sends a test, which changes nothing here.',
 };
 
@@ -131,6 +132,14 @@ const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
       };
     },
   ],
+  'PUT /session/password': [
+    async () => ({
+      path: '/session/password',
+      body: { current: PASSWORD, password: `another ${PASSWORD}` },
+      as: await newCaller(),
+    }),
+  ],
+  'DELETE /sessions/others': [async () => ({ path: '/sessions/others', as: await newCaller() })],
   'DELETE /sessions': [async () => ({ path: '/sessions', as: await newCaller() })],
   'POST /users': [
     async () => ({ path: '/users', body: { email: `new-${sites}@team.example`, role: 'analyst', sites: [] } }),

@@ -80,6 +80,27 @@ describe('erasures in the management API', () => {
     expect(await list.read()).toEqual([{ site: SITE, subject: subjectOf(JANE) }]);
   });
 
+  it('are listed with who made them, when and how much, and nothing about the person', async () => {
+    await receive('list@example.com');
+    await operator(PATH, { method: 'POST', body: { email: 'list@example.com' } });
+    const { body: user } = await operator('/session');
+    const { body } = await operator(`${PATH}?limit=1`);
+    const [event] = await log.read({ site: SITE, types: ['visitor.erased.v1'], newest: true, limit: 1 });
+    expect(body.items).toEqual([
+      {
+        ...{ position: event?.position, id: event?.id, time: event?.time },
+        ...{ actor: `user:${user.id}`, actorName: user.name },
+        ...{ events: 1, identifiers: 0, claims: 0 },
+      },
+    ]);
+    expect(body.next).toBeGreaterThan(0);
+    expect((await operator(PATH, { method: 'POST', body: { email: 'list@example.com', dryRun: true } })).body).toEqual({
+      ...{ site: SITE, dryRun: true, events: 0, identifiers: 0, claims: 0 },
+    });
+    const stranger = await admin.signedIn('operator', []);
+    expect((await stranger(PATH)).status).toBe(404);
+  });
+
   it('store nothing that confirms an address in the answers kept for repeats', async () => {
     const headers = { 'idempotency-key': 'erase-1' };
     const first = await operator(PATH, { method: 'POST', body: BODY, headers });

@@ -5,7 +5,14 @@ import { Sealer } from '../src/kernel/sealing.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
-import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
+import {
+  type AdminClient,
+  type AdminReply,
+  cookieOf,
+  PASSWORD,
+  startTestAdmin,
+  type TestAdmin,
+} from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { SECRET_KEY } from './support/service.js';
@@ -127,6 +134,59 @@ describe('management API', () => {
     expect((await other('/session')).status).toBe(200);
     expect((await other('/sessions', { method: 'DELETE' })).status).toBe(204);
     expect((await other('/session')).status).toBe(401);
+  });
+
+  it('lists the own sessions, and ends the others', async () => {
+    const { id, email } = await admin.addUser('analyst');
+    const { secret: link } = await admin.users.reset(id);
+    const first = await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
+    const second = await admin.anonymous('/session', { method: 'POST', body: { email, password: PASSWORD } });
+    const [one, other] = [first, second].map(clientOf) as [AdminClient, AdminClient];
+    const { body } = await other('/sessions');
+    expect(body.items).toMatchObject([{ current: true }, { current: false }]);
+    expect(Object.keys(body.items[0]).sort()).toEqual(['createdAt', 'current', 'expiresAt', 'lastUsedAt']);
+    expect((await other('/sessions/others', { method: 'DELETE' })).status).toBe(204);
+    expect((await one('/session')).status).toBe(401);
+    expect((await other('/sessions')).body.items).toMatchObject([{ current: true }]);
+  });
+
+  it('changes the own password with the current one, which ends the other sessions and links', async () => {
+    const { id, email } = await admin.addUser('analyst');
+    const { secret: link } = await admin.users.reset(id);
+    const first = await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
+    const second = await admin.anonymous('/session', { method: 'POST', body: { email, password: PASSWORD } });
+    const [one, other] = [first, second].map(clientOf) as [AdminClient, AdminClient];
+    const change = (current: string, next: string) =>
+      one('/session/password', { method: 'PUT', body: { current, password: next } });
+    const another = 'another horse battery staple';
+    expect(await change('a wrong password', another)).toMatchObject({
+      status: 422,
+      body: { detail: 'The current password is wrong.' },
+    });
+    expect(await change(PASSWORD, 'short')).toMatchObject({ status: 422 });
+    expect((await other('/session')).status).toBe(200);
+    expect((await change(PASSWORD, another)).status).toBe(204);
+    expect((await one('/session')).status).toBe(200);
+    expect((await other('/session')).status).toBe(401);
+    const signIn = (password: string) => admin.anonymous('/session', { method: 'POST', body: { email, password } });
+    expect((await signIn(PASSWORD)).status).toBe(401);
+    expect((await signIn(another)).status).toBe(200);
+  });
+
+  it('limits guesses of the current password, and says so to a user without one', async () => {
+    const { id } = await admin.addUser('analyst');
+    const { session } = await admin.openSession(id);
+    const cookie = `__Host-cc_session_${new URL(admin.url).port}=${session}`;
+    const user = admin.withHeaders({ cookie, 'x-cc-csrf': '1' });
+    const guess = () =>
+      user('/session/password', {
+        method: 'PUT',
+        body: { current: 'guess', password: 'another horse battery staple' },
+      });
+    expect(await guess()).toMatchObject({ status: 422, body: { detail: expect.stringContaining('administrator') } });
+    const statuses: number[] = [];
+    for (let count = 0; count < 10; count += 1) statuses.push((await guess()).status);
+    expect(statuses.at(-1)).toBe(429);
   });
 
   it('ends the sessions and tokens of a disabled user, and keeps the last administrator', async () => {
@@ -459,3 +519,7 @@ describe('management API', () => {
     }
   });
 });
+
+function clientOf(reply: AdminReply): AdminClient {
+  return admin.withHeaders({ cookie: cookieOf(reply), 'x-cc-csrf': '1' });
+}

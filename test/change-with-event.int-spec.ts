@@ -6,7 +6,7 @@ import { LeftSecrets0000000000049 } from '../src/postgres/migrations/0049-left-s
 import { RemovedWebhooks0000000000051 } from '../src/postgres/migrations/0051-removed-webhooks.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { PasswordHasher } from '../src/users/password.js';
-import { TokensService } from '../src/users/tokens.service.js';
+import { type CreatedToken, TokensService } from '../src/users/tokens.service.js';
 import { tokenDocument } from '../src/users/user-document.js';
 import { UsersService } from '../src/users/users.service.js';
 import { type AdminClient, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
@@ -96,7 +96,10 @@ describe('a secret that is shown once', () => {
 
   it('is shown if only the answer to its commit was lost, and works', async () => {
     const { id } = await admin.addUser('operator');
-    const created = await new TokensService(losing('after')).create(id, token);
+    const created = (await new TokensService(losing('after')).create(
+      await admin.openSession(id),
+      token,
+    )) as CreatedToken;
     expect(tokenDocument(created.row)).toMatchObject({ ownerId: id, name: 'CI', revoked: false });
     const call = admin.withHeaders({ authorization: `Bearer ${created.token}` });
     expect((await call('/session')).body.id).toBe(id);
@@ -107,7 +110,8 @@ describe('a secret that is shown once', () => {
 
   it('is not stored if its commit was lost, and the error is that of the commit', async () => {
     const { id } = await admin.addUser('operator');
-    await expect(new TokensService(losing('before')).create(id, token)).rejects.toThrow('Connection terminated');
+    const caller = await admin.openSession(id);
+    await expect(new TokensService(losing('before')).create(caller, token)).rejects.toThrow('Connection terminated');
     expect(await tokensOf(id)).toEqual([]);
   });
 
@@ -115,7 +119,7 @@ describe('a secret that is shown once', () => {
     'is said to be stored perhaps if the log cannot be asked, with the error of the commit (lost %s it)',
     async (when) => {
       const { id } = await admin.addUser('operator');
-      const created = new TokensService(losing(when, true)).create(id, token);
+      const created = new TokensService(losing(when, true)).create(await admin.openSession(id), token);
       await expect(created).rejects.toMatchObject({
         name: 'CommitUnknown',
         message: expect.stringMatching(/may have been carried out: Connection terminated unexpectedly$/),

@@ -36,3 +36,10 @@ export const Caller = createParamDecorator((_: unknown, context: ExecutionContex
   if (!principal) throw new Error('The route is open to anonymous callers, who have no principal');
   return principal;
 });
+
+/** The value of the session cookie, for routes that require a user. */
+export const SessionCookie = createParamDecorator((_: unknown, context: ExecutionContext): string => {
+  const { sessionCookie } = context.switchToHttp().getRequest<AdminRequest>();
+  if (sessionCookie === undefined) throw new Error('The route is open to tokens, which have no session');
+  return sessionCookie;
+});

@@ -56,6 +56,7 @@ import { OauthAppsController } from './oauth-apps.controller.js';
 import { PlatformSignInController } from './platform-sign-in.controller.js';
 import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
+import { ProjectionRebuilds } from './projection-rebuilds.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
 import { SettingsPreviewController } from './settings-preview.controller.js';
@@ -152,6 +153,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     Credentials,
     Dependencies,
     EventStreams,
+    ProjectionRebuilds,
     ...JOB_PROVIDERS,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { OutcomeStatus } from '../events/delivery.events.js';
 import { type Bound, parseBound } from '../history/bound.js';
-import { SYNC_STATUSES } from '../outbound/sync-log.js';
+import { SYNC_STATUSES } from '../kernel/sync-statuses.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { PLATFORM_NAMES } from '../platforms/platform.js';
 import { connectionName } from './connections.controller.js';
@@ -30,7 +31,7 @@ export const syncQuery = pageQuery
   .extend({
     ...attemptFields,
     kind: z.enum(['delivery', 'push', 'inbound']).optional(),
-    status: z.enum(SYNC_STATUSES).optional(),
+    status: z.enum(SYNC_STATUSES satisfies readonly OutcomeStatus[]).optional(),
   })
   .strict();
 

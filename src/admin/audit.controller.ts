@@ -5,8 +5,11 @@ import { NO_SITE } from '../events/log.events.js';
 import { USER } from '../events/user.events.js';
 import { redactEvent } from '../history/redact-event.js';
 import { EventLog } from '../log/event-log.js';
+import { TokensService } from '../users/tokens.service.js';
+import { UsersService } from '../users/users.service.js';
 import { RequiresUser } from './access.decorators.js';
-import { eventSchema, pageOf, pageOfEvents, pageQuery } from './event-pages.js';
+import { withUserNames } from './actor-names.js';
+import { auditEventSchema, pageOf, pageOfEvents, pageQuery } from './event-pages.js';
 import { Returns } from './returns.decorator.js';
 
 const auditQuery = pageQuery.strict();
@@ -14,13 +17,22 @@ const auditQuery = pageQuery.strict();
 @ApiTags('Users')
 @Controller('audit')
 export class AuditController {
-  constructor(private readonly log: EventLog) {}
+  constructor(
+    private readonly log: EventLog,
+    private readonly users: UsersService,
+    private readonly tokens: TokensService,
+  ) {}
 
   @Get()
   @RequiresUser('administer')
   @ApiOperation({ summary: 'Who changed users, tokens and OAuth apps, newest first' })
-  @Returns(pageOf(eventSchema), 'One page. The stream names the user whom it concerns, the actor who made the change.')
+  @Returns(
+    pageOf(auditEventSchema),
+    'One page. The stream names the user whom it concerns, the actor who made the change.',
+  )
   async list(@Query({ schema: auditQuery }) { cursor, limit }: z.output<typeof auditQuery>) {
-    return pageOfEvents(this.log, { site: NO_SITE, cursor, limit, categories: [USER] }, redactEvent);
+    const options = { site: NO_SITE, cursor, limit, categories: [USER] };
+    const { items, ...more } = await pageOfEvents(this.log, options, redactEvent);
+    return { items: await withUserNames(this.users, this.tokens, items), ...more };
   }
 }

@@ -1,14 +1,29 @@
-import { Body, Controller, HttpException, HttpStatus, NotFoundException, Param, Post } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Get,
+  HttpException,
+  HttpStatus,
+  NotFoundException,
+  Param,
+  Post,
+  Query,
+} from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
+import type { EventsOf } from '../log/event.js';
 import type { Principal } from '../users/access.js';
+import { TokensService } from '../users/tokens.service.js';
+import { UsersService } from '../users/users.service.js';
 import { EraseSubject } from '../visitors/erase-subject.command.js';
 import { Erasure } from '../visitors/erasure.js';
 import { personSubject } from '../visitors/person-subject.js';
 import { Caller, Requires } from './access.decorators.js';
+import { actorName, withActorNames } from './actor-names.js';
 import { Dependencies } from './dependencies.js';
+import { pageOf, pageOfEvents, pageQuery } from './event-pages.js';
 import { Returns } from './returns.decorator.js';
-import { host } from './schemas.js';
+import { host, time } from './schemas.js';
 
 /** Each takes a connection of its own, and waits while a projection is rebuilt. */
 const AT_ONCE_MAX = 4;
@@ -19,15 +34,31 @@ const newErasureSchema = z.union([
   z.object({ hash: z.string().max(64).meta({ description: 'SHA-256 of the normalised address.' }), dryRun }).strict(),
 ]);
 
+const counts = {
+  events: z.int().meta({ description: 'Events that lost their personal part.' }),
+  identifiers: z.int(),
+  claims: z.int().meta({ description: 'Dedup keys that were made from the person.' }),
+};
+
 const erasureSchema = z
   .object({
     site: host,
     dryRun: z.boolean(),
-    events: z.int().meta({ description: 'Events that lost their personal part.' }),
-    identifiers: z.int(),
-    claims: z.int().meta({ description: 'Dedup keys that were made from the person.' }),
+    ...counts,
   })
   .meta({ id: 'Erasure' });
+
+const recordedErasureSchema = z
+  .object({
+    position: z.int().meta({ description: 'Of the event that states the erasure.' }),
+    id: z.uuid(),
+    time,
+    actor: z.string(),
+    actorName,
+    ...counts,
+    unidentified: z.literal(true).optional().meta({ description: 'Visits for which no email was given expired.' }),
+  })
+  .meta({ id: 'RecordedErasure' });
 
 @ApiTags('Erasures')
 @Controller('sites/:site/erasures')
@@ -37,7 +68,26 @@ export class ErasuresController {
   constructor(
     private readonly dependencies: Dependencies,
     private readonly erasure: Erasure,
+    private readonly users: UsersService,
+    private readonly tokens: TokensService,
   ) {}
+
+  @Get()
+  @Requires('read')
+  @ApiOperation({ summary: 'The erasures of a site, newest first' })
+  @Returns(
+    pageOf(recordedErasureSchema),
+    'One page. The log says when, by whom and how much, and nothing about persons.',
+  )
+  async list(
+    @Param('site', { schema: host }) name: string,
+    @Query({ schema: pageQuery.strict() }) { cursor, limit }: z.output<typeof pageQuery>,
+  ) {
+    const { host: site } = await this.find(name);
+    const options = { site, cursor, limit, types: ['visitor.erased.v1'] as const };
+    const { items, ...more } = await pageOfEvents(this.dependencies.log, options, recordedErasure);
+    return { items: await withActorNames(this.users, this.tokens, items), ...more };
+  }
 
   @Post()
   @Requires('erase')
@@ -50,10 +100,8 @@ export class ErasuresController {
     @Body({ schema: newErasureSchema }) { dryRun, ...person }: z.output<typeof newErasureSchema>,
     @Caller() { actor }: Principal,
   ) {
-    const { sites, commands } = this.dependencies;
-    // Also of a removed site, whose events stay.
-    const site = (await sites.everAdded()).find((candidate) => candidate.host === name);
-    if (!site) throw new NotFoundException(`There is no site ${name}.`);
+    const { commands } = this.dependencies;
+    const site = await this.find(name);
     const subject = personSubject(person);
     if (this.running >= AT_ONCE_MAX)
       throw new HttpException(
@@ -70,4 +118,15 @@ export class ErasuresController {
       this.running -= 1;
     }
   }
+
+  /** Also a removed site, whose events stay. */
+  private async find(name: string) {
+    const site = (await this.dependencies.sites.everAdded()).find((candidate) => candidate.host === name);
+    if (!site) throw new NotFoundException(`There is no site ${name}.`);
+    return site;
+  }
+}
+
+function recordedErasure({ position, id, time, actor, data }: EventsOf<'visitor.erased.v1'>) {
+  return { position, id, time, actor, ...data };
 }

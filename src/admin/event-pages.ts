@@ -3,6 +3,7 @@ import { EVENT_SCHEMAS } from '../events/index.js';
 import { type BackwardsOptions, pageBackwards } from '../history/page-backwards.js';
 import type { EventsOf } from '../log/event.js';
 import type { LogReads } from '../log/event-log.js';
+import { actorName, subjectName } from './actor-names.js';
 import { time } from './schemas.js';
 
 export const pageQuery = z.object({
@@ -52,11 +53,13 @@ export const eventSchema = z
   })
   .meta({ id: 'Event', description: 'As on the topics: without personal data.' });
 
+export const auditEventSchema = eventSchema.extend({ actorName, subjectName }).meta({ id: 'AuditEvent' });
+
 /** The newest matching events before the cursor, each as its document. */
-export async function pageOfEvents<Type extends string>(
+export async function pageOfEvents<Type extends string, Document extends object>(
   log: Pick<LogReads, 'read' | 'head'>,
   { cursor, ...options }: Omit<BackwardsOptions<Type>, 'before'> & { cursor: number | undefined },
-  document: (event: EventsOf<Type>) => object,
+  document: (event: EventsOf<Type>) => Document,
 ) {
   const end = (await log.head()) + 1;
   const before = Math.min(cursor ?? end, end);

@@ -1,11 +1,10 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { SITE } from '../events/site.events.js';
 import { type AttemptEvent, findAttempts } from '../history/find-attempts.js';
 import { redactEvent } from '../history/redact-event.js';
 import { withConversions } from '../history/with-conversions.js';
-import type { StoredEvent } from '../log/event.js';
 import { readLagging } from '../log/read-lagging.js';
 import { lineOf } from '../outbound/sync-log.js';
 import { TokensService } from '../users/tokens.service.js';
@@ -14,18 +13,21 @@ import { Requires } from './access.decorators.js';
 import { withActorNames } from './actor-names.js';
 import { attemptFilter, syncLineSchema, syncQuery } from './attempts.schemas.js';
 import { Dependencies } from './dependencies.js';
-import { eventSchema, laggingPageOf, pageOf, pageOfEvents, pageQuery, typeQuery, typesOf } from './event-pages.js';
+import {
+  auditEventSchema,
+  eventSchema,
+  laggingPageOf,
+  pageOf,
+  pageOfEvents,
+  pageQuery,
+  typeQuery,
+  typesOf,
+} from './event-pages.js';
 import { Returns } from './returns.decorator.js';
 import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
 
 const eventsQuery = pageQuery.extend({ type: typeQuery }).strict();
-
-const auditEventSchema = eventSchema
-  .extend({
-    actorName: z.string().optional().meta({ description: 'Name of the user or token, unless it was removed.' }),
-  })
-  .meta({ id: 'AuditEvent' });
 
 @ApiTags('Events')
 @Controller('sites/:site')
@@ -96,7 +98,7 @@ export class EventsController {
     const { host: site } = await findSite(this.dependencies.sites, name);
     const options = { site, cursor, limit, categories: [SITE] };
     const { items, ...more } = await pageOfEvents(this.dependencies.log, options, redactEvent);
-    return { items: await withActorNames(this.users, this.tokens, items as StoredEvent[]), ...more };
+    return { items: await withActorNames(this.users, this.tokens, items), ...more };
   }
 }
 

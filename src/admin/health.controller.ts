@@ -1,4 +1,4 @@
-import { Controller, ForbiddenException, Get } from '@nestjs/common';
+import { Controller, ForbiddenException, Get, HttpStatus, Param, Post } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import type { Check } from '../app/doctor/check.js';
@@ -6,6 +6,7 @@ import { runChecks } from '../app/doctor/run-checks.js';
 import { operatesAll, type Principal } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Dependencies } from './dependencies.js';
+import { ProjectionRebuilds } from './projection-rebuilds.js';
 import { Returns } from './returns.decorator.js';
 import { listOf, time } from './schemas.js';
 
@@ -26,6 +27,13 @@ const projectionSchema = z
     head: z.int().meta({ description: 'Position of the newest event of the log.' }),
     lag: z.int().meta({ description: 'Events that are not folded yet, counted up to a million.' }),
     reason: z.string().optional().meta({ description: 'The event that it is parked at, and why.' }),
+    rebuild: z
+      .object({
+        position: z.int().meta({ description: 'Up to here the log is folded into the new rows.' }),
+        error: z.string().optional().meta({ description: 'Why it ended; the rows are unchanged.' }),
+      })
+      .optional()
+      .meta({ description: 'The last rebuild that was requested here, unless it succeeded.' }),
   })
   .meta({ id: 'Projection' });
 
@@ -40,7 +48,10 @@ interface Health {
 export class HealthController {
   private last: { readonly sinceMs: number; readonly health: Promise<Health> } | undefined;
 
-  constructor(private readonly dependencies: Dependencies) {}
+  constructor(
+    private readonly dependencies: Dependencies,
+    private readonly rebuilds: ProjectionRebuilds,
+  ) {}
 
   @Get('health')
   @Requires('write')
@@ -59,7 +70,16 @@ export class HealthController {
   @Returns(listOf(projectionSchema), 'All projections.')
   async projections(@Caller() caller: Principal) {
     requireAll(caller);
-    return { items: await this.dependencies.projections.status() };
+    return { items: await this.rebuilds.status() };
+  }
+
+  @Post('projections/:name/rebuild')
+  @Requires('write')
+  @ApiOperation({ summary: 'Fold the whole log again into one projection, for operators of all sites' })
+  @Returns(projectionSchema, 'It is rebuilt in the background; until then its rows stay.', HttpStatus.ACCEPTED)
+  async rebuild(@Param('name', { schema: z.string().max(100) }) name: string, @Caller() caller: Principal) {
+    requireAll(caller);
+    return this.rebuilds.start(name, caller.actor);
   }
 
   private async examine(): Promise<Health> {

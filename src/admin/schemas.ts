@@ -162,6 +162,19 @@ export const choosePasswordSchema = z
   })
   .strict();
 
+export const passwordChangeSchema = z
+  .object({ current: z.string().max(1_000), password: z.string().max(1_000) })
+  .strict();
+
+export const sessionSchema = z
+  .object({
+    current: z.boolean().meta({ description: 'Whether this request used it.' }),
+    createdAt: time,
+    lastUsedAt: time.meta({ description: 'Exact to a minute.' }),
+    expiresAt: time.meta({ description: 'Unless it is used before.' }),
+  })
+  .meta({ id: 'Session' });
+
 export const newSiteSchema = z.object({ host, aliases: z.array(host).max(50).default([]) }).strict();
 
 export const listOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item) });

@@ -8,9 +8,11 @@ import {
   Inject,
   NotFoundException,
   Post,
+  Put,
   Req,
   Res,
   UnauthorizedException,
+  UnprocessableEntityException,
 } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
@@ -23,10 +25,19 @@ import { SignInThrottle } from '../users/sign-in-throttle.js';
 import type { UserRow } from '../users/user.row.js';
 import { userDocument } from '../users/user-document.js';
 import { UsersService } from '../users/users.service.js';
-import { type AdminRequest, Anonymous, Caller, Requires, RequiresUser } from './access.decorators.js';
+import { type AdminRequest, Anonymous, Caller, Requires, RequiresUser, SessionCookie } from './access.decorators.js';
 import { Returns, ReturnsNothing } from './returns.decorator.js';
 import { SameHost } from './same-host.js';
-import { choosePasswordSchema, sessionUserSchema, signInOptionsSchema, signInSchema, userSchema } from './schemas.js';
+import {
+  choosePasswordSchema,
+  listOf,
+  passwordChangeSchema,
+  sessionSchema,
+  sessionUserSchema,
+  signInOptionsSchema,
+  signInSchema,
+  userSchema,
+} from './schemas.js';
 import { endedSessionCookie, PROVIDER_COOKIE, readCookie, readSessionCookie, sessionCookie } from './session-cookie.js';
 import { SignInProvider } from './sign-in-provider.js';
 
@@ -53,8 +64,7 @@ export class SessionController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const address = this.hosts.address(request.raw);
-    if (!(await this.throttle.admit(email, address)))
-      throw new HttpException('Too many attempts to sign in. Wait 15 minutes.', HttpStatus.TOO_MANY_REQUESTS);
+    if (!(await this.throttle.admit(email, address))) throw tooManyAttempts();
     const user = await this.users.authenticate(email, password);
     if (!(user && (await this.open(user, request, reply))))
       throw new UnauthorizedException('The email address or the password is wrong.');
@@ -79,6 +89,25 @@ export class SessionController {
     return userDocument(user);
   }
 
+  @Put('session/password')
+  @RequiresUser('read')
+  @ApiOperation({ summary: 'Change your password' })
+  @ReturnsNothing('The password is changed, and your other sessions are ended. This one stays.')
+  async changePassword(
+    @Body({ schema: passwordChangeSchema }) { current, password }: z.output<typeof passwordChangeSchema>,
+    @Caller() { userId }: Principal,
+    @SessionCookie() session: string,
+    @Req() { raw }: AdminRequest,
+  ): Promise<void> {
+    const user = await this.find(userId);
+    const address = this.hosts.address(raw);
+    // A stolen session must not find out the password.
+    if (!(await this.throttle.admit(user.email, address))) throw tooManyAttempts();
+    if (!(await this.users.changePassword(userId, { current, password, session })))
+      throw new UnprocessableEntityException('The current password is wrong.');
+    await this.throttle.forget(user.email, address);
+  }
+
   @Get('session/options')
   @Anonymous()
   @ApiOperation({ summary: 'How users sign in' })
@@ -92,8 +121,7 @@ export class SessionController {
   @ApiOperation({ summary: 'The user that the session or the token belongs to' })
   @Returns(sessionUserSchema, 'The user, with the sites that the session or the token gives access to.')
   async show(@Caller() { userId, sites }: Principal, @Req() { headers, raw }: AdminRequest) {
-    const user = await this.users.find(userId);
-    if (!user) throw new NotFoundException('The user does not exist any more.');
+    const user = await this.find(userId);
     const isFromProvider =
       this.provider.isConfigured && readCookie(headers.cookie, this.hosts.cookieName(PROVIDER_COOKIE, raw)) === '1';
     return {
@@ -114,6 +142,30 @@ export class SessionController {
     this.endCookies(request, reply);
   }
 
+  @Get('sessions')
+  @RequiresUser('read')
+  @ApiOperation({ summary: 'List your sessions: the browsers in which you are signed in' })
+  @Returns(listOf(sessionSchema), 'This session first, then the one that was used last.')
+  async list(@Caller() { userId }: Principal, @SessionCookie() session: string) {
+    const sessions = await this.sessions.list(userId, session);
+    return {
+      items: sessions.map(({ current, createdAt, lastUsedAt, expiresAt }) => ({
+        current,
+        createdAt: createdAt.toISOString(),
+        lastUsedAt: lastUsedAt.toISOString(),
+        expiresAt: expiresAt.toISOString(),
+      })),
+    };
+  }
+
+  @Delete('sessions/others')
+  @RequiresUser('read')
+  @ApiOperation({ summary: 'Sign out in all other browsers' })
+  @ReturnsNothing('All other sessions of the user are ended.')
+  async signOutOthers(@Caller() { userId }: Principal, @SessionCookie() session: string): Promise<void> {
+    await this.sessions.closeAll(userId, session);
+  }
+
   @Delete('sessions')
   @RequiresUser('read')
   @ApiOperation({ summary: 'Sign out everywhere' })
@@ -125,6 +177,12 @@ export class SessionController {
   ): Promise<void> {
     await this.sessions.closeAll(userId);
     this.endCookies(request, reply);
+  }
+
+  private async find(userId: string): Promise<UserRow> {
+    const user = await this.users.find(userId);
+    if (!user) throw new NotFoundException('The user does not exist any more.');
+    return user;
   }
 
   private endCookies({ raw }: AdminRequest, reply: FastifyReply): void {
@@ -142,4 +200,8 @@ export class SessionController {
     void reply.header('set-cookie', [sessionCookie(name, session), ...ended]);
     return true;
   }
+}
+
+function tooManyAttempts(): HttpException {
+  return new HttpException('Too many attempts to sign in. Wait 15 minutes.', HttpStatus.TOO_MANY_REQUESTS);
 }

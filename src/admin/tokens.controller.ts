@@ -8,13 +8,14 @@ import {
   NotFoundException,
   Param,
   Post,
+  UnauthorizedException,
 } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { may, type Principal, seesSite } from '../users/access.js';
 import { TokensService } from '../users/tokens.service.js';
 import { tokenDocument } from '../users/user-document.js';
-import { Caller, RequiresUser } from './access.decorators.js';
+import { Caller, RequiresUser, SessionCookie } from './access.decorators.js';
 import { Returns, ReturnsNothing } from './returns.decorator.js';
 import { createdTokenSchema, listOf, newTokenSchema, tokenSchema } from './schemas.js';
 
@@ -34,12 +35,17 @@ export class TokensController {
   @Post()
   @ApiOperation({ summary: 'Create an API token' })
   @Returns(createdTokenSchema, 'The token. It is shown this once.', HttpStatus.CREATED)
-  async create(@Body({ schema: newTokenSchema }) token: z.output<typeof newTokenSchema>, @Caller() caller: Principal) {
+  async create(
+    @Body({ schema: newTokenSchema }) token: z.output<typeof newTokenSchema>,
+    @Caller() caller: Principal,
+    @SessionCookie() session: string,
+  ) {
     const lacking = token.scopes.find((scope) => !may(caller, scope));
     if (lacking !== undefined) throw new ForbiddenException(`You do not have the permission "${lacking}" yourself.`);
     const hidden = token.sites?.find((host) => !seesSite(caller, host));
     if (hidden !== undefined) throw new NotFoundException(`There is no site ${hidden}.`);
-    const created = await this.tokens.create(caller.userId, token);
+    const created = await this.tokens.create({ userId: caller.userId, session }, token);
+    if (!created) throw new UnauthorizedException('Your session has ended. Sign in again.');
     return { ...tokenDocument(created.row), token: created.token };
   }
 

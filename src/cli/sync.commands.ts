@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
 import { type Bound, positionRangeOf } from '../history/bound.js';
 import { UserError } from '../kernel/errors.js';
-import { readNewestSyncLines, readSyncLog, SYNC_STATUSES, type SyncLine } from '../outbound/sync-log.js';
+import { SYNC_STATUSES } from '../kernel/sync-statuses.js';
+import { readNewestSyncLines, readSyncLog, type SyncLine } from '../outbound/sync-log.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { readCount } from './count-argument.js';
 import type { Layout } from './layout.js';

@@ -53,9 +53,15 @@ export const userSchemas: SchemasOf<UserEvent> = {
     summary: 'The sessions and the password of the user ended, and a link to choose a password was created.',
     data: empty,
   },
-  'user.password_chosen.v1': { summary: 'The user chose a password with a link.', data: empty },
+  'user.password_chosen.v1': {
+    summary: 'The user chose a password, with a link or in place of the one before.',
+    data: empty,
+  },
   'user.identity_linked.v1': { summary: 'An account at the sign-in provider can sign in as the user.', data: empty },
-  'user.signed_out_everywhere.v1': { summary: 'The user ended all of its sessions.', data: empty },
+  'user.signed_out_everywhere.v1': {
+    summary: 'The user ended all of its sessions, or all but the one in use.',
+    data: empty,
+  },
   'user.token_created.v1': {
     summary: 'The user has another API token.',
     data: {

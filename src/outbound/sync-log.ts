@@ -1,5 +1,5 @@
 import { isOutcome } from '../delivery/delivery.js';
-import type { OutcomeStatus, OutcomeType } from '../events/delivery.events.js';
+import type { OutcomeType } from '../events/delivery.events.js';
 import type { RejectedConversions } from '../events/inbound.events.js';
 import type { FailedPushAttempt, ReportingWindow, Totals } from '../events/outbound.events.js';
 import type { StoredEvent } from '../log/event.js';
@@ -21,18 +21,6 @@ export const ATTEMPT_TYPES = [
   'outbound.failed.v1',
   'inbound.rejected.v1',
 ] as const;
-
-/** Of attempts and of pushes. Refused conversions are `rejected`. */
-export const SYNC_STATUSES = [
-  'delivered',
-  'accepted',
-  'confirmed',
-  'rejected',
-  'skipped',
-  'deferred',
-  'failed',
-  'validated',
-] as const satisfies readonly OutcomeStatus[];
 
 /** One attempt to deliver a conversion or to push totals to the webhook, or the conversions that were refused for some time. */
 export interface SyncLine {

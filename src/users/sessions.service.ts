@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { ClientBase } from 'pg';
 import { Postgres } from '../postgres/postgres.js';
 import { generateSecretToken, hashSecretToken } from './secret-token.js';
 import { inTransaction } from './transaction.js';
@@ -65,10 +66,41 @@ export class SessionsService {
     await (await this.postgres.repository(UserSessionRow)).delete({ hash: hashSecretToken(cookie) });
   }
 
-  async closeAll(userId: string): Promise<void> {
+  /** The sessions of a user that are valid, the one used last first. `current`: the one with this cookie. */
+  async list(userId: string, cookie: string): Promise<OpenSession[]> {
+    const { rows } = await this.postgres.pool.query<OpenSession>(
+      `SELECT hash = $2 AS current, created_at AS "createdAt", last_used_at AS "lastUsedAt",
+              least(expires_at, last_used_at + make_interval(hours => $3)) AS "expiresAt"
+         FROM user_sessions
+        WHERE user_id = $1 AND expires_at > now() AND last_used_at > now() - make_interval(hours => $3)
+        ORDER BY current DESC, last_used_at DESC, created_at DESC`,
+      [userId, hashSecretToken(cookie), IDLE_HOURS],
+    );
+    return rows;
+  }
+
+  /** Ends all sessions of a user, or all but the one with this cookie. */
+  async closeAll(userId: string, kept?: string): Promise<void> {
     await inTransaction(this.postgres, `user:${userId}`, async (client, record) => {
-      await client.query('DELETE FROM user_sessions WHERE user_id = $1', [userId]);
+      await deleteSessions(client, userId, kept);
       await record(userId, { type: 'user.signed_out_everywhere.v1', data: {} });
     });
   }
+}
+
+export interface OpenSession {
+  readonly current: boolean;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date;
+  /** Unless it is used before. */
+  readonly expiresAt: Date;
+}
+
+/** Ends the sessions of a user, apart from the one with this cookie. */
+export async function deleteSessions(client: ClientBase, userId: string, kept?: string): Promise<void> {
+  const hash = kept === undefined ? null : hashSecretToken(kept);
+  await client.query('DELETE FROM user_sessions WHERE user_id = $1 AND hash IS DISTINCT FROM $2::bytea', [
+    userId,
+    hash,
+  ]);
 }

@@ -20,8 +20,22 @@ export interface NewToken {
   readonly expiresInDays?: number | undefined;
 }
 
-type CreatedToken = Omit<ApiTokenRow, 'owner' | 'hash'>;
-const CREATED_TOKEN = `id, owner_id AS "ownerId", name, prefix, scopes, sites, created_at AS "createdAt",
+/** A signed-in user. */
+export interface TokenCreator {
+  readonly userId: string;
+  /** The value of the session's cookie. */
+  readonly session: string;
+}
+
+type NewRow = Omit<ApiTokenRow, 'owner' | 'hash'>;
+
+export interface CreatedToken {
+  readonly row: NewRow;
+  /** The token itself. */
+  readonly token: string;
+}
+
+const NEW_ROW = `id, owner_id AS "ownerId", name, prefix, scopes, sites, created_at AS "createdAt",
   last_used_at AS "lastUsedAt", expires_at AS "expiresAt", revoked_at AS "revokedAt"`;
 
 @Injectable()
@@ -34,25 +48,32 @@ export class TokensService {
     return (await this.tokens()).find({ where, order: { createdAt: 'ASC', id: 'ASC' } });
   }
 
-  async create(ownerId: string, token: NewToken): Promise<{ row: CreatedToken; token: string }> {
+  /** Undefined if the session has ended meanwhile: what ended it must not be survived by a token. */
+  async create({ userId: ownerId, session }: TokenCreator, token: NewToken): Promise<CreatedToken | undefined> {
     const { text, hash } = generateSecretToken(PREFIX);
     const id = uuidv7();
     const { name, scopes, sites, expiresInDays } = token;
     const row = await inTransaction(this.postgres, `user:${ownerId}`, async (client, record) => {
-      // Waits for a reset that revokes the tokens of the user, and is waited for by it.
+      // Waits for a reset that revokes the tokens of the user, and is waited for by it: that revokes this token as well.
       await client.query('SELECT FROM users WHERE id = $1 FOR SHARE', [ownerId]);
+      // In a statement of its own, which sees what was committed while the one before waited.
+      const { rowCount } = await client.query('SELECT FROM user_sessions WHERE hash = $1 AND user_id = $2', [
+        hashSecretToken(session),
+        ownerId,
+      ]);
+      if (rowCount === 0) return undefined;
       // Nothing is read after the commit: if that failed, a token would be stored that was never shown.
-      const { rows } = await client.query<CreatedToken>(
+      const { rows } = await client.query<NewRow>(
         `INSERT INTO api_tokens (id, owner_id, name, prefix, hash, scopes, sites, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(days => $8::integer)) RETURNING ${CREATED_TOKEN}`,
+         VALUES ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(days => $8::integer)) RETURNING ${NEW_ROW}`,
         [id, ownerId, name, text.slice(0, DISPLAYED_LENGTH), hash, scopes, sites, expiresInDays],
       );
-      const [created] = rows as [CreatedToken];
+      const [created] = rows as [NewRow];
       const expiresAt = created.expiresAt?.toISOString() ?? null;
       await record(ownerId, { type: 'user.token_created.v1', data: { tokenId: id, scopes, sites, expiresAt } });
       return created;
     });
-    return { row, token: text };
+    return row && { row, token: text };
   }
 
   /**

@@ -11,6 +11,7 @@ import type { Role } from './access.js';
 import { type ExternalIdentity, identityDigest } from './external-identity.js';
 import { PasswordHasher } from './password.js';
 import { generateSecretToken, hashSecretToken } from './secret-token.js';
+import { deleteSessions } from './sessions.service.js';
 import { inTransaction } from './transaction.js';
 import { UserRow } from './user.row.js';
 
@@ -37,6 +38,13 @@ export interface UserChange {
   readonly role?: Role | undefined;
   readonly sites?: string[] | null | undefined;
   readonly disabled?: boolean | undefined;
+}
+
+export interface PasswordChange {
+  readonly current: string;
+  readonly password: string;
+  /** The value of the session's cookie that stays valid. */
+  readonly session: string;
 }
 
 @Injectable()
@@ -154,6 +162,28 @@ export class UsersService {
     return isChosen ? ((await this.find(user.id)) ?? undefined) : undefined;
   }
 
+  /** Sets another password, and ends the other sessions and links of the user. False if the current one is not the given. */
+  async changePassword(id: string, change: PasswordChange): Promise<boolean> {
+    const before = await this.find(id);
+    if (before?.passwordHash === null)
+      throw new UserError('You have no password here. An administrator can create a link with which you choose one.');
+    if (!before || !(await this.passwords.matches(change.current, before.passwordHash))) return false;
+    requireStrongPassword(change.password, before.email);
+    const stored = await this.passwords.hash(change.password);
+    return inTransaction(this.postgres, `user:${id}`, async (client, record) => {
+      // Not if it was changed or reset while the passwords were hashed.
+      const { rowCount } = await client.query(
+        'UPDATE users SET password_hash = $2 WHERE id = $1 AND password_hash = $3 AND disabled_at IS NULL',
+        [id, stored, before.passwordHash],
+      );
+      if (rowCount === 0) return false;
+      await deleteSessions(client, id, change.session);
+      await client.query('DELETE FROM sign_in_links WHERE user_id = $1', [id]);
+      await record(id, { type: 'user.password_chosen.v1', data: {} });
+      return true;
+    });
+  }
+
   /**
    * The active user of an account at the sign-in provider: the one that it was linked to, otherwise the one with its verified
    * email address, which is linked from now on. A person who is not a user becomes one only if the provider states a role.
@@ -257,6 +287,6 @@ function toRevocation(tokenId: string): UserEvent {
 
 /** What a user can still enter with, apart from the password. */
 async function endAccess(client: PoolClient, userId: string): Promise<void> {
-  await client.query('DELETE FROM user_sessions WHERE user_id = $1', [userId]);
+  await deleteSessions(client, userId);
   await client.query('DELETE FROM sign_in_links WHERE user_id = $1', [userId]);
 }

@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { jest } from '@jest/globals';
 import { eventually } from '../support/service.js';
+import { CONTRAST, problemsIn, RUNS } from './axe.js';
 import { type DashboardSite, SITE_PAGES, testDashboard } from './dashboard-test.js';
 
 jest.setTimeout(120_000);
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const PAGES = [
   ...[
     '/',
@@ -15,6 +13,8 @@ const PAGES = [
     '/settings/tokens',
     '/settings/oauth-apps',
     '/settings/health',
+    '/settings/projections',
+    '/account',
     '/settings/audit',
   ],
   ...SITE_PAGES.map((name) => `/sites/:site/${name}`),
@@ -35,17 +35,6 @@ const DIALOGS = [
 const SETTINGS_DIALOGS = ['users?dialog=new', 'tokens?dialog=new', 'oauth-apps?dialog=set&item=meta'].map(
   (path) => `/settings/${path}`,
 );
-/** All rules for both layouts; in the other colour scheme only the contrast can differ. */
-const CONTRAST = { runOnly: ['color-contrast'] };
-const RUNS = [
-  [1440, 'light', {}],
-  [1440, 'dark', CONTRAST],
-  [360, 'dark', {}],
-  [360, 'light', CONTRAST],
-] as const;
-
-const NEXT_FRAMES = 'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))';
-
 const test = testDashboard();
 let site: DashboardSite;
 let conversion: string;
@@ -71,7 +60,7 @@ it.each(PAGES)(
   async (template) => {
     await test.open(addressOf(template));
     await test.loaded();
-    expect(await problemsIn(RUNS)).toEqual([]);
+    expect(await problemsIn(test.page, RUNS)).toEqual([]);
   },
 );
 
@@ -81,7 +70,12 @@ it.each([...DIALOGS, ...SETTINGS_DIALOGS])(
     await test.open(addressOf(template));
     await test.dialog().waitFor();
     await test.loaded();
-    expect(await problemsIn(RUNS.filter(([, , options]) => options !== CONTRAST))).toEqual([]);
+    expect(
+      await problemsIn(
+        test.page,
+        RUNS.filter(([, , options]) => options !== CONTRAST),
+      ),
+    ).toEqual([]);
   },
 );
 
@@ -89,34 +83,5 @@ it('has no serious accessibility problem where users sign in', async () => {
   await test.openSignedOut();
   await test.open('/');
   await test.page.getByLabel('Password').waitFor();
-  expect(await problemsIn(RUNS)).toEqual([]);
+  expect(await problemsIn(test.page, RUNS)).toEqual([]);
 });
-
-/** What axe finds in each of the layouts and colour schemes, and whether the page is wider than the screen. */
-async function problemsIn(runs: readonly (typeof RUNS)[number][]): Promise<unknown[]> {
-  const { page } = test;
-  const found: unknown[] = [];
-  await page.evaluate(AXE);
-  for (const [width, colorScheme, options] of runs) {
-    await page.setViewportSize({ width, height: 800 });
-    await page.emulateMedia({ colorScheme });
-    // Charts follow the width of the page a frame later.
-    await page.evaluate(NEXT_FRAMES);
-    found.push(...(await problemsOf(`${width} ${colorScheme}`, options)));
-    // Only tables scroll sideways, by themselves.
-    if (await page.evaluate('document.documentElement.scrollWidth > innerWidth')) found.push(`${width} scrolls`);
-  }
-  return found;
-}
-
-interface AxeResults {
-  readonly violations: readonly { id: string; impact: string | null; nodes: readonly { html: string }[] }[];
-}
-
-/** Serious and critical problems that axe finds on the page as it is. */
-async function problemsOf(where: string, options: object): Promise<unknown[]> {
-  const { violations } = (await test.page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResults;
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => ({ where, id, html: nodes.map(({ html }) => html) }));
-}

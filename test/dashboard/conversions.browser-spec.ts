@@ -198,6 +198,42 @@ describe('conversions in the dashboard', () => {
     expect(await page.getByRole('row').filter({ hasText: 'failed' }).count()).toBe(2);
   });
 
+  it('says that a preview which took a minute is not complete, and sends no more than it looked at', async () => {
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    await test.behave(site, 'refuse');
+    for (const orderId of ['ORD-1', 'ORD-2']) await test.sendConversion(site, orderId);
+    const { page } = test;
+    // The minute ends when the test says so.
+    await page.addInitScript(`{
+      const minute = new AbortController();
+      const timeout = AbortSignal.timeout;
+      AbortSignal.timeout = (ms) => (ms === 60_000 ? minute.signal : timeout.call(AbortSignal, ms));
+      globalThis.endMinute = () => minute.abort();
+    }`);
+    await test.open(`/sites/${site.host}/sync-log`);
+    await shownLines('failed', 2);
+    await test.behave(site, 'ok');
+    // Few attempts in each request, of which the first is under way when the minute ends.
+    const requests: { dryRun: boolean }[] = [];
+    await page.route('**/deliveries/retry', async (route) => {
+      const body = { ...route.request().postDataJSON(), limit: 1 };
+      requests.push(body);
+      if (body.dryRun) await page.evaluate('endMinute()');
+      await route.continue({ postData: JSON.stringify(body) });
+    });
+    await test.click('Retry …');
+    const note = 'The search stopped after 1 minute, and not all attempts were looked at: choose a shorter time for';
+    await test.dialog().getByText(note).waitFor();
+    await test.dialog().getByText('1 delivery would be sent now.').waitFor();
+    expect(requests).toMatchObject([{ dryRun: true }]);
+    await test.dialog().getByRole('button', { name: 'Send 1 again' }).click();
+    await test.message('1 delivery is sent again');
+    await test.dialog().waitFor({ state: 'detached' });
+    await shownLines('delivered', 1);
+    expect(await page.getByRole('row').filter({ hasText: 'failed' }).count()).toBe(2);
+  });
+
   it('searches on where the first page of a search is empty, and may export and retry what it has not found yet', async () => {
     const site = await test.newSite();
     await test.connectSegment(site);

@@ -11,7 +11,7 @@ import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver
 /** The pages of a site, as in their addresses. */
 export const SITE_PAGES = [
   ...['overview', 'live', 'conversions', 'sync-log', 'integrations', 'webhook', 'keys', 'tag', 'consent', 'traffic'],
-  ...['duplicates', 'mapping', 'history', 'audit', 'first-steps'],
+  ...['duplicates', 'mapping', 'site', 'history', 'erasures', 'audit', 'first-steps'],
 ];
 
 export interface DashboardSite {

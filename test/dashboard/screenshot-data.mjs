@@ -35,6 +35,7 @@ export async function fillShop(call, { port, dataDir }) {
   await untilCounted(call);
   await withClient(findServer(dataDir), multiplySamples);
   await call('POST', `/sites/${SHOP}/connections/tiktok/pause`);
+  for (const customer of [8, 9]) await call('POST', `/sites/${SHOP}/erasures`, { email: emailOf(customer) });
   return sendConversions(shop, SAMPLES + 1, LATEST);
 }
 
@@ -48,8 +49,9 @@ async function setUp(call) {
   for (const platform of PLATFORMS) await call('POST', `${site}/connections/${platform}/sandbox`);
   await call('PATCH', `${site}/settings`, {
     ...{ blockCountries: { add: ['AQ'] }, blockIps: { add: ['203.0.113.0/24'] }, dedupWindow: '2h' },
-    ...{ botMode: 'enforce', blockDisposable: true },
+    ...{ botMode: 'enforce', blockDisposable: true, country: 'DE' },
   });
+  await call('PATCH', `${site}/aliases`, { add: ['www.shop.example'] });
   await call('POST', '/users', { email: 'grace@shop.example', role: 'analyst', sites: [SHOP] });
   await call('POST', '/users', { email: 'linus@shop.example', role: 'operator' });
   await call('POST', '/tokens', { name: 'Reporting', scopes: ['read'] });

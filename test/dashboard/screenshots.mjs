@@ -44,12 +44,16 @@ try {
     ['traffic', `${SITE}/traffic`],
     ['duplicates', `${SITE}/duplicates`],
     ['mapping', `${SITE}/mapping?platform=meta`],
+    ['site', `${SITE}/site`],
     ['history', `${SITE}/history`],
+    ['erasures', `${SITE}/erasures`],
     ['audit', `${SITE}/audit`],
     ['settings-users', '/settings/users'],
     ['settings-tokens', '/settings/tokens'],
     ['settings-oauth-apps', '/settings/oauth-apps'],
     ['settings-health', '/settings/health'],
+    ['settings-projections', '/settings/projections'],
+    ['account', '/account'],
   ]);
 } finally {
   const ended = once(service, 'exit');

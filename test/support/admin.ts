@@ -11,6 +11,9 @@ import { readSettings } from '../../src/kernel/settings.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import type { Role } from '../../src/users/access.js';
 import { PasswordHasher } from '../../src/users/password.js';
+import { SessionsService } from '../../src/users/sessions.service.js';
+import type { TokenCreator } from '../../src/users/tokens.service.js';
+import type { UserRow } from '../../src/users/user.row.js';
 import { UsersService } from '../../src/users/users.service.js';
 import { openDatabase } from './databases.js';
 import { SECRET_KEY } from './service.js';
@@ -48,6 +51,8 @@ export interface TestAdmin {
   /** A new user, signed in. */
   signedIn(role: Role, sites?: string[] | null): Promise<AdminClient>;
   addUser(role: Role, sites?: string[] | null): Promise<{ id: string; email: string }>;
+  /** A session of a user, as a browser has it. */
+  openSession(id: string): Promise<TokenCreator>;
   stop(): Promise<void>;
 }
 
@@ -100,6 +105,10 @@ export async function startTestAdmin(
       const { secret: link } = await users.reset(id);
       const reply = await anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
       return withHeaders({ cookie: cookieOf(reply), 'x-cc-csrf': '1' });
+    },
+    async openSession(userId) {
+      const user = (await users.find(userId)) as UserRow;
+      return { userId, session: (await new SessionsService(postgres).open(user)) as string };
     },
     async stop() {
       await stopAdmin(running, settings.shutdownGraceMs);

@@ -66,16 +66,16 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: bool
       sandboxUrl: installation.data?.sandboxUrl,
       pushEvery: installation.data && formatDuration(installation.data.pushEverySeconds * 1_000),
       reloadSites: reload,
-      signOut: () => {
+      signOut: (where) => {
         void attempt(async () => {
-          await dataOf(api.DELETE('/api/v1/session'));
+          await dataOf(where === 'here' ? api.DELETE('/api/v1/session') : api.DELETE('/api/v1/sessions'));
           if (user.provider) {
             location.assign('/api/v1/session/provider/sign-out');
             return 'Signing out at your organisation …';
           }
           onSignedOut(false);
           route('/');
-          return 'You are signed out';
+          return where === 'here' ? 'You are signed out' : 'You are signed out in all browsers';
         });
       },
     }),

@@ -54,9 +54,10 @@ describe('what needs attention', () => {
     );
     expect(pathOf({ kind: 'deliveries_failing', platform: 'x' })).toBe('/sites/a.example/sync-log?platform=x');
     expect(pathOf({ kind: 'webhook_failing' }, false)).toBe('/sites/a.example/webhook');
+    expect(pathOf({ kind: 'site_paused' })).toBe('/sites/a.example/site');
     expect(pathOf({ kind: 'key_expiring', subject: '1' })).toBe('/sites/a.example/keys');
     expect(pathOf({ kind: 'token_expiring', site: undefined })).toBe('/settings/tokens');
-    expect(pathOf({ kind: 'projection_lagging', site: undefined })).toBe('/settings/health');
+    expect(pathOf({ kind: 'projection_lagging', site: undefined })).toBe('/settings/projections');
     expect(pathOf({ kind: 'deliveries_owed', platform: 'x' })).toBe('/settings/health');
   });
 

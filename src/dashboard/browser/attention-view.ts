@@ -65,9 +65,11 @@ export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }
   const open = (label: string, path: string): AttentionAction => ({ kind: 'open', label, path });
   if (kind === 'token_expiring') return open('Create a token', '/settings/tokens');
   const isOfService = /^(?:projection|certificate)_/.test(kind);
+  if (mayOperateAll && kind.startsWith('projection_')) return open('Show projections', '/settings/projections');
   if (mayOperateAll && (isOfService || kind === 'deliveries_owed'))
     return open('Check the service', '/settings/health');
   if (site === undefined || isOfService) return undefined;
+  if (kind === 'site_paused') return open('Show the site', pathOf(site, 'site'));
   if (kind === 'key_expiring') return open('Show keys', pathOf(site, 'keys'));
   if (kind.startsWith('webhook')) {
     if (!mayWrite) return open('Show the webhook', pathOf(site, 'webhook'));

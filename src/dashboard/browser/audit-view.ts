@@ -10,23 +10,9 @@ export function auditActor(actor: string, name: string | undefined): string {
   return kind;
 }
 
-type UserChange = Pick<Schemas['Event'], 'actor' | 'stream'>;
-
-/** Changes of users with their names: who made it, and whom it concerns. Events themselves have only ids. */
-export function userChanges<Change extends UserChange>(
-  changes: readonly Change[],
-  users: readonly Pick<Schemas['User'], 'id' | 'name'>[],
-): (Change & { subject: string; actorName?: string })[] {
-  const names = new Map(users.map(({ id, name }) => [id, name]));
-  return changes.map((change) => {
-    const id = change.stream.replace(/^user-/, '');
-    const actorName = names.get(change.actor.replace(/^user:/, ''));
-    return {
-      ...change,
-      subject: names.get(id) ?? `user ${id.slice(-6)}`,
-      ...(actorName !== undefined && { actorName }),
-    };
-  });
+/** The user whom a change of users concerns. A removed one has no name. */
+export function auditSubject({ stream, subjectName }: Pick<Schemas['AuditEvent'], 'stream' | 'subjectName'>): string {
+  return subjectName ?? `user ${stream.slice(-6)}`;
 }
 
 const SHOWN_MAX = 4;

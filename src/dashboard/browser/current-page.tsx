@@ -1,7 +1,8 @@
 import { useEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { Empty } from './components/states.js';
-import { FIRST_PAGE, pathOf, readPath, type SitePage } from './navigation.js';
+import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, type SitePage } from './navigation.js';
+import { Account } from './pages/account.js';
 import { AddSite } from './pages/add-site.js';
 import { AllSites } from './pages/all-sites.js';
 import { Audit } from './pages/audit.js';
@@ -9,6 +10,7 @@ import { Consent } from './pages/consent.js';
 import { Conversion } from './pages/conversion.js';
 import { Conversions } from './pages/conversions.js';
 import { Duplicates } from './pages/duplicates.js';
+import { Erasures } from './pages/erasures.js';
 import { FirstSteps } from './pages/first-steps.js';
 import { History } from './pages/history.js';
 import { Integrations } from './pages/integrations.js';
@@ -19,8 +21,10 @@ import { Overview } from './pages/overview.js';
 import { SettingsAudit } from './pages/settings-audit.js';
 import { SettingsHealth } from './pages/settings-health.js';
 import { SettingsOauthApps } from './pages/settings-oauth-apps.js';
+import { SettingsProjections } from './pages/settings-projections.js';
 import { SettingsTokens } from './pages/settings-tokens.js';
 import { SettingsUsers } from './pages/settings-users.js';
+import { SiteDetails } from './pages/site-details.js';
 import { SyncLog } from './pages/sync-log.js';
 import { Tag } from './pages/tag.js';
 import { Traffic } from './pages/traffic.js';
@@ -41,7 +45,9 @@ const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => prea
   traffic: Traffic,
   duplicates: Duplicates,
   mapping: Mapping,
+  site: SiteDetails,
   history: History,
+  erasures: Erasures,
   audit: Audit,
 };
 
@@ -54,11 +60,13 @@ export function CurrentPage() {
     return <Redirect to={sites[0] ? pathOf(sites[0].host, FIRST_PAGE) : '/sites/new'} />;
   }
   if (path === '/sites/new') return <AddSite />;
+  if (path === ACCOUNT_PATH) return <Account />;
   if (path === '/settings') return <Redirect to={settingsOf(user)[0]?.path ?? '/'} />;
   if (path === '/settings/users') return <SettingsUsers />;
   if (path === '/settings/oauth-apps') return <SettingsOauthApps />;
   if (path === '/settings/audit') return <SettingsAudit />;
   if (path === '/settings/health') return <SettingsHealth />;
+  if (path === '/settings/projections') return <SettingsProjections />;
   if (path === '/settings/tokens') return <SettingsTokens />;
   const { site: host, page, item } = readPath(path);
   const site = sites.find((candidate) => candidate.host === host);

@@ -13,11 +13,16 @@ export const SITE_PAGES = [
   { page: 'traffic', title: 'Traffic filters', group: 'Configuration', key: 'f' },
   { page: 'duplicates', title: 'Duplicates', group: 'Configuration', key: 'd' },
   { page: 'mapping', title: 'Mapping', group: 'Configuration', key: 'm' },
+  { page: 'site', title: 'Site', group: 'Configuration', key: 'n' },
   { page: 'history', title: 'History', group: 'Records', key: 'h' },
+  { page: 'erasures', title: 'Erasures', group: 'Records', key: 'e' },
   { page: 'audit', title: 'Audit', group: 'Records', key: 'a' },
 ] as const;
 
 export type SitePage = (typeof SITE_PAGES)[number]['page'];
+
+/** The page of the signed-in user. */
+export const ACCOUNT_PATH = '/account';
 
 export const FIRST_PAGE: SitePage = 'overview';
 
@@ -105,6 +110,7 @@ export function findDestinations(text: string, { sites, site, settings, mayAddSi
     ),
     ...settings.map((page) => ({ ...page, detail: 'Settings' })),
     { title: 'All sites', detail: '', path: '/' },
+    { title: 'Account', detail: 'Password and sessions', path: ACCOUNT_PATH },
     ...(mayAddSites ? [{ title: 'Add a site', detail: 'Settings', path: '/sites/new' }] : []),
   ];
   const matches = all.filter(({ title, detail }) => {

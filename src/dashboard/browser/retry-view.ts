@@ -1,12 +1,13 @@
+import type { SyncStatus } from '../../kernel/sync-statuses.js';
 import type { Schemas } from './api.js';
 import { counted, formatNumber } from './format.js';
-import type { Status, SyncLogFilters } from './sync-log-filters.js';
+import type { SyncLogFilters } from './sync-log-filters.js';
 
 type RetryAnswer = Schemas['RetriedDeliveries'];
 export type RetryStatus = 'failed' | 'skipped' | 'queued';
 
 /** Which deliveries the attempts of a filter may be sent again for. Undefined: what succeeded is not sent again. */
-export function retryStatuses(status: Status | undefined): RetryStatus[] | undefined {
+export function retryStatuses(status: SyncStatus | undefined): RetryStatus[] | undefined {
   if (status === undefined) return ['failed', 'skipped'];
   if (status === 'failed' || status === 'rejected') return ['failed'];
   if (status === 'skipped') return ['skipped'];

@@ -5,8 +5,8 @@ const titles = (role: 'admin' | 'operator' | 'analyst', sites: string[] | null) 
 
 describe('what a role sees', () => {
   it('is everything for administrators, and less for the others', () => {
-    expect(titles('admin', null)).toEqual(['Users', 'OAuth apps', 'API tokens', 'Health', 'Audit']);
-    expect(titles('operator', null)).toEqual(['API tokens', 'Health']);
+    expect(titles('admin', null)).toEqual(['Users', 'OAuth apps', 'API tokens', 'Health', 'Projections', 'Audit']);
+    expect(titles('operator', null)).toEqual(['API tokens', 'Health', 'Projections']);
     expect(titles('operator', ['a.example'])).toEqual(['API tokens']);
     expect(titles('analyst', null)).toEqual(['API tokens']);
     expect(mayWrite({ role: 'operator' })).toBe(true);

@@ -17,7 +17,8 @@ export interface Session {
   readonly pushEvery: string | undefined;
   /** After a site was added or removed. */
   reloadSites(): void;
-  signOut(): void;
+  /** In this browser, or in all of them. */
+  signOut(where: 'here' | 'everywhere'): void;
 }
 
 export const SessionContext = createContext<Session | undefined>(undefined);
@@ -51,6 +52,7 @@ export function settingsOf(user: Pick<User, 'role' | 'sites'>): { path: string; 
     ...(isAdministrator ? [{ path: '/settings/oauth-apps', title: 'OAuth apps' }] : []),
     { path: '/settings/tokens', title: 'API tokens' },
     ...(mayOperateAll(user) ? [{ path: '/settings/health', title: 'Health' }] : []),
+    ...(mayOperateAll(user) ? [{ path: '/settings/projections', title: 'Projections' }] : []),
     ...(isAdministrator ? [{ path: '/settings/audit', title: 'Audit' }] : []),
   ];
 }

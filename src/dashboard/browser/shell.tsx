@@ -7,7 +7,7 @@ import { RowKeysHint } from './components/row-keys-hint.js';
 import { Search } from './components/search.js';
 import { ShortcutHelp } from './components/shortcut-help.js';
 import { useNewPage } from './focus.js';
-import { FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
+import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
 import { moveToRow, useRowKeys } from './row-keys.js';
 import { mayOperateAll, type Site, useSession } from './session.js';
 import { applyTheme, readTheme, THEMES, type Theme } from './theme.js';
@@ -146,13 +146,16 @@ function NavLink({ path, current, title }: { path: string; current: string; titl
 
 function Account() {
   const { user, signOut } = useSession();
+  const { path } = useLocation();
   const [theme, setTheme] = useState(readTheme);
   return (
     <div class="account">
-      <div class="who">
+      <a class="who" href={ACCOUNT_PATH} aria-current={path === ACCOUNT_PATH ? 'page' : undefined}>
         <strong>{user.name}</strong>
-        <span>{user.role}</span>
-      </div>
+        <span>
+          {user.role} · <span class="go">Account</span>
+        </span>
+      </a>
       <div class="row">
         <select
           aria-label="Colours"
@@ -169,7 +172,7 @@ function Account() {
             </option>
           ))}
         </select>
-        <button type="button" onClick={signOut}>
+        <button type="button" onClick={() => signOut('here')}>
           Sign out
         </button>
       </div>

@@ -1,17 +1,6 @@
+import { SYNC_STATUSES, type SyncStatus } from '../../kernel/sync-statuses.js';
 import { formatNumber } from './format.js';
 import { CONVERSION_ID, withQuery } from './navigation.js';
-
-export const STATUSES = [
-  'delivered',
-  'accepted',
-  'confirmed',
-  'rejected',
-  'skipped',
-  'deferred',
-  'failed',
-  'validated',
-] as const;
-export type Status = (typeof STATUSES)[number];
 
 export const KINDS = [
   ['delivery', 'Deliveries'],
@@ -32,7 +21,7 @@ type Span = (typeof SPANS)[number][0];
 /** The filters of the sync log, as they are kept in the address. */
 export interface SyncLogFilters {
   readonly connection?: string;
-  readonly status?: Status;
+  readonly status?: SyncStatus;
   readonly kind?: Kind;
   readonly order?: string;
   readonly conversion?: string;
@@ -49,7 +38,7 @@ export interface SyncLogFilters {
 export function readFilters(query: Readonly<Record<string, string>>): SyncLogFilters {
   // Other pages link with the name of a platform, which is also that of its first connection.
   const { platform, connection = platform, order, conversion = '', event, reason, from, to } = query;
-  const status = STATUSES.find((known) => known === query['status']);
+  const status = SYNC_STATUSES.find((known) => known === query['status']);
   const kind = KINDS.find(([known]) => known === query['kind'])?.[0];
   const span = SPANS.find(([known]) => known === query['span'])?.[0];
   return {

@@ -1,4 +1,4 @@
-import { auditActor, auditDetail, userChanges } from './audit-view.js';
+import { auditActor, auditDetail, auditSubject } from './audit-view.js';
 import {
   changedSettings,
   connectionNamed,
@@ -116,18 +116,11 @@ describe('an entry of the audit', () => {
     expect(auditActor('token:0199-fedcba', undefined)).toBe('token fedcba');
     expect(auditActor('cli:root', undefined)).toBe('root (command line)');
     expect(auditActor('service', undefined)).toBe('service');
-    const users = [
-      { id: '0199-ada', name: 'Ada' },
-      { id: '0199-bob', name: 'Bob' },
-    ];
-    const changes = [
-      { actor: 'user:0199-ada', stream: 'user-0199-bob' },
-      { actor: 'cli:root', stream: 'user-0199-fedcba' },
-    ];
-    expect(userChanges(changes, users)).toEqual([
-      { ...changes[0], actorName: 'Ada', subject: 'Bob' },
-      { ...changes[1], subject: 'user fedcba' },
-    ]);
+  });
+
+  it('names the user whom a change concerns; a removed one by the end of its id', () => {
+    expect(auditSubject({ stream: 'user-0199-bob', subjectName: 'Bob' })).toBe('Bob');
+    expect(auditSubject({ stream: 'user-0199-fedcba' })).toBe('user fedcba');
   });
 
   it('lists a few values, without ids and empty ones', () => {

@@ -10,14 +10,14 @@ import { Time } from './time.js';
 
 type Change = Schemas['AuditEvent'];
 
-interface ChangesProps<Row extends Change> {
-  pages: Pages<Row>;
+interface ChangesProps {
+  pages: Pages<Change>;
   /** Whom a change concerns, where that is a user. */
-  subjectOf?: (change: Row) => string;
+  subjectOf?: (change: Change) => string;
 }
 
 /** Who changed what, newest first. */
-export function Changes<Row extends Change>({ pages, subjectOf }: ChangesProps<Row>) {
+export function Changes({ pages, subjectOf }: ChangesProps) {
   return (
     <section class="panel">
       <Paged pages={pages} empty={<Empty title="Nothing was changed yet" />}>

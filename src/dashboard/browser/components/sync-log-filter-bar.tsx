@@ -1,7 +1,8 @@
 import { useEffect, useId, useState } from 'preact/hooks';
+import { SYNC_STATUSES } from '../../../kernel/sync-statuses.js';
 import type { Schemas } from '../api.js';
 import { connectionTitle } from '../format.js';
-import { hasFilters, KINDS, SPANS, STATUSES, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
+import { hasFilters, KINDS, SPANS, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
 import { Moment } from './moment.js';
 
 interface SyncLogFilterBarProps {
@@ -67,7 +68,7 @@ export function SyncLogFilterBar({ connected, lines, filters, onChange }: SyncLo
         label="Outcome"
         all="All outcomes"
         value={status}
-        options={STATUSES.map((name) => [name, name])}
+        options={SYNC_STATUSES.map((name) => [name, name])}
         onValue={(value) => onChange({ status: value })}
       />
       <TextFilter

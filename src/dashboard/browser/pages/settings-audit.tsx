@@ -1,5 +1,5 @@
 import { api, dataOf, type Schemas } from '../api.js';
-import { userChanges } from '../audit-view.js';
+import { auditSubject } from '../audit-view.js';
 import { Changes } from '../components/changes.js';
 import { SettingsPage } from '../components/settings-page.js';
 import { Empty } from '../components/states.js';
@@ -20,16 +20,12 @@ export function SettingsAudit() {
 }
 
 function UserChanges() {
-  const pages = usePages<Schemas['AuditEvent'] & { subject: string }>('audit', async (cursor) => {
-    const [{ items, ...more }, users] = await Promise.all([
-      dataOf(api.GET('/api/v1/audit', { params: { query: cursor === undefined ? {} : { cursor } } })),
-      dataOf(api.GET('/api/v1/users')),
-    ]);
-    return { ...more, items: userChanges(items, users.items) };
-  });
+  const pages = usePages<Schemas['AuditEvent']>('audit', (cursor) =>
+    dataOf(api.GET('/api/v1/audit', { params: { query: cursor === undefined ? {} : { cursor } } })),
+  );
   return (
     <SettingsPage {...TITLE}>
-      <Changes pages={pages} subjectOf={({ subject }) => subject} />
+      <Changes pages={pages} subjectOf={auditSubject} />
     </SettingsPage>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf, type Schemas } from '../api.js';
 import { Badge } from '../components/badge.js';
+import { Confirm } from '../components/confirm.js';
 import { CopyText } from '../components/copy.js';
 import { FormDialog } from '../components/dialog.js';
 import { TextField } from '../components/field.js';
@@ -20,10 +21,8 @@ type OauthApp = Schemas['OauthApp'];
 export function SettingsOauthApps() {
   const apps = useData('oauth apps', () => dataOf(api.GET('/api/v1/oauth-apps')));
   const { opened, item, open, close } = useDialog();
-  const editing =
-    opened === 'set'
-      ? apps.data?.items.find(({ platform, fromSettings }) => platform === item && !fromSettings)
-      : undefined;
+  const named = apps.data?.items.find(({ platform, fromSettings }) => platform === item && !fromSettings);
+  const removed = opened === 'remove' && named?.clientId !== undefined ? named.platform : undefined;
   return (
     <SettingsPage title="OAuth apps" note="Your apps at platforms, for connecting by signing in there">
       <Show of={apps}>
@@ -50,11 +49,18 @@ export function SettingsOauthApps() {
                 {
                   title: 'Change',
                   isAction: true,
-                  cell: ({ platform, fromSettings }) =>
+                  cell: ({ platform, clientId, fromSettings }) =>
                     !fromSettings && (
-                      <button type="button" class="quiet" onClick={() => open('set', platform)}>
-                        Set <span class="hidden">the app of {connectionTitle(platform)}</span>
-                      </button>
+                      <>
+                        <button type="button" class="quiet" onClick={() => open('set', platform)}>
+                          Set <span class="hidden">the app of {connectionTitle(platform)}</span>
+                        </button>
+                        {clientId !== undefined && (
+                          <button type="button" class="quiet" onClick={() => open('remove', platform)}>
+                            Remove <span class="hidden">the app of {connectionTitle(platform)}</span>
+                          </button>
+                        )}
+                      </>
                     ),
                 },
               ]}
@@ -62,7 +68,22 @@ export function SettingsOauthApps() {
           </Panel>
         )}
       </Show>
-      {editing && <SetApp app={editing} onSet={apps.reload} onClose={close} />}
+      {opened === 'set' && named && <SetApp app={named} onSet={apps.reload} onClose={close} />}
+      {removed && (
+        <Confirm
+          title={`Remove the app of ${connectionTitle(removed)}?`}
+          verb="Remove"
+          onClose={close}
+          onConfirm={async () => {
+            await dataOf(api.DELETE('/api/v1/oauth-apps/{platform}', { params: { path: { platform: removed } } }));
+            apps.reload();
+            toast(`The app of ${connectionTitle(removed)} is removed`);
+          }}
+        >
+          Its client ID and secret are deleted here. Connections keep working with the tokens that they have, but no
+          account can be connected or reconnected by signing in at {connectionTitle(removed)} until an app is set again.
+        </Confirm>
+      )}
     </SettingsPage>
   );
 }

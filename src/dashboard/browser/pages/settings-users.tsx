@@ -1,13 +1,14 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
+import { Confirm } from '../components/confirm.js';
 import { Panel } from '../components/panel.js';
 import { SettingsPage } from '../components/settings-page.js';
 import { ShownOnce } from '../components/shown-once.js';
 import { Empty, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
-import { attempt } from '../components/toasts.js';
+import { attempt, toast } from '../components/toasts.js';
 import { counted } from '../format.js';
 import { mayAdminister, type User, useSession } from '../session.js';
 import { useData } from '../use-data.js';
@@ -31,13 +32,11 @@ function UserList() {
   const { opened, item, open, close } = useDialog();
   const named = users.data?.items.find(({ id }) => id === item && id !== self.id);
   const [link, setLink] = useState<{ user: User; link: string; validTokens?: number }>();
-  const setDisabled = (user: User) =>
-    attempt(async () => {
-      const body = { disabled: !user.disabled };
-      await dataOf(api.PATCH('/api/v1/users/{id}', { params: { path: { id: user.id } }, body }));
-      users.reload();
-      return user.disabled ? `${user.name} may sign in again` : `${user.name} is signed out and may not sign in`;
-    });
+  const setDisabled = async ({ id, name }: User, disabled: boolean) => {
+    await dataOf(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body: { disabled } }));
+    users.reload();
+    return disabled ? `${name} is signed out and may not sign in` : `${name} may sign in again`;
+  };
   return (
     <SettingsPage
       title="Users"
@@ -88,9 +87,19 @@ function UserList() {
                         <button type="button" class="quiet" onClick={() => open('reset', user.id)}>
                           New link <span class="hidden">for {user.name}</span>
                         </button>
-                        <button type="button" class="quiet" onClick={() => void setDisabled(user)}>
-                          {user.disabled ? 'Enable' : 'Disable'} <span class="hidden">{user.name}</span>
-                        </button>
+                        {user.disabled ? (
+                          <button
+                            type="button"
+                            class="quiet"
+                            onClick={() => void attempt(() => setDisabled(user, false))}
+                          >
+                            Enable <span class="hidden">{user.name}</span>
+                          </button>
+                        ) : (
+                          <button type="button" class="quiet" onClick={() => open('disable', user.id)}>
+                            Disable <span class="hidden">{user.name}</span>
+                          </button>
+                        )}
                       </>
                     ),
                 },
@@ -110,6 +119,17 @@ function UserList() {
         />
       )}
       {opened === 'change' && named && <ChangeUser user={named} onChanged={users.reload} onClose={close} />}
+      {opened === 'disable' && named && !named.disabled && (
+        <Confirm
+          title={`Disable ${named.name}?`}
+          verb="Disable"
+          onClose={close}
+          onConfirm={async () => toast(await setDisabled(named, true))}
+        >
+          The user is signed out everywhere at once and cannot sign in, links to choose a password end, and API tokens
+          of the user are refused, until you enable the user again.
+        </Confirm>
+      )}
       {opened === 'reset' && named && <ResetUser user={named} onReset={setLink} onClose={close} />}
       {link && (
         <ShownOnce

@@ -1,0 +1,174 @@
+import { useMemo, useRef } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { api, dataOf, problemOf } from '../api.js';
+import { Confirm } from '../components/confirm.js';
+import { SelectField } from '../components/field.js';
+import { ListEditor } from '../components/list-editor.js';
+import { Page, Panel } from '../components/panel.js';
+import { Show } from '../components/states.js';
+import { attempt, toast } from '../components/toasts.js';
+import { countryOptions } from '../country-options.js';
+import { mayWrite, type Site, useSession } from '../session.js';
+import { useDialog } from '../use-dialog.js';
+import { useSiteSettings } from '../use-site-settings.js';
+
+/** The hosts and the country of a site, and its removal. */
+export function SiteDetails({ site }: { site: Site }) {
+  const { user, reloadSites } = useSession();
+  const { opened, item, open, close } = useDialog();
+  const isWriter = mayWrite(user);
+  const params = { path: { site: site.host } };
+  const removed = isWriter && opened === 'remove-host' ? site.aliases.find((name) => name === item) : undefined;
+  const changeAliases = async (body: { add: string[]; remove: string[] }) => {
+    await dataOf(api.PATCH('/api/v1/sites/{site}/aliases', { params, body }));
+    reloadSites();
+    toast('Saved');
+  };
+  const setPaused = async (paused: boolean) => {
+    await dataOf(api.PUT('/api/v1/sites/{site}/pause', { params, body: { paused } }));
+    reloadSites();
+    return paused ? `${site.host} is paused` : `${site.host} goes on`;
+  };
+  const addAlias = async (alias: string) => {
+    try {
+      await changeAliases({ add: [alias], remove: [] });
+      return true;
+    } catch (error) {
+      toast(problemOf(error).detail, 'bad');
+      return false;
+    }
+  };
+  return (
+    <Page title="Site" note={`The hosts of ${site.host}, its country, and its removal`}>
+      {site.paused && (
+        <div class="problem warn" role="status">
+          <div>
+            <strong>{site.host} is paused.</strong> Senders are asked to try again later, and nothing is sent.
+          </div>
+          {isWriter && (
+            <button type="button" onClick={() => void attempt(() => setPaused(false))}>
+              Resume
+            </button>
+          )}
+        </div>
+      )}
+      <Panel title="Other hosts" note={`Requests to them belong to ${site.host}, too`}>
+        <ListEditor
+          label="Host"
+          placeholder="www.shop.example"
+          values={site.aliases}
+          isReadOnly={!isWriter}
+          onChange={async (change) => {
+            if ('add' in change) return addAlias(change.add);
+            open('remove-host', change.remove);
+            return false;
+          }}
+        />
+      </Panel>
+      <Country site={site} />
+      {isWriter && !site.paused && (
+        <Panel title="Pause the site">
+          <div class="pad form">
+            <p>
+              Senders are asked to try again later, and nothing is sent: for work on a receiver, or on the data of the
+              site.
+            </p>
+            <div class="buttons">
+              <button type="button" onClick={() => open('pause')}>
+                Pause {site.host} …
+              </button>
+            </div>
+          </div>
+        </Panel>
+      )}
+      {isWriter && (
+        <Panel title="Remove the site">
+          <div class="pad form">
+            <p>
+              Then {site.host} accepts nothing more, its keys are revoked, and its platforms and its webhook are
+              disconnected. Its events stay in the log.
+            </p>
+            <div class="buttons">
+              <button type="button" class="danger" onClick={() => open('remove')}>
+                Remove {site.host} …
+              </button>
+            </div>
+          </div>
+        </Panel>
+      )}
+      {removed !== undefined && (
+        <Confirm
+          title={`Remove the host ${removed}?`}
+          verb="Remove"
+          onClose={close}
+          onConfirm={() => changeAliases({ add: [], remove: [removed] })}
+        >
+          Conversions and visits that are sent to {removed} are refused at once. Those that were received stay with{' '}
+          {site.host}.
+        </Confirm>
+      )}
+      {isWriter && opened === 'pause' && !site.paused && (
+        <Confirm
+          title={`Pause ${site.host}?`}
+          verb="Pause"
+          onClose={close}
+          onConfirm={async () => toast(await setPaused(true))}
+        >
+          Nothing new is stored until you resume: senders are asked to try again later, and those that do not lose their
+          conversions. Deliveries and pushes of totals wait; a delivery that gets too old for its platform meanwhile is
+          not sent. Settings, history and erasures work as usual.
+        </Confirm>
+      )}
+      {isWriter && opened === 'remove' && <RemoveSite site={site} onClose={close} />}
+    </Page>
+  );
+}
+
+function RemoveSite({ site: { host }, onClose }: { site: Site; onClose: () => void }) {
+  const { reloadSites } = useSession();
+  const { route } = useLocation();
+  const { current: state } = useRef({ isRemoved: false });
+  return (
+    <Confirm
+      title={`Remove ${host}?`}
+      verb="Remove the site"
+      typed={host}
+      // The page of a removed site is gone, so that closing the dialog does not lead back to it.
+      onClose={() => (state.isRemoved ? route('/', true) : onClose())}
+      onConfirm={async () => {
+        await dataOf(api.DELETE('/api/v1/sites/{site}', { params: { path: { site: host } } }));
+        state.isRemoved = true;
+        reloadSites();
+        toast(`${host} is removed`);
+      }}
+    >
+      Conversions and visits are refused at once, and all keys are revoked. Deliveries that wait fail, the credentials
+      of its platforms are deleted, and totals are no longer pushed. Its pages are gone from the dashboard; events,
+      receipts and erasures stay in the log. It cannot be undone: a site that is added again needs new keys and
+      connections.
+    </Confirm>
+  );
+}
+
+function Country({ site }: { site: Site }) {
+  const { loaded, change, isReadOnly } = useSiteSettings(site.host);
+  const options = useMemo(() => [['', 'None'] as const, ...countryOptions(navigator.language)], []);
+  return (
+    <Panel title="Phone numbers" note="Those without a country code">
+      <div class="pad form">
+        <Show of={loaded}>
+          {({ country }) => (
+            <SelectField
+              label="Country"
+              help="A number such as 030 123456 is completed with the code of this country, unless the conversion states the customer’s. Without one it cannot be matched, and is not sent."
+              value={country ?? ''}
+              options={options}
+              disabled={isReadOnly}
+              onValue={(value) => void change({ country: value === '' ? null : value })}
+            />
+          )}
+        </Show>
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,116 @@
+import { jest } from '@jest/globals';
+import { eventually } from '../support/service.js';
+import { problemsIn, RUNS } from './axe.js';
+import { type DashboardSite, testDashboard } from './dashboard-test.js';
+
+jest.setTimeout(120_000);
+
+const test = testDashboard();
+let site: DashboardSite;
+/** Of what the dialogs are about. */
+let ids: Record<'key' | 'user' | 'token', string>;
+
+/** Questions before something that cannot be undone or ends access. */
+const CONFIRMATIONS = [
+  ...['keys?dialog=revoke&item=:key', 'keys?dialog=rotate&item=:key', 'keys?dialog=refuse'].map(ofSite),
+  ...['integrations?dialog=disconnect&item=segment', 'webhook?dialog=rotate'].map(ofSite),
+  ...['site?dialog=remove', 'site?dialog=pause', 'site?dialog=remove-host&item=www.shop.example'].map(ofSite),
+  ...['users?dialog=change', 'users?dialog=disable', 'users?dialog=reset'].map(
+    (path) => `/settings/${path}&item=:user`,
+  ),
+  '/settings/tokens?dialog=revoke&item=:token',
+  '/settings/oauth-apps?dialog=remove&item=reddit',
+  '/settings/projections?dialog=rebuild&item=sites',
+  ...['/account?dialog=others', '/account?dialog=everywhere'],
+];
+
+function ofSite(path: string): string {
+  return `/sites/:site/${path}`;
+}
+
+beforeAll(async () => {
+  site = await test.newSite();
+  await test.connectSegment(site);
+  const path = `/sites/${site.host}`;
+  await test.succeed(`${path}/aliases`, 'PATCH', { add: ['www.shop.example'] });
+  await test.succeed(`${path}/webhook`, 'PUT', { url: test.receiver.url });
+  await test.succeed('/oauth-apps/reddit', 'PUT', { clientId: 'own-app', clientSecret: 'own-app-secret' });
+  const { body: keys } = await test.api(`${path}/keys`);
+  const { id: token } = await test.succeed('/tokens', 'POST', { name: 'CRM', scopes: ['read'] });
+  const { id: user } = await test.admin.addUser('analyst');
+  ids = { key: keys.items[0].id, user, token };
+  // Another session of the administrator, which can be signed out.
+  const { body: self } = await test.api('/session');
+  await test.admin.openSession(self.id);
+});
+
+const addressOf = (template: string) =>
+  template.replace(':site', site.host).replace(/:(key|user|token)/, (_, name: keyof typeof ids) => ids[name]);
+
+it.each(CONFIRMATIONS)('has no serious accessibility problem in the dialog %s', async (template) => {
+  await test.open(addressOf(template));
+  await test.dialog().waitFor();
+  await test.loaded();
+  expect(await problemsIn(test.page, RUNS)).toEqual([]);
+});
+
+it('has no serious accessibility problem in the question before an erasure, and in its proof', async () => {
+  const { page } = test;
+  await test.open(`/sites/${site.host}/erasures`);
+  await page.getByLabel('Email').fill('jane@example.com');
+  await test.click('Count what is stored');
+  await test.click('Erase …');
+  await test.dialog().waitFor();
+  expect(await problemsIn(page, RUNS)).toEqual([]);
+  await test.dialog().getByRole('button', { name: 'Erase' }).click();
+  await page.getByRole('region', { name: 'Proof' }).waitFor();
+  await test.loaded();
+  expect(await problemsIn(page, RUNS)).toEqual([]);
+});
+
+it('has no serious accessibility problem in the question before a replay', async () => {
+  await test.behave(site, 'refuse');
+  await test.sendConversion(site, 'ORD-1');
+  await eventually(
+    () => test.api(`/sites/${site.host}/sync-log?status=failed`),
+    ({ body }) => body.items.length === 1,
+    { withinMs: 60_000 },
+  );
+  await test.succeed(`/sites/${site.host}/jobs`, 'POST', { kind: 'replay', platform: 'segment', from: '0' });
+  await test.open(`/sites/${site.host}/history`);
+  await test.click('Send these');
+  await test.dialog().waitFor();
+  expect(await problemsIn(test.page, RUNS)).toEqual([]);
+});
+
+it.each([
+  ['/', 'Go to'],
+  ['?', 'Keys'],
+])('has no serious accessibility problem in what the key %s opens', async (key, title) => {
+  await test.open(`/sites/${site.host}/overview`);
+  await test.loaded();
+  await test.page.keyboard.press(key);
+  await test.dialog().getByRole('heading', { name: title }).waitFor();
+  expect(await problemsIn(test.page, RUNS)).toEqual([]);
+  if (key !== '/') return;
+  // Without a result there is an empty list.
+  await test.page.getByRole('combobox', { name: 'Page or site' }).fill('sync log');
+  await test.dialog().getByRole('option', { name: 'Sync log' }).first().waitFor();
+  expect(await problemsIn(test.page, RUNS)).toEqual([]);
+});
+
+it('has no serious accessibility problem where a password is chosen, also after an error', async () => {
+  await test.openSignedOut();
+  const { page } = test;
+  await test.open('/sign-in#unknown-link');
+  await test.heading('Choose a password');
+  expect(await problemsIn(page, RUNS)).toEqual([]);
+  await page.getByLabel('New password').fill('correct horse battery staple');
+  await test.click('Choose and sign in');
+  await page.getByRole('alert').waitFor();
+  expect(await problemsIn(page, RUNS)).toEqual([]);
+  await test.open('/');
+  await test.open('/sign-in#first_unknown');
+  await test.heading('Create the first administrator');
+  expect(await problemsIn(page, RUNS)).toEqual([]);
+});
