@@ -123,7 +123,7 @@ export class ClusterDatabase {
       command: PROGRAMS.etcd.file,
       args: [
         ...['--name', 'etcd', '--data-dir', join(this.directory, 'etcd'), '--logger', 'zap', '--log-level', 'warn'],
-        ...['--listen-client-urls', url, '--advertise-client-urls', url],
+        ...['--enable-v2', '--listen-client-urls', url, '--advertise-client-urls', url],
         ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer, '--initial-cluster', `etcd=${peer}`],
       ],
       logFile: join(this.directory, 'etcd.log'),
