@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { PassThrough } from 'node:stream';
 import { jest } from '@jest/globals';
 import type { DoctorDependencies } from '../src/app/doctor/check.js';
 import { deliveries, owed } from '../src/app/doctor/delivery-checks.js';
+import { runCli } from '../src/cli/run-cli.js';
 import { pausedSitesCheck } from '../src/history/reconciliation/paused-sites.check.js';
 import type { VerifyDependencies } from '../src/history/verify.js';
 import { SitePaused } from '../src/kernel/errors.js';
@@ -30,6 +32,7 @@ import {
   openOperator,
   post,
   type Reply,
+  SECRET_KEY,
   startTestService,
   type TestService,
   type TestSite,
@@ -170,12 +173,14 @@ describe.each(serversUnderTest())('the append of a paused site on $name', ({ maj
 
 describe('the end of a pause', () => {
   let server: TestServer;
+  let url: string;
   let operator: Operator;
   let host: string;
 
   beforeAll(async () => {
     server = await startTestServer();
-    operator = await openOperator(await createDatabase(server));
+    url = await createDatabase(server);
+    operator = await openOperator(url);
   });
   afterAll(async () => {
     await operator?.close();
@@ -186,6 +191,15 @@ describe('the end of a pause', () => {
   });
 
   const verified = () => pausedSitesCheck.examine({ postgres: operator.postgres } as VerifyDependencies);
+
+  it('is what the command line advises for a command that needs it', async () => {
+    await operator.execute(new PauseSite('cli', host));
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const env = { DATABASE_URL: url, SECRET_KEY };
+    expect(await runCli(['webhook', 'push', '--site', host], { env, stdout, stderr })).toBe(1);
+    expect(String(stderr.read())).toBe(`${new SitePaused(host).message}\n`);
+    await operator.execute(new ResumeSite('cli', host));
+  });
 
   it('is the removal of the site, also if it was paused during that', async () => {
     let isPaused = false;
