@@ -12,8 +12,6 @@ import { PlatformDelivery } from './platform-delivery.js';
 const POLL_EVERY_MS = 500;
 /** Deliveries of one connection that one poll leases at most; the next poll leases more. */
 const LEASED_MAX = 1_000;
-/** How often deliveries that became too old are looked for, which matters to reports only. */
-const TOO_OLD_EVERY_MS = 2_000;
 /** How often one delivery is attempted on a parked connection, to find out whether it works again. */
 const PROBE_EVERY_MS = 15 * 60_000;
 
@@ -36,7 +34,6 @@ export type DueDelivery = Omit<WaitingDelivery, 'platform' | 'due' | 'giveUpAt'>
 export class RetryScheduler {
   private polling: Promise<void> | undefined;
   private stopping = false;
-  private tooOldCheckedMs = Number.NEGATIVE_INFINITY;
   /** When a parked connection was first seen, or last probed. */
   private readonly probed = new Map<string, number>();
 
@@ -74,7 +71,9 @@ export class RetryScheduler {
   private async startDue(): Promise<number> {
     await this.attempts.tidy();
     // No probes: of a parked connection only one delivery at a time is attempted.
-    let started = await this.startTooOld();
+    let started = await this.attempts.start(
+      (await this.readTooOld()).map((delivery) => this.toAttempt(delivery, false)),
+    );
     for (const connection of await this.dueConnections()) {
       if (this.stopping) break;
       const capacity = Math.min(this.capacity(connection), LEASED_MAX);
@@ -83,15 +82,6 @@ export class RetryScheduler {
       started += await this.attempts.start(due.map((delivery) => this.toAttempt(delivery)));
     }
     return started;
-  }
-
-  private async startTooOld(): Promise<number> {
-    const startedMs = performance.now();
-    if (startedMs - this.tooOldCheckedMs < TOO_OLD_EVERY_MS) return 0;
-    const tooOld = await this.readTooOld();
-    // After a full page there may be more.
-    if (tooOld.length < LEASED_MAX) this.tooOldCheckedMs = startedMs;
-    return this.attempts.start(tooOld.map((delivery) => this.toAttempt(delivery, false)));
   }
 
   /** Connections with a due delivery. Skips along the index, so the cost does not depend on how many deliveries wait. */

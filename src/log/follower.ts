@@ -5,7 +5,7 @@ import type { EventLog } from './event-log.js';
 /** How often a follower is polled by the log that it follows. */
 export const POLL_EVERY_MS = 250;
 /** While nothing is appended. What a failover has lost may count for as long. */
-const LOST_CHECKED_EVERY_MS = 1_000;
+const LOST_CHECKED_EVERY_MS = 500;
 const PAGE_EVENTS = 1_000;
 
 export interface FollowOptions {
@@ -90,9 +90,13 @@ export class Follower {
 
   private async catchUp(): Promise<void> {
     const startedMs = performance.now();
-    const head = await this.source.head();
+    let head = await this.source.head();
     // Before anything newer is applied: the newest applied event would then be one that exists.
-    if (head !== this.position || startedMs - this.lostCheckedMs >= LOST_CHECKED_EVERY_MS) await this.readLostAgain();
+    if (head !== this.position || startedMs - this.lostCheckedMs >= LOST_CHECKED_EVERY_MS) {
+      // The head may be that of the log which has lost them.
+      if (await this.readLostAgain()) head = await this.source.head();
+      this.lostCheckedMs = startedMs;
+    }
     this.lag = Math.max(0, head - this.position);
     while (this.position < head && !this.stopped) {
       const events = await this.source.read({
@@ -109,13 +113,12 @@ export class Follower {
     this.readAtMs = startedMs;
   }
 
-  private async readLostAgain(): Promise<void> {
+  /** Returns whether anything was lost. */
+  private async readLostAgain(): Promise<boolean> {
     const { onLost, after } = this.options;
-    const startedMs = performance.now();
-    if (onLost && this.applied && (await this.source.isLost?.(this.applied))) {
-      this.applied = await onLost();
-      this.position = this.applied?.position ?? after;
-    }
-    this.lostCheckedMs = startedMs;
+    if (!onLost || !this.applied || !(await this.source.isLost?.(this.applied))) return false;
+    this.applied = await onLost();
+    this.position = this.applied?.position ?? after;
+    return true;
   }
 }
