@@ -8,7 +8,7 @@ import { ATTEMPT_TYPES, type SyncLine } from '../src/outbound/sync-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { storeConversion } from './support/stored-conversion.js';
+import { type StoredConversion, storeConversion } from './support/stored-conversion.js';
 
 jest.setTimeout(60_000);
 
@@ -39,8 +39,12 @@ afterAll(async () => {
   await server.stop();
 }, 60_000);
 
-function store(orderId: string, outcomes: Parameters<typeof storeConversion>[1]['outcomes']): Promise<string> {
-  return storeConversion(log, { site: SITE, orderId, settings: META, outcomes });
+function store(
+  orderId: string,
+  outcomes: StoredConversion['outcomes'],
+  facts: StoredConversion['facts'] = {},
+): Promise<string> {
+  return storeConversion(log, { site: SITE, orderId, settings: META, facts, outcomes });
 }
 
 describe('payload previews of the management API', () => {
@@ -96,6 +100,29 @@ describe('the request of a delivery in the management API', () => {
     const sent = JSON.parse(body.requests[0].body);
     expect(sent).toEqual({ access_token: '$ACCESS_TOKEN', data: [history.deliveries[0].payload] });
     expect(JSON.stringify(body)).not.toContain(META.access_token);
+  });
+
+  it('is not shown of a trial, which was not sent', async () => {
+    const id = await store('ORD-TRIAL', [{ status: 'validated' }], { trial: true });
+    expect(await requestOf(operator, id)).toMatchObject({
+      status: 404,
+      body: { detail: expect.stringMatching(/is a trial, which is checked but not sent/) },
+    });
+  });
+
+  it('says why the service would not send it now', async () => {
+    const refusedOf = async (id: string) => (await requestOf(operator, id)).body.refused;
+    const withhold = (value: string) =>
+      operator(`/sites/${SITE}/settings`, { method: 'PATCH', body: { withhold: value } });
+    const delivered = [{ status: 'delivered', httpStatus: 200 }] as const;
+    const occurredAt = new Date().toISOString();
+    const withheld = await store('ORD-WITHHELD', delivered, { withheld: 'opted_out', occurredAt });
+    expect(await refusedOf(withheld)).toBeUndefined();
+    expect((await withhold('everything')).status).toBe(200);
+    expect(await refusedOf(withheld)).toBe('consent_denied');
+    expect((await withhold('identifiers')).status).toBe(200);
+    const old = await store('ORD-OLD', delivered, { occurredAt: '2026-01-01T00:00:00Z' });
+    expect(await refusedOf(old)).toBe('too_old');
   });
 
   it('is not shown to those who see no payloads, nor of what was not sent', async () => {

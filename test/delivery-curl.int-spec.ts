@@ -25,11 +25,11 @@ afterAll(async () => {
   await sandbox.stop();
 });
 
-/** Of now, because platforms refuse old ones; with characters that a shell would expand. */
+/** Of now, because platforms refuse old ones; with characters that a shell would expand, and a terminal obey or hide. */
 function order(): Conversion {
   const sample = SAMPLE_CONVERSIONS['with-click-id'];
   const nowMs = Date.now();
-  const orderId = "O'Neil $ACCESS_TOKEN `id` \\ !1";
+  const orderId = "O'Neil $ACCESS_TOKEN `id` \\ !1\x7f\x9b\u2028\u202e";
   return { ...sample, timeMs: nowMs, eventId: orderId, orderId };
 }
 
@@ -45,6 +45,7 @@ it.each(PLATFORM_CASES)('repeats a delivery to $name in a shell, with the same b
   const stored = { settings, secretNames: Object.keys(secrets), endpoint };
   const shown = redactedDelivery({ platform, payload, connection: stored, secrets, nowMs });
   const { curl, headers, body = '' } = shown.requests[0] as RedactedRequest;
+  expect(curl.replaceAll(' \\\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   const id = headers['webhook-id'] ?? '';
   const values: Record<string, string | undefined> = {
     ...Object.fromEntries(Object.entries(secrets).map(([name, value]) => [name.toUpperCase(), value])),

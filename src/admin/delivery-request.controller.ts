@@ -3,8 +3,12 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { foldDeliveries } from '../delivery/delivery.js';
 import { sentPayload } from '../delivery/delivery-history.js';
+import { settingsAsOf } from '../delivery/payload.js';
 import { receivedFor } from '../delivery/preview-payload.js';
+import { ageOf } from '../delivery/received-conversion.js';
 import { redactedDelivery } from '../delivery/redacted-delivery.js';
+import { limitsOf, refusalNow } from '../delivery/refusal.js';
+import { sendableUntilMs } from '../delivery/retry-schedule.js';
 import { readConversion } from '../history/conversion-history.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
@@ -37,6 +41,10 @@ const deliveryRequestSchema = z
     platform: connectionName,
     conversionId: z.uuid(),
     exact: z.boolean().meta({ description: 'The payload has the digest of the one that was sent.' }),
+    refused: z
+      .enum(['consent_denied', 'too_old'])
+      .optional()
+      .meta({ description: 'Why the service itself would not send it now.' }),
     requests: z.array(requestSchema).meta({ description: 'Several where the platform takes one item at a time.' }),
     placeholders: z
       .array(z.object({ name: z.string(), description: z.string() }))
@@ -59,7 +67,7 @@ export class DeliveryRequestController {
     @Param('id', { schema: conversionIdSchema }) id: string,
     @Param('connection', { schema: connectionName }) connection: ConnectionName,
   ) {
-    const { sites, log, secrets, postgres } = this.dependencies;
+    const { sites, log, secrets, settings, postgres } = this.dependencies;
     const site = await findSite(sites, name);
     const events = await readConversion(log, site.host, id);
     const delivery = events && foldDeliveries(events).find(({ platform }) => platform === connection);
@@ -69,19 +77,32 @@ export class DeliveryRequestController {
       throw new NotFoundException(`${connection} is not connected to ${site.host}. Connect it to see its requests.`);
     const platform = platformOf(connection) as Platform;
     const received = await receivedFor(log, events, connection);
+    if (received.data.trial)
+      throw new NotFoundException(
+        `Conversion ${id} is a trial, which is checked but not sent. Look at its payload, or send one with a key that is no trial key.`,
+      );
     const payload = sentPayload(received, delivery, stored, platform);
     if (!payload)
       throw new NotFoundException(`Nothing was sent to ${connection} yet. The delivery's reason tells why.`);
+    const nowMs = postgres.clock.nowMs();
+    const { unknownSince, settingsPosition } = delivery;
+    const unknownSinceMs = unknownSince === undefined ? undefined : Date.parse(unknownSince);
+    const asOf = settingsAsOf(stored, settingsPosition ?? received.data.settings);
+    const rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
+    const refused = refusalNow(received, site.settings, nowMs, () =>
+      sendableUntilMs({ ...ageOf(received), unknownSinceMs }, limitsOf(received, connection, platform, asOf), rules),
+    );
     return {
       platform: connection,
       conversionId: received.data.conversionId,
       exact: payload.bodySha256 === delivery.bodySha256,
+      ...(refused && { refused }),
       ...redactedDelivery({
         platform,
         payload,
         connection: stored,
         secrets: await secrets.connectionSecrets(site.host, connection),
-        nowMs: postgres.clock.nowMs(),
+        nowMs,
         traceparent: received.personal?.traceparent,
       }),
     };

@@ -1,5 +1,6 @@
-import { Body, Controller, HttpException, HttpStatus, Param, Post } from '@nestjs/common';
+import { Body, Controller, HttpException, HttpStatus, Param, Post, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { previewSettings } from '../history/settings-preview.js';
 import { changedSettings } from '../sites/site-settings.js';
@@ -13,6 +14,8 @@ import { findSite } from './sites.controller.js';
 
 /** Each reads up to ten thousand events. */
 const RUNNING_MAX = 2;
+/** About as long as one takes. */
+const RETRY_AFTER_SECONDS = 4;
 
 const compared = z.object({ was: z.int(), would: z.int() });
 
@@ -33,7 +36,8 @@ const previewSchema = z
     }),
     undecided: z.int().meta({ description: 'Conversions of erased people, which cannot be decided again.' }),
     untold: z.array(z.string()).meta({
-      description: 'Changed settings whose effect cannot be told, because the log has no email addresses.',
+      description:
+        'Changed settings whose effect on conversions cannot be told: the log has no email addresses, and only visits are scored again.',
     }),
   })
   .meta({
@@ -56,9 +60,12 @@ export class SettingsPreviewController {
   async preview(
     @Param('site', { schema: host }) name: string,
     @Body({ schema: settingsChangeSchema }) change: z.output<typeof settingsChangeSchema>,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    if (this.running >= RUNNING_MAX)
+    if (this.running >= RUNNING_MAX) {
+      void reply.header('retry-after', RETRY_AFTER_SECONDS);
       throw new HttpException('Other previews are running. Try again in a few seconds.', HttpStatus.TOO_MANY_REQUESTS);
+    }
     this.running += 1;
     try {
       const { log, sites, secrets, settings, postgres } = this.dependencies;

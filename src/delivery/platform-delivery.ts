@@ -14,10 +14,11 @@ import { Connections, type Destination } from './connections.js';
 import { isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.js';
-import { correctedOrder, orderState } from './order.js';
+import { orderState } from './order.js';
 import { buildPayload, type DeliveryPayload, isCorrectedBy, settingsAsOf } from './payload.js';
 import { PlatformClient } from './platform-client.js';
 import { ageOf, type ReceivedConversion, traceFieldsOf } from './received-conversion.js';
+import { limitsOf, refusalNow } from './refusal.js';
 import { nextAttemptMs, type RetryRules, sendableUntilMs } from './retry-schedule.js';
 import { enqueueParts } from './several-actions.js';
 
@@ -157,12 +158,11 @@ export class PlatformDelivery {
 
   private refusalOf(request: DeliveryRequest, destination: Destination): OutcomeDetails | undefined {
     const { received, attempt } = request;
-    const { site } = destination;
-    if (!received.personal) return { status: 'failed', reason: 'erased' };
-    if (received.data.withheld !== undefined && site.settings.withhold === 'everything')
-      return { status: 'skipped', reason: 'consent_denied' };
-    if (this.clock.nowMs() <= this.sendableUntilMs(request, destination)) return this.waitOf(request, destination);
-    return attempt > 1 ? GAVE_UP : { status: 'skipped', reason: 'too_old' };
+    const { settings } = destination.site;
+    const reason = refusalNow(received, settings, this.clock.nowMs(), () => this.sendableUntilMs(request, destination));
+    if (reason === undefined) return this.waitOf(request, destination);
+    if (reason === 'too_old' && attempt > 1) return GAVE_UP;
+    return { status: reason === 'erased' ? 'failed' : 'skipped', reason };
   }
 
   /** The outcome of a correction that has to wait for its order, or comes too late. Of a trial nothing is sent. */
@@ -190,14 +190,8 @@ export class PlatformDelivery {
   }
 
   private limitsOf(request: DeliveryRequest, destination: Destination): DeliveryLimits {
-    const { platform } = destination;
-    if (!platform.limits) return NO_LIMITS;
-    const { received } = request;
     const settings = this.settingsOf(request, destination);
-    const isCorrection = received.order && isCorrectedBy(platform, settings, received);
-    const order = isCorrection ? correctedOrder(received, request.platform) : undefined;
-    const { source } = received.data;
-    return platform.limits(settings, { source, order: order && 'skip' in order ? undefined : order });
+    return limitsOf(request.received, request.platform, destination.platform, settings);
   }
 
   private settingsOf(request: DeliveryRequest, destination: Destination): PlatformSettings {
@@ -312,7 +306,6 @@ function endSpan(span: TraceSpan, { status, httpStatus }: Outcome): void {
 }
 
 const GAVE_UP = { status: 'failed', reason: 'gave_up' } as const;
-const NO_LIMITS: DeliveryLimits = {};
 
 function unknownSinceOf({ unknownSince, maybeSentAt }: DeliveryRequest): string | undefined {
   return unknownSince ?? maybeSentAt;

@@ -113,7 +113,11 @@ describe('previewSettings', () => {
   it('scores visits again with other lists', async () => {
     await visit(0, '192.0.2.1');
     await visit(0, '198.51.100.1');
-    expect(await preview({ blockIps: ['192.0.2.0/24'] })).toMatchObject({ visits: { removed: { was: 0, would: 1 } } });
+    expect(await preview({ blockIps: ['192.0.2.0/24'] })).toMatchObject({
+      visits: { removed: { was: 0, would: 1 } },
+      // Conversions keep their scores.
+      untold: ['blockIps'],
+    });
   });
 
   it('counts conversions of a blocked address, and says what it cannot tell', async () => {
@@ -174,7 +178,9 @@ describe('previewSettings', () => {
     const [first, ...others] = events as [(typeof events)[0], ...typeof events];
     await log.append({ ...of, stream: uuidv7(), events: [first, ...others] });
     const nowMs = Date.now() + 1_000;
-    const { complete, from, to } = await preview({ dedupWindow: '30d' }, nowMs);
+    const { complete, from, to } = await preview({ dedupWindow: '30d', botThreshold: 20 }, nowMs);
     expect({ complete, from, to }).toEqual({ complete: false, from: to, to: new Date(nowMs).toISOString() });
+    // Visits do not matter for the window.
+    expect(await preview({ dedupWindow: '30d' }, nowMs)).toMatchObject({ complete: true });
   });
 });

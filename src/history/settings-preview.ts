@@ -60,7 +60,7 @@ export interface SettingsPreview {
   };
   /** Conversions of erased people, which cannot be decided again. */
   readonly undecided: number;
-  /** Changed settings whose effect the log does not tell: it has no email addresses. */
+  /** Changed settings whose effect on conversions the log does not tell: it has no email addresses, and only visits are scored again. */
   readonly untold: readonly string[];
 }
 
@@ -75,7 +75,10 @@ export async function previewSettings(
   const fromMs = nowMs - SPAN_MS;
   // A longer window finds duplicates of conversions from before the week.
   const claimsMs = change.dedupWindow === undefined ? 0 : dedupWindowOf(after, defaultWindowMs);
-  const { events, reachedMs } = await readBack(log, site.host, fromMs - claimsMs);
+  // Visits would use up what may be read, and the window does not concern them.
+  const isOnlyWindow = change.dedupWindow !== undefined && Object.keys(change).length === 1;
+  const types = isOnlyWindow ? CONVERSION_TYPES : TYPES;
+  const { events, reachedMs } = await readBack(log, site.host, fromMs - claimsMs, types);
   // Nothing is covered if reading did not even reach back by the dedup window.
   const coveredMs = Math.min(nowMs, Math.max(fromMs, reachedMs + claimsMs));
   const timeline = new SiteTimeline(await log.readStream(SITE, site.id));
@@ -97,8 +100,8 @@ export async function previewSettings(
         after,
       );
   }
-  const rescores = SCORED_BY.some((name) => change[name] !== undefined);
-  const scorer = rescores ? dependencies.scorer : undefined;
+  const rescoring = SCORED_BY.filter((name) => change[name] !== undefined);
+  const scorer = rescoring.length > 0 ? dependencies.scorer : undefined;
   const covered = events.filter(({ time }) => Date.parse(time) >= coveredMs);
   return {
     ...preview,
@@ -106,12 +109,12 @@ export async function previewSettings(
     from: new Date(coveredMs).toISOString(),
     to: new Date(nowMs).toISOString(),
     complete: coveredMs === fromMs,
-    untold: untoldOf(site.settings, change),
+    untold: [...rescoring, ...untoldOf(site.settings, change)],
   };
 }
 
 /** Events of the site since a time, in log order, and the time since when they are all read. */
-async function readBack(log: EventLog, site: string, sinceMs: number) {
+async function readBack(log: EventLog, site: string, sinceMs: number, types: readonly ExaminedType[]) {
   const untilMs = performance.now() + WITHIN_MS;
   const events: StoredEvent<ExaminedType>[] = [];
   const least = await log.positionBefore(new Date(sinceMs));
@@ -122,7 +125,7 @@ async function readBack(log: EventLog, site: string, sinceMs: number) {
       return { events: events.reverse(), reachedMs: next ? Date.parse(next.time) : Number.POSITIVE_INFINITY };
     }
     const page: { events: StoredEvent<ExaminedType>[]; next?: number } = await pageBackwards<ExaminedType>(log, {
-      ...{ site, types: TYPES, before, limit: PAGE_EVENTS },
+      ...{ site, types, before, limit: PAGE_EVENTS },
     });
     events.push(...page.events.filter(({ position }) => position > least));
     before = page.next;

@@ -1,3 +1,4 @@
+import { escapeJson } from './escape-json.js';
 import type { Placeholders } from './placeholders.js';
 import type { PlatformRequest } from './platform.js';
 
@@ -29,7 +30,13 @@ export function redactRequest(
     if (marks.isIn(credentials)) basic = credentials;
     else headers[name] = isSame(value, again.headers[name]) ? value : computed(name, marks);
   }
-  return { ...request, headers, ...(basic !== undefined && { basic }) };
+  return {
+    ...request,
+    headers,
+    ...(basic !== undefined && { basic }),
+    // Here rather than in the line for a shell: a signature is computed from the body as it is shown.
+    ...(request.body !== undefined && { body: escapeJson(request.body) }),
+  };
 }
 
 function computed(header: string, marks: Placeholders): string {

@@ -8,7 +8,7 @@ jest.setTimeout(120_000);
 
 let server: TestServer;
 let north: TestAdmin;
-let west: TestAdmin;
+let west: TestAdmin | undefined;
 const test = testDashboard(async () => {
   server = await startTestServer();
   const cells = await Promise.all(['north', 'west'].map(startCell));
@@ -20,6 +20,7 @@ const test = testDashboard(async () => {
 });
 afterAll(async () => {
   await north?.stop();
+  await west?.stop();
   await server?.stop();
 });
 
@@ -34,7 +35,8 @@ async function startCell(name: string) {
 it('all sites have those of other cells beside them, with the way there, and a cell that is away is named', async () => {
   // Two, because the only site of a user is opened at once.
   for (let sites = 0; sites < 2; sites += 1) await test.newSite();
-  await west.stop();
+  await west?.stop();
+  west = undefined;
   await test.open('/');
   const { page } = test;
   const link = page.getByRole('link', { name: 'north.example' });

@@ -6,6 +6,8 @@ jest.setTimeout(120_000);
 
 /** Buttons that change nothing but what is shown. */
 const READING_BUTTONS = /^(?:Refresh|Export CSV|Cop(?:y|ied).*|Show earlier|Pause|Find|Check again)$/;
+/** In place of a preview. */
+const UNCHANGED = 'Change a setting to see what it would have done in the last 7 days.';
 
 const test = testDashboard();
 
@@ -103,6 +105,12 @@ describe('the configuration of a site in the dashboard', () => {
     const site = await test.newSite();
     const { host } = site;
     await test.sendConversion(site, 'ORD-1', 'renewal');
+    // The dialog names events of conversions that are listed.
+    await eventually(
+      () => test.api(`/sites/${host}/conversions`),
+      (reply) => reply.body.items.length === 1,
+      { withinMs: 60_000 },
+    );
     const { page } = test;
     await test.open('/settings/oauth-apps');
     await test.click('Set the app of LinkedIn');
@@ -194,13 +202,17 @@ describe('the configuration of a site in the dashboard', () => {
     const site = await test.newSite();
     for (const orderId of ['ORD-1', 'ORD-1', 'ORD-2']) await test.sendConversion(site, orderId);
     const { page } = test;
+    const previews: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/settings/preview')) previews.push(request.postData() ?? '');
+    });
     await test.open(`/sites/${site.host}/consent`);
-    await page.getByText('Would have kept 0 conversions from all platforms, as recorded.').waitFor();
+    await page.getByText(UNCHANGED).waitFor();
     await page.getByLabel('Consent is required').check();
     await page.getByLabel('When consent is refused').selectOption('everything');
     await page.getByText('Would have kept 2 conversions from all platforms, instead of 0.').waitFor();
     await test.click('Undo');
-    await page.getByText('Would have kept 0 conversions from all platforms, as recorded.').waitFor();
+    await page.getByText(UNCHANGED).waitFor();
     await test.open(`/sites/${site.host}/traffic`);
     const blocked = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Blocked customers' }) });
     await blocked.getByLabel(/^Add: /).fill('jane@example.com');
@@ -208,9 +220,11 @@ describe('the configuration of a site in the dashboard', () => {
     await blocked.getByText('Would have filtered 2 conversions, instead of 0, and counted 0.').waitFor();
     await blocked.getByText(/^As of/).waitFor();
     await test.open(`/sites/${site.host}/duplicates`);
-    await page.getByText(/would have been removed as duplicates: 1, as recorded/).waitFor();
+    await page.getByText(UNCHANGED).waitFor();
     await page.getByLabel('Window').fill('0s');
     await page.getByText('1 fewer conversion would have been removed as duplicates: 0, instead of 1.').waitFor();
+    expect(previews.length).toBeGreaterThanOrEqual(3);
+    expect(previews).not.toContain('{}');
     expect((await test.api(`/sites/${site.host}/settings`)).body).toMatchObject({
       ...{ consentRequired: false, withhold: 'identifiers', blocked: [], dedupWindow: '24h' },
     });

@@ -51,6 +51,27 @@ describe('conversions in the dashboard', () => {
     await test.dialog().getByRole('button', { name: 'Close' }).click();
   });
 
+  it('offers no request of a trial, which was not sent', async () => {
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    const { key } = await test.succeed(`/sites/${site.host}/keys`, 'POST', { name: 'Trial', trial: true });
+    await test.service.refreshSites();
+    await test.sendConversion({ ...site, key }, 'ORD-1');
+    const { page } = test;
+    await eventually(
+      async () => {
+        await test.open(`/sites/${site.host}/conversions?order=ORD-1`);
+        await test.loaded();
+        return page.getByRole('link', { name: 'ORD-1', exact: true }).count();
+      },
+      (count) => count === 1,
+      { withinMs: 60_000 },
+    );
+    await page.getByRole('link', { name: 'ORD-1', exact: true }).click();
+    await page.getByRole('region', { name: 'Payload for Segment' }).getByText('ORD-1').waitFor();
+    expect(await page.getByRole('button', { name: /^Request as curl/ }).count()).toBe(0);
+  });
+
   it('finds a conversion by its order', async () => {
     const site = await test.newSite();
     for (const orderId of ['ORD-1', 'ORD-2']) await test.sendConversion(site, orderId);

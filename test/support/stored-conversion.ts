@@ -14,6 +14,8 @@ export interface StoredConversion {
   readonly orderId: string;
   /** Settings of the connection to Meta. */
   readonly settings: Record<string, string>;
+  /** Other than those of the sample. */
+  readonly facts?: Partial<ReceivedConversion['data']>;
   /** Of the attempts, which all have the digest of the payload. */
   readonly outcomes: readonly (Pick<Outcome, 'status'> & Partial<Outcome>)[];
 }
@@ -21,10 +23,10 @@ export interface StoredConversion {
 /** Stores the sample conversion with its attempts at Meta, as the service does. Resolves with its id. */
 export async function storeConversion(
   log: EventLog,
-  { site, orderId, settings, outcomes }: StoredConversion,
+  { site, orderId, settings, facts, outcomes }: StoredConversion,
 ): Promise<string> {
   const { data, personal } = sampleReceived(NOW_MS);
-  const received = { ...data, orderId, platforms: ['meta'] as const, settings: await log.head() };
+  const received = { ...data, ...facts, orderId, platforms: ['meta'] as const, settings: await log.head() };
   const { conversionId } = received;
   const stream = { category: 'conversion', stream: conversionId, expected: 'any', site } as const;
   const opening = { type: 'conversion.received.v1', data: received, personal, reference: orderId };

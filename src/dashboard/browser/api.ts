@@ -18,7 +18,7 @@ const TIMEOUT_MS = 30_000;
 export const api = createClient<paths>({
   baseUrl: location.origin,
   headers: { 'x-cc-csrf': '1' },
-  fetch: (request) => fetch(request, { signal: AbortSignal.timeout(TIMEOUT_MS) }),
+  fetch: (request) => fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]) }),
 });
 
 export const clock = new ServerClock();

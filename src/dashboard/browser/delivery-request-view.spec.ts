@@ -19,6 +19,14 @@ describe('the request of a delivery', () => {
     );
   });
 
+  it('says why the service would not send it now', () => {
+    const request = { exact: true, requests: [requestTo('https://one.example')] };
+    expect(requestNote({ ...request, refused: 'consent_denied' }, 'Meta')).toMatch(
+      /The service would not send it now: there is no consent, and the site sends nothing then\. Running it/,
+    );
+    expect(requestNote({ ...request, refused: 'too_old' }, 'Meta')).toMatch(/would not send it now: it is too old/);
+  });
+
   it('says where the value of a placeholder is encoded', () => {
     const inUrl = [requestTo('https://one.example?token=$TOKEN')];
     const other = [requestTo('https://one.example?token=$TOKEN_2')];

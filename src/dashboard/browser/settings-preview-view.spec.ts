@@ -45,6 +45,19 @@ describe('the preview of settings', () => {
     ]);
   });
 
+  it('does not say how many conversions a list would have filtered, whose scores are as recorded', () => {
+    expect(previewSentences('traffic', { ...PREVIEW, untold: ['blockIps'] })).toEqual([
+      'Would have removed 291 of 2,000 visits, instead of 100.',
+      'How many conversions blockIps would have filtered cannot be told: they keep their recorded scores.',
+    ]);
+  });
+
+  it('says that nothing could be examined', () => {
+    expect(previewSentences('duplicates', { ...PREVIEW, complete: false, from: PREVIEW.to })).toEqual([
+      'Nothing could be examined: there is too much to read back by the whole window.',
+    ]);
+  });
+
   it('says that nothing would change, and what cannot be told', () => {
     const same = {
       ...PREVIEW,

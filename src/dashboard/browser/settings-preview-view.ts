@@ -9,19 +9,42 @@ export type PreviewTopic = 'traffic' | 'duplicates' | 'consent';
 /** What changed settings would have done, in sentences. */
 export function previewSentences(topic: PreviewTopic, preview: Preview): string[] {
   const { undecided, untold } = preview;
+  if (!isExamined(preview)) return ['Nothing could be examined: there is too much to read back by the whole window.'];
+  const [lists, byAddress] = [untold.filter(isScoreList), untold.filter((name) => !isScoreList(name))];
   return [
     ...SENTENCES[topic](preview),
     ...(undecided > 0 ? [`${counted(undecided, 'conversion')} of erased people cannot be decided again.`] : []),
-    ...(untold.length > 0
-      ? [`The effect of ${untold.join(', ')} cannot be told: the log has no email addresses.`]
+    ...(lists.length > 0
+      ? [
+          `How many conversions ${lists.join(', ')} would have filtered cannot be told: they keep their recorded scores.`,
+        ]
+      : []),
+    ...(byAddress.length > 0
+      ? [`The effect of ${byAddress.join(', ')} cannot be told: the log has no email addresses.`]
       : []),
   ];
 }
 
+/** Whether there is anything that the numbers are about. */
+export function isExamined({ from, to }: Pick<Preview, 'from' | 'to'>): boolean {
+  return from !== to;
+}
+
+/** The lists that scores depend on. Visits are scored again, conversions are not. */
+const SCORE_LISTS: readonly string[] = ['blockIps', 'allowIps', 'blockUserAgents', 'blockCountries'];
+
+function isScoreList(setting: string): boolean {
+  return SCORE_LISTS.includes(setting);
+}
+
 const SENTENCES: Readonly<Record<PreviewTopic, (preview: Preview) => string[]>> = {
-  traffic: ({ conversions: { filtered, received }, visits: { examined, removed } }) => [
+  traffic: ({ conversions: { filtered, received }, visits: { examined, removed }, untold }) => [
     `Would have removed ${formatNumber(removed.would)} of ${counted(examined, 'visit')}${comparedWith(removed)}.`,
-    `Would have filtered ${counted(filtered.would, 'conversion')}${comparedWith(filtered)}, and counted ${formatNumber(received.would)}.`,
+    ...(untold.some(isScoreList)
+      ? []
+      : [
+          `Would have filtered ${counted(filtered.would, 'conversion')}${comparedWith(filtered)}, and counted ${formatNumber(received.would)}.`,
+        ]),
   ],
   duplicates: ({ conversions: { deduplicated, received } }) => [
     `${moreOrFewer(deduplicated)} would have been removed as duplicates: ${formatNumber(deduplicated.would)}${comparedWith(deduplicated)}.`,

@@ -15,21 +15,21 @@ export interface Loaded<Data> {
 
 /**
  * Loads data again whenever `key` changes: it names everything that `load` depends on. Another `version` loads the newest data
- * of the same key; what was loaded stays until it is there.
+ * of the same key; what was loaded stays until it is there. The signal says that the data is no longer needed.
  */
-export function useData<Data>(key: string, load: () => Promise<Data>, version = 0): Loaded<Data> {
+export function useData<Data>(key: string, load: (signal: AbortSignal) => Promise<Data>, version = 0): Loaded<Data> {
   const [state, setState] = useState<{ key: string; data?: Data; problem?: Problem }>({ key });
   const [count, setCount] = useState(0);
   useEffect(() => {
-    let isCurrent = true;
-    load().then(
-      (data) => isCurrent && setState({ key, data }),
+    const controller = new AbortController();
+    const { signal } = controller;
+    load(signal).then(
+      (data) => signal.aborted || setState({ key, data }),
       (error) =>
-        isCurrent && setState((before) => ({ ...(before.key === key ? before : { key }), problem: problemOf(error) })),
+        signal.aborted ||
+        setState((before) => ({ ...(before.key === key ? before : { key }), problem: problemOf(error) })),
     );
-    return () => {
-      isCurrent = false;
-    };
+    return () => controller.abort();
   }, [key, count, version]);
   const reload = useCallback(() => setCount((before) => before + 1), []);
   const set = useCallback((data: Data) => setState({ key, data }), [key]);

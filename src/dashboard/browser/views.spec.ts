@@ -154,6 +154,13 @@ describe('what is copied', () => {
     expect(line({ conversion, events })).not.toContain('hash');
   });
 
+  it('repeats no character that a terminal would obey or hide', () => {
+    const orderId = "A\x7f\x7f';id #\x9b\u2028\u202e\u{e0001}";
+    const history = { conversion: { conversionId: '1', event: 'lead', orderId }, events: [] };
+    const line = repeatedCurlLine('localhost', history as never, 'http://localhost:8080');
+    expect(line).toContain(String.raw`"orderId":"A\u007f\u007f'\'';id #\u009b\u2028\u202e\udb40\udc01"`);
+  });
+
   it('loads the tag from the host of the site', () => {
     expect(tagSnippet('shop.example')).toContain('src="https://shop.example/__cc/tag.js"');
   });

@@ -7,7 +7,7 @@ import { Time } from './time.js';
 interface DeliveryDetailsProps {
   delivery: Delivery;
   isOpen: boolean;
-  /** Shows the request; undefined for those who see no payloads. */
+  /** Shows the request; undefined for those who see no payloads, and of a trial, which is not sent. */
   onRequest: (() => void) | undefined;
 }
 

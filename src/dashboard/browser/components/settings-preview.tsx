@@ -1,5 +1,6 @@
 import { api, dataOf, type Schemas } from '../api.js';
-import { type PreviewTopic, previewSentences } from '../settings-preview-view.js';
+import { pauseUntil, retryOnce } from '../retry-once.js';
+import { isExamined, type PreviewTopic, previewSentences } from '../settings-preview-view.js';
 import { useData } from '../use-data.js';
 import { useSettled } from '../use-settled.js';
 import { Loading, ProblemNote } from './states.js';
@@ -15,19 +16,36 @@ interface SettingsPreviewProps {
 
 /** What a change of settings would have done in the last seven days. Nothing is changed. */
 export function SettingsPreview({ site, about, change }: SettingsPreviewProps) {
-  const wanted = useSettled(JSON.stringify(change));
-  const { data, problem, reload } = useData(`preview ${site} ${wanted}`, () =>
-    dataOf(
-      api.POST('/api/v1/sites/{site}/settings/preview', {
-        params: { path: { site } },
-        body: JSON.parse(wanted) as Change,
-      }),
-    ),
-  );
+  const text = JSON.stringify(change);
+  const wanted = useSettled(text);
   return (
     <div class="preview" role="status">
+      {text === NONE ? (
+        <p class="dim">Change a setting to see what it would have done in the last 7 days.</p>
+      ) : wanted === NONE ? (
+        <Loading />
+      ) : (
+        <Effect site={site} about={about} change={wanted} />
+      )}
+    </div>
+  );
+}
+
+const NONE = '{}';
+
+/** The change is JSON. */
+function Effect({ site, about, change }: Omit<SettingsPreviewProps, 'change'> & { change: string }) {
+  const { data, problem, reload } = useData(`preview ${site} ${change}`, (signal) => {
+    const body = JSON.parse(change) as Change;
+    const request = () =>
+      api.POST('/api/v1/sites/{site}/settings/preview', { params: { path: { site } }, body, signal });
+    // Only a few previews run at once.
+    return dataOf(retryOnce(request, pauseUntil(signal)));
+  });
+  return (
+    <>
       <strong>
-        {data && !data.complete ? (
+        {data && !data.complete && isExamined(data) ? (
           <>
             Since <Time time={data.from} />
           </>
@@ -48,6 +66,6 @@ export function SettingsPreview({ site, about, change }: SettingsPreviewProps) {
           </p>
         </>
       )}
-    </div>
+    </>
   );
 }

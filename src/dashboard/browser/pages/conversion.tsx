@@ -173,7 +173,7 @@ function Deliveries({ history: { deliveries, masked, conversion }, onRequest }: 
           key={delivery.platform}
           delivery={delivery}
           isOpen={index === 0}
-          onRequest={onRequest && (() => onRequest(delivery.platform))}
+          onRequest={onRequest && !conversion.trial ? () => onRequest(delivery.platform) : undefined}
         />
       ))}
     </Panel>

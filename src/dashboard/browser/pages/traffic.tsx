@@ -9,8 +9,8 @@ import { useEdited } from '../use-edited.js';
 import { type SiteSettings, useSiteSettings } from '../use-site-settings.js';
 
 const LISTS = [
-  ['blockIps', 'Blocked networks', 'Address or range', '203.0.113.0/24'],
-  ['allowIps', 'Networks that are never filtered', 'Address or range', '198.51.100.7'],
+  ['blockIps', 'Blocked networks', 'Blocked address or range', '203.0.113.0/24'],
+  ['allowIps', 'Networks that are never filtered', 'Allowed address or range', '198.51.100.7'],
   ['blockUserAgents', 'Blocked user agents', 'Part of the user agent', 'HeadlessChrome'],
   ['blockCountries', 'Blocked countries', 'Country code', 'US'],
   ['blocked', 'Blocked customers', 'Address, its SHA-256 or @domain', '@example.com'],
