@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { simulate } from '../docs/simulation/cell-loss.mjs';
 
 /** Three cells at the same load per cell as the default, for a shorter time. */
@@ -49,4 +51,54 @@ describe('the simulated loss of a cell', () => {
     const recovery = (rate: number) => simulate({ ...alone, rate }).lost.recoveredAfter;
     expect(recovery(16_000)).toBeGreaterThan(recovery(10_000));
   });
+
+  it('has the results in docs/scale.md', () => {
+    const rows = documentedRows();
+    expect(rows).toHaveLength(7);
+    for (const { cells, lossSeconds, results } of rows) {
+      const seconds = lossSeconds === 300 ? 1_200 : 300;
+      const lost = alone(cells, { lossSeconds, seconds });
+      expect({ cells, lossSeconds, results }).toEqual({
+        cells,
+        lossSeconds,
+        results: [
+          millions(lost.unavailable),
+          lost.pendingMax < 1_000_000
+            ? grouped(Math.round(lost.pendingMax / 1_000) * 1_000)
+            : millions(lost.pendingMax),
+          `${lost.recoveredAfter} s`,
+          `${Math.round(lost.slowest)} s`,
+          grouped(lost.givenUp),
+        ],
+      });
+    }
+    const slower = [100, 133].flatMap((cells) =>
+      [10, 30].map((lossSeconds) => alone(cells, { lossSeconds, rowMicros: 66.4 }).recoveredAfter),
+    );
+    expect(slower).toEqual([27, 106, 13, 48]);
+    // Three seconds of CPU, which a busy machine gives over a longer time.
+  }, 300_000);
 });
+
+/** The cell that is lost, without the others, on which it does not depend. */
+function alone(cells: number, options: Parameters<typeof simulate>[0]) {
+  return simulate({ ...options, cells: 1, rate: 1_000_000 / cells }).lost;
+}
+
+/** Rows such as `| 100 × 10,000 | 30 s | 1.2 million | 307,000 | 50 s | 77 s | 0 |`; what follows a colon explains the figure. */
+function documentedRows() {
+  const text = readFileSync(join(import.meta.dirname, '../docs/scale.md'), 'utf8');
+  return [...text.matchAll(/^\| (\d+) × [^|]+\| (\d+) s \|(.*)\|$/gm)].map(([, cells, lossSeconds, rest]) => ({
+    cells: Number(cells),
+    lossSeconds: Number(lossSeconds),
+    results: rest?.split('|').map((cell) => cell.split(':')[0]?.trim()),
+  }));
+}
+
+function millions(count: number): string {
+  return `${(count / 1_000_000).toFixed(count < 10_000_000 ? 1 : 0)} million`;
+}
+
+function grouped(count: number): string {
+  return count.toLocaleString('en-US');
+}

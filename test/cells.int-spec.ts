@@ -87,6 +87,33 @@ describe('cells that know each other', () => {
     expect(alias).toMatchObject({ code: 1, error: expect.stringContaining('is a site of cell north') });
   });
 
+  it('refuse such an alias for a site that exists, and ask nothing about one that it has', async () => {
+    const operator = await south.signedIn('operator');
+    const set = (...names: string[]) => [
+      'sites',
+      'set',
+      'south.example',
+      ...names.flatMap((name) => ['--alias', name]),
+    ];
+    expect(await cli(...set('WWW.north.example'))).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('is a site of cell north'),
+    });
+    const patch = (add: string[]) => operator('/sites/south.example/aliases', { method: 'PATCH', body: { add } });
+    expect(await patch(['www.north.example'])).toMatchObject({
+      status: 422,
+      body: { detail: expect.stringContaining('cell north') },
+    });
+    expect(await patch(['www.south.example'])).toMatchObject({ status: 200 });
+    expect(await cliWith({ CELLS: `north=${SILENT}` }, ...set('www.south.example'))).toMatchObject({ code: 0 });
+    expect(await cliWith({ CELLS: `north=${SILENT}` }, ...set('more.example'))).toMatchObject({ code: 1 });
+  });
+
+  it('find a host of their own before they ask others', async () => {
+    const added = await cliWith({ CELLS: `north=${SILENT}` }, 'sites', 'add', 'south.example');
+    expect(added).toMatchObject({ code: 1, error: expect.stringContaining('already belongs to site south.example') });
+  });
+
   it('add no site while one of them does not answer', async () => {
     const added = await cliWith({ CELLS: `north=${SILENT}` }, 'sites', 'add', 'new.example');
     expect(added).toMatchObject({
@@ -105,6 +132,8 @@ describe('cells that know each other', () => {
 it.each([
   [{ CELLS: 'north=http://admin.north.example' }, 'https'],
   [{ CELLS: 'north' }, 'name=value'],
+  [{ CELLS: 'north=cct_secret', CELL_TOKENS: 'north=https://a.example' }, 'CELLS'],
+  [{ CELLS: 'north=secret://cct_secret' }, 'https'],
   [{ CELLS: 'north=https://a.example' }, 'no token'],
   [{ CELL_TOKENS: 'north=cct_secret' }, 'not in CELLS'],
   [{ CELLS: 'north=https://a.example', CELL_TOKENS: 'north=cct secret' }, 'CELL_TOKENS'],

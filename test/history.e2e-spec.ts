@@ -301,6 +301,7 @@ describe('history verify', () => {
       'checkpoints',
       'order',
       'duplicates',
+      'paused sites',
       'pushes',
       'topics',
       ...(await json('projections', 'status')).map(({ name }: { name: string }) => `projection ${name}`),

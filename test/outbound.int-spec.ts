@@ -14,7 +14,7 @@ import { pushNow } from '../src/outbound/push-now.js';
 import { streamOf } from '../src/outbound/reporting-window.js';
 import { nextTickMs } from '../src/outbound/ticks.js';
 import { totalsProjection } from '../src/outbound/totals.projection.js';
-import { AddSite } from '../src/sites/site.commands.js';
+import { AddSite, PauseSite, ResumeSite } from '../src/sites/site.commands.js';
 import { EnableWebhook, SetWebhook } from '../src/sites/webhook.commands.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
 import { createDatabase } from './support/databases.js';
@@ -343,6 +343,24 @@ describe('the outbound webhook', () => {
       const [held, again, next] = receiver.callsTo(path).map(parsePush);
       expect(again).toEqual({ ...held, accepted: true });
       expect(next).toMatchObject({ from: held?.to, totals: { conversions: 1, bot_traffic_removed: 1 } });
+    });
+
+    it('sends nothing after the window in which the site was paused, until it is resumed', async () => {
+      const { host, path } = await pushTo(answerWith(500));
+      await appendEvents(instance.log, host, 'received');
+      const push = instance.pusher.push.bind(instance.pusher);
+      const pausing = jest.spyOn(instance.pusher, 'push').mockImplementation(async (to, ...rest) => {
+        const end = await push(to, ...rest);
+        if (to.site === host) await instance.execute(new PauseSite('cli', host));
+        await instance.directory.refresh();
+        return end;
+      });
+      await advanceClock(3 * HOUR);
+      pausing.mockRestore();
+      expect(receiver.callsTo(path)).toHaveLength(2);
+      await instance.execute(new ResumeSite('cli', host));
+      await advanceClock(0);
+      expect(receiver.callsTo(path)).toHaveLength(3);
     });
 
     it('disables a webhook that fails for five days, with a reason, and drops no window', async () => {

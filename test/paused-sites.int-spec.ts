@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { PassThrough } from 'node:stream';
 import { jest } from '@jest/globals';
+import type { DoctorDependencies } from '../src/app/doctor/check.js';
+import { deliveries, owed } from '../src/app/doctor/delivery-checks.js';
+import { runCli } from '../src/cli/run-cli.js';
+import { pausedSitesCheck } from '../src/history/reconciliation/paused-sites.check.js';
+import type { VerifyDependencies } from '../src/history/verify.js';
 import { SitePaused } from '../src/kernel/errors.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import type { AppendRequest } from '../src/log/event.js';
@@ -12,7 +18,9 @@ import type { Postgres } from '../src/postgres/postgres.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { AddSite, PauseSite, RemoveSite, ResumeSite } from '../src/sites/site.commands.js';
+import { RemoveSiteHandler } from '../src/sites/site.handlers.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
+import type { SiteSecrets } from '../src/sites/site-secrets.js';
 import { createDatabase, openDatabase, serversUnderTest } from './support/databases.js';
 import { claiming, thing } from './support/event-log.contract.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -24,6 +32,7 @@ import {
   openOperator,
   post,
   type Reply,
+  SECRET_KEY,
   startTestService,
   type TestService,
   type TestSite,
@@ -121,18 +130,36 @@ describe.each(serversUnderTest())('the append of a paused site on $name', ({ maj
     expect(await log.append({ ...mine, stream: uuidv7() })).toMatchObject({ status: 'appended' });
   });
 
-  it('continues streams, so that outcomes are recorded, and records erasures', async () => {
+  it('continues streams, so that outcomes are recorded, and records erasures, consent and outcomes of what was removed', async () => {
     const [log] = logs;
     const begun = { ...thing(), site: host };
     const { position } = (await log.append(begun)) as { position: number };
     await pause();
     expect(await log.append({ ...begun, expected: { owned: 1, position } })).toMatchObject({ status: 'appended' });
     expect(await log.append({ ...begun, expected: 2 })).toMatchObject({ status: 'appended' });
-    const erased = { type: 'visitor.erased.v1', data: {} };
-    expect(await log.append({ ...opening(), claim: undefined, events: [erased] })).toMatchObject({
-      status: 'appended',
-    });
+    for (const type of ['visitor.erased.v1', 'visitor.consent_changed.v1', 'conversion.deferred.v1']) {
+      const outcome = await log.append({ ...opening(), claim: undefined, events: [{ type, data: {} }] });
+      expect([type, outcome]).toMatchObject([type, { status: 'appended' }]);
+    }
     await resume();
+  });
+
+  it('refuses all events of a stream by its first one', async () => {
+    const [log] = logs;
+    const stream = uuidv7();
+    const types = ['visitor.visited.v1', 'visitor.erased.v1'] as const;
+    const [first, second] = types.map((type) => ({ type, data: {} }));
+    await pause();
+    const request = { ...opening(), stream, claim: undefined, events: [first, second] } as AppendRequest;
+    await expect(log.append(request)).rejects.toThrow(SitePaused);
+    expect(await log.readStream(request.category, stream)).toEqual([]);
+    await resume();
+  });
+
+  it('fails for an earlier version of the service, which would take what is refused for stored', async () => {
+    const call = `SELECT cc.append('[]', false, false, NULL, NULL, NULL`;
+    for (const earlier of [`${call})`, `${call}, NULL)`])
+      await expect(postgres.pool.query(earlier)).rejects.toMatchObject({ code: '42883' });
   });
 
   it('is open again when the site was removed and added', async () => {
@@ -141,6 +168,70 @@ describe.each(serversUnderTest())('the append of a paused site on $name', ({ maj
     await operator.execute(new AddSite('cli', host));
     expect(await logs[0].append(opening())).toMatchObject({ status: 'appended' });
     expect(await new SiteRepository(operator.log).get(host)).toMatchObject({ paused: false });
+  });
+});
+
+describe('the end of a pause', () => {
+  let server: TestServer;
+  let url: string;
+  let operator: Operator;
+  let host: string;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    url = await createDatabase(server);
+    operator = await openOperator(url);
+  });
+  afterAll(async () => {
+    await operator?.close();
+    await server?.stop();
+  });
+  beforeEach(async () => {
+    host = (await operator.openSite()).host;
+  });
+
+  const verified = () => pausedSitesCheck.examine({ postgres: operator.postgres } as VerifyDependencies);
+
+  it('is what the command line advises for a command that needs it', async () => {
+    await operator.execute(new PauseSite('cli', host));
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const env = { DATABASE_URL: url, SECRET_KEY };
+    expect(await runCli(['webhook', 'push', '--site', host], { env, stdout, stderr })).toBe(1);
+    expect(String(stderr.read())).toBe(`${new SitePaused(host).message}\n`);
+    await operator.execute(new ResumeSite('cli', host));
+  });
+
+  it('is the removal of the site, also if it was paused during that', async () => {
+    let isPaused = false;
+    const secrets = {
+      within: () => ({
+        async deleteWebhookSecrets() {
+          if (!isPaused) await operator.execute(new PauseSite('cli', host));
+          isPaused = true;
+        },
+      }),
+    };
+    const handler = new RemoveSiteHandler(new SiteRepository(operator.log), secrets as unknown as SiteSecrets);
+    expect(await handler.execute(new RemoveSite('cli', host))).toMatchObject({ removed: true, paused: false });
+    expect(isPaused).toBe(true);
+    expect((await operator.postgres.pool.query('SELECT FROM cc.paused_sites')).rowCount).toBe(0);
+    expect(await verified()).toMatchObject({ ok: true });
+  });
+
+  it('is verified: the append refuses the sites that the log says are paused', async () => {
+    const { pool } = operator.postgres;
+    await pool.query('INSERT INTO cc.paused_sites VALUES ($1)', [host]);
+    expect(await verified()).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining(`${host} is not paused, but`),
+    });
+    // What the finding says.
+    await operator.execute(new PauseSite('cli', host));
+    expect(await verified()).toMatchObject({ ok: true });
+    await pool.query('DELETE FROM cc.paused_sites');
+    expect(await verified()).toMatchObject({ ok: false, detail: expect.stringContaining(`${host} is paused, but`) });
+    await operator.execute(new ResumeSite('cli', host));
+    expect(await verified()).toMatchObject({ ok: true });
   });
 });
 
@@ -212,6 +303,14 @@ describe('a paused site', () => {
     expect(await statusOf(waiting)).toBe('queued');
     const paused = await new SiteRepository(operator.log).get(site.host);
     await expect(pushTotals({} as never, paused, 'cli')).rejects.toThrow(SitePaused);
+    // Since an hour, and still nothing that an operator should look after.
+    await operator.postgres.pool.query(`UPDATE cc.deliveries SET due = due - interval '1 hour' WHERE site = $1`, [
+      site.host,
+    ]);
+    const { postgres, log } = operator;
+    const doctor = { postgres, log, sites: new SiteRepository(log) } as unknown as DoctorDependencies;
+    expect(await owed(doctor)).toMatchObject({ ok: true, detail: expect.stringContaining('none is late') });
+    expect((await deliveries(doctor)).detail).toContain(`meta of ${site.host} is paused (the site is paused)`);
 
     await operator.execute(new ResumeSite('cli', site.host));
     await service.refreshSites();

@@ -278,7 +278,9 @@ describe('history verify of a log from which retention removed events', () => {
 
   async function appendForged(client: Client, type: string, data: object): Promise<void> {
     const row = { n: 1, id: uuidv7(), category: 'log', stream: uuidv7(), site: '', type, actor: 'system', data };
-    await client.query(`SELECT cc.append($1, false, false, null, '-infinity', 'infinity')`, [JSON.stringify([row])]);
+    await client.query(`SELECT cc.append($1, false, false, null, '-infinity', 'infinity', null, '{}')`, [
+      JSON.stringify([row]),
+    ]);
   }
 });
 

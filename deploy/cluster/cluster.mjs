@@ -1,10 +1,10 @@
 // Two cells, the brokers that they share, and a sandbox of the platforms.
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Cell } from './cell.mjs';
 import { ClusterKafka } from './kafka.mjs';
 import { freePort, isOk, Program } from './processes.mjs';
-import { DIST } from './programs.mjs';
+import { DIST, openForDatabaseUser } from './programs.mjs';
 
 const CELLS = ['cell-1', 'cell-2'];
 
@@ -16,8 +16,7 @@ export class Cluster {
   /** Starts everything in the folder, where an earlier start may have left its data. Stops everything if a part does not start. */
   static async start(directory, { abort }) {
     mkdirSync(directory, { recursive: true });
-    // When started by root, PostgreSQL runs as another user, which needs access to its data.
-    chmodSync(directory, 0o755);
+    openForDatabaseUser(directory);
     const cluster = new Cluster(directory);
     try {
       await cluster.#start(abort);

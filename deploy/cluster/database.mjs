@@ -1,17 +1,18 @@
 // The database of one cell: etcd, two or more PostgreSQL servers under Patroni, and HAProxy in front of them. All on loopback.
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { DatabaseNode } from './node.mjs';
 import { freePort, isOk, Program, until } from './processes.mjs';
-import { databaseUser, PROGRAMS, postgresBin } from './programs.mjs';
+import { databaseUser, openForDatabaseUser, PROGRAMS, postgresBin } from './programs.mjs';
 import { render } from './templates.mjs';
 
 const run = promisify(execFile);
 const SCOPE = 'cell';
-const HEALTHY_WITHIN_MS = 180_000;
+/** Minutes, because a slow machine starts two cells and three brokers at the same time. */
+const HEALTHY_WITHIN_MS = 600_000;
 
 export class ClusterDatabase {
   nodes = [];
@@ -27,7 +28,7 @@ export class ClusterDatabase {
    */
   static async start(directory, { synchronous = true, nodes = 2, password, ...options } = {}) {
     mkdirSync(directory, { recursive: true });
-    chmodSync(directory, 0o755);
+    openForDatabaseUser(directory);
     const database = new ClusterDatabase(directory, synchronous, nodes, password);
     try {
       await database.#start(nodes, options);
@@ -40,6 +41,7 @@ export class ClusterDatabase {
 
   constructor(directory, synchronous, size, password = randomBytes(16).toString('hex')) {
     Object.assign(this, { directory, synchronous, size, password });
+    this.restPassword = randomBytes(16).toString('hex');
   }
 
   async #start(count, { reachAt = (port) => port, restartAfterMs, abort }) {
@@ -86,6 +88,18 @@ export class ClusterDatabase {
     return undefined;
   }
 
+  /** The same, but waits for one: on a busy machine Patroni may answer too late, or the primary may change. */
+  async untilPrimary({ abort } = {}) {
+    let primary;
+    const isFound = async () => {
+      primary = await this.primary();
+      return primary !== undefined;
+    };
+    const text = `the database has a primary. See the logs in ${this.directory}`;
+    await until(text, isFound, { withinMs: HEALTHY_WITHIN_MS, abort });
+    return primary;
+  }
+
   /** Resolves when there is a primary and every other server replicates from it; one of them synchronously, if any must. */
   async healthy() {
     await until(this.#healthyText, () => this.#isHealthy(), { withinMs: HEALTHY_WITHIN_MS });
@@ -107,7 +121,7 @@ export class ClusterDatabase {
 
   /** A planned change of the primary. */
   async switchover() {
-    const primary = await this.primary();
+    const primary = await this.untilPrimary();
     const args = ['-c', primary.configFile, 'switchover', '--force', '--master', primary.name, SCOPE];
     const { stdout } = await run(PROGRAMS.patronictl.file, args, {
       env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8' },
@@ -133,10 +147,10 @@ export class ClusterDatabase {
     return port;
   }
 
-  #patroniConfig({ name, port, restPort, reachedAt }) {
-    const { etcdPort, synchronous, password } = this;
-    const home = join(this.directory, name);
-    const values = { name, port, restPort, etcdPort, reachedAt, synchronous, password, home, postgresBin };
+  #patroniConfig(node) {
+    const { etcdPort, synchronous, password, restPassword } = this;
+    const home = join(this.directory, node.name);
+    const values = { ...node, home, etcdPort, synchronous, password, restPassword, postgresBin };
     return render('patroni.yml', values);
   }
 

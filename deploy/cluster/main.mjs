@@ -14,8 +14,9 @@ const HELP = `npm run cluster [-- options]
 
 Starts two cells on this machine, on loopback and free ports. Each has two instances of the service behind HAProxy and a
 PostgreSQL primary with a synchronous standby, managed by Patroni and etcd; the cells share three Kafka brokers. What is killed
-is started again after 15 s. Stop: Ctrl-C
+in a cell is started again after 15 s. Brokers are not: when one is killed, all three stop until the next start. Stop: Ctrl-C
 `;
+const STOPPED_DURING_START = 130;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 const { values } = readArguments();
@@ -32,23 +33,25 @@ process.exitCode = await run();
 
 async function run() {
   process.stderr.write(`Starting two cells and three brokers. Logs: ${directory} …\n`);
-  let exitCode = 0;
+  const abort = stopping.signal;
+  let cluster;
+  let failure;
   try {
-    const cluster = await Cluster.start(directory, { abort: stopping.signal });
-    process.stdout.write(await summary(cluster, { isTemporary: values.data === undefined }));
-    await ordered(stopping.signal);
+    cluster = await Cluster.start(directory, { abort });
+    process.stdout.write(await summary(cluster, { isTemporary: values.data === undefined, abort }));
+    await ordered(abort);
     process.stderr.write('Stopping …\n');
-    await cluster.stop();
   } catch (error) {
-    if (!stopping.signal.aborted) {
-      process.stderr.write(`${error.message}\nEverything has been stopped. The logs are in ${directory}.\n`);
-      return 1;
-    }
-    // Stopped during the start.
-    exitCode = 130;
+    failure = error;
+  } finally {
+    await cluster?.stop();
+  }
+  if (failure !== undefined && !abort.aborted) {
+    process.stderr.write(`${failure.message}\nEverything has been stopped. The logs are in ${directory}.\n`);
+    return 1;
   }
   if (values.data === undefined) rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
-  return exitCode;
+  return failure === undefined ? 0 : STOPPED_DURING_START;
 }
 
 function ordered(signal) {

@@ -4,10 +4,13 @@ import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const STOP_WITHIN_MS = 20_000;
+/** Longer than what it stops may take: brokers get 15 s, and a busy machine needs some time more. */
+const STOP_WITHIN_MS = 60_000;
 /** Below the ports that Linux gives to outgoing connections: one of them could get the port before its server listens. */
 const PORTS = { first: 10_000, count: 22_000 };
 const PORT_ATTEMPTS = 100;
+/** A port stays free until its server listens, so it must not be given to another one meanwhile. */
+const givenPorts = new Set();
 
 export class Program {
   #child;
@@ -99,13 +102,15 @@ export function isAlive(pid) {
 export async function freePort() {
   for (let attempt = 1; attempt <= PORT_ATTEMPTS; attempt += 1) {
     const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
+    if (givenPorts.has(port)) continue;
+    givenPorts.add(port);
     if (await isFree(port)) return port;
   }
   throw new Error(`None of ${PORT_ATTEMPTS} ports above ${PORTS.first} was free.`);
 }
 
 /** @param abort an AbortSignal that ends the waiting with its reason */
-export async function until(what, condition, { withinMs = 120_000, abort } = {}) {
+export async function until(what, condition, { withinMs = 300_000, abort } = {}) {
   const deadlineMs = performance.now() + withinMs;
   while (!(await condition())) {
     abort?.throwIfAborted();

@@ -1,6 +1,6 @@
 // The programs of a cluster, which Debian's packages bring.
 import { execFileSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** The build of the service. */
@@ -29,6 +29,11 @@ export function databaseUser() {
   if (process.getuid?.() !== 0) return {};
   const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
+}
+
+/** When started by root, the user of the database needs access to its data. Otherwise the folder stays as it is. */
+export function openForDatabaseUser(directory) {
+  if (databaseUser().uid !== undefined) chmodSync(directory, 0o755);
 }
 
 /** The folder above this one, or itself, that the user of the database cannot enter; undefined if there is none. */

@@ -1,6 +1,6 @@
 // What "npm run cluster" prints when everything has started.
-export async function summary(cluster, { isTemporary }) {
-  const cells = await Promise.all(cluster.cells.map((cell) => describe(cell, cluster.brokers)));
+export async function summary(cluster, { isTemporary, abort }) {
+  const cells = await Promise.all(cluster.cells.map((cell) => describe(cell, cluster.brokers, abort)));
   const data = `${cluster.directory}${isTemporary ? ' (removed at the end)' : ''}`;
   return `
 Two cells are ready.
@@ -14,9 +14,9 @@ Stop: Ctrl-C
 `;
 }
 
-async function describe(cell, brokers) {
+async function describe(cell, brokers, abort) {
   const { name, inbound, dashboard, host, database, secrets } = cell;
-  const primary = await database.primary();
+  const primary = await database.untilPrimary({ abort });
   const body = {
     email: 'jane@example.com',
     event: 'purchase',

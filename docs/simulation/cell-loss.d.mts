@@ -5,6 +5,7 @@ export interface Settings {
   readonly seconds: number;
   readonly lossAt: number;
   readonly lossSeconds: number;
+  readonly rowMicros: number;
   readonly backOff: 'fixed' | 'doubling';
   readonly attemptsMax: number;
   readonly weight: number;
@@ -22,6 +23,7 @@ export interface Totals {
 
 export interface CellResult extends Totals {
   readonly recoveredAfter: number;
+  readonly pendingMax: number;
   readonly seconds: readonly { readonly accepted: number }[];
 }
 

@@ -2,7 +2,7 @@ import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { listOtherCells } from '../sites/other-cells.js';
+import { listOtherCells, type OtherCell, UNREADABLE } from '../sites/other-cells.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
@@ -28,11 +28,14 @@ export class CellsController {
   @Returns(listOf(cellSchema), 'The cells in CELLS, each with those of its sites that you may see by their host.')
   async list(@Caller() caller: Principal) {
     const cells = await listOtherCells(this.settings.otherCells);
-    return {
-      items: cells.map((cell) => ({
-        ...cell,
-        ...(cell.sites && { sites: cell.sites.filter(({ host }) => seesSite(caller, host)) }),
-      })),
-    };
+    return { items: cells.map((cell) => shown(cell, caller)) };
   }
+}
+
+/** One cell with sites in another form must not make the answer about all of them invalid. */
+function shown(cell: OtherCell, caller: Principal): OtherCell {
+  const { name, url, sites } = cell;
+  if (!sites) return cell;
+  if (!z.array(siteSchema).safeParse(sites).success) return { name, url, problem: UNREADABLE };
+  return { ...cell, sites: sites.filter(({ host }) => seesSite(caller, host)) };
 }

@@ -1,5 +1,5 @@
 import type { ArgumentsHost } from '@nestjs/common';
-import { CommitUnknown, LogUnavailable } from '../kernel/errors.js';
+import { CommitUnknown, LogUnavailable, SitePaused } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { TooBusy } from '../kernel/semaphore.js';
 import { TooManyPasswords } from '../users/password.js';
@@ -72,6 +72,12 @@ describe('a request for which no connection became free', () => {
 });
 
 describe('a request that was not started', () => {
+  it('can be repeated with its Idempotency-Key when the site is resumed', () => {
+    const error = new SitePaused('shop.example');
+    expect(isRefusal(error)).toBe(true);
+    expect(answerTo(error, 'POST', { 'idempotency-key': 'abc' })).toMatchObject({ status: 409 });
+  });
+
   it.each([new TooManyPasswords(), new TooBusy('busy')])('can be repeated with its Idempotency-Key: %s', (error) => {
     expect(isRefusal(error)).toBe(true);
     const repeated = answerTo(error, 'POST', { 'idempotency-key': 'abc' });

@@ -84,6 +84,7 @@ export function isRefusal(error: unknown): boolean {
   if (isDatabaseOutage(error)) return false;
   return (
     error instanceof UserError ||
+    error instanceof SitePaused ||
     error instanceof InvalidRequest ||
     error instanceof TooManyPasswords ||
     error instanceof TooBusy ||

@@ -19,7 +19,7 @@ import { z } from 'zod';
 import { dedupWindowOf } from '../conversions/dedup-key.js';
 import { formatDuration } from '../kernel/durations.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { refuseElsewhere } from '../sites/other-cells.js';
+import { refuseTaken } from '../sites/refuse-taken.js';
 import {
   AddSite,
   ChangeAliases,
@@ -32,7 +32,7 @@ import {
 } from '../sites/site.commands.js';
 import type { Site } from '../sites/site.js';
 import { siteDocument } from '../sites/site-document.js';
-import { parseHost, SiteRepository } from '../sites/site-repository.js';
+import { newAliases, parseHost, SiteRepository } from '../sites/site-repository.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
@@ -72,7 +72,7 @@ export class SitesController {
     @Caller() { actor, sites }: Principal,
   ) {
     if (sites !== 'all') throw new ForbiddenException('Only a caller with access to all sites can add one.');
-    await refuseElsewhere(this.settings.otherCells, [site.host, ...site.aliases].map(parseHost));
+    await refuseTaken(this.sites, this.settings.otherCells, [site.host, ...site.aliases].map(parseHost));
     return siteDocument(await this.commands.execute(new AddSite(actor, site.host, site.aliases)));
   }
 
@@ -138,6 +138,7 @@ export class SitesController {
       // The command would name the site that has it already.
       if (owner && !seesSite(caller, owner.host)) throw new UnprocessableEntityException(`${alias} is in use.`);
     }
+    await refuseTaken(this.sites, this.settings.otherCells, newAliases(site, request.add), site.host);
     return siteDocument(await this.commands.execute(new ChangeAliases(caller.actor, site.host, request)));
   }
 

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { Command } from 'commander';
-import { messageOf, UserError } from '../kernel/errors.js';
+import { messageOf, SitePaused, UserError } from '../kernel/errors.js';
 import { productVersion } from '../kernel/product-version.js';
 import { addCompletion } from './completion.commands.js';
 import { addConversions } from './conversions.commands.js';
@@ -99,7 +99,7 @@ function describeError(error: unknown, debug: boolean, interrupted: boolean): { 
     return { ...usageLine(error), exitCode: error.commanderError.exitCode === 0 ? 0 : WRONG_USAGE };
   if (error instanceof UsageError) return { line: messageOf(error), exitCode: WRONG_USAGE };
   const exitCode = interrupted ? INTERRUPTED : USER_ERROR;
-  if (error instanceof UserError) return { line: messageOf(error), exitCode };
+  if (error instanceof UserError || error instanceof SitePaused) return { line: messageOf(error), exitCode };
   if (debug) return { line: (error as Error).stack ?? messageOf(error), exitCode };
   const message = messageOf(error).split('\n')[0]?.replace(/\.$/, '');
   return { line: `Failed: ${message}. Run the command again; LOG_LEVEL=debug prints the stack trace.`, exitCode };

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { listOtherCells, refuseElsewhere, type SiteElsewhere } from '../sites/other-cells.js';
+import { listOtherCells, type SiteElsewhere } from '../sites/other-cells.js';
+import { refuseTaken } from '../sites/refuse-taken.js';
 import {
   AddSite,
   ChangeAliases,
@@ -9,7 +10,7 @@ import {
   ResumeSite,
 } from '../sites/site.commands.js';
 import { siteDocument } from '../sites/site-document.js';
-import { parseHost } from '../sites/site-repository.js';
+import { newAliases, parseHost } from '../sites/site-repository.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
@@ -49,8 +50,8 @@ export function addSites(program: Command, session: Session): void {
   )
     .option('--alias <host>', 'another host of the same site; may be repeated', collect)
     .action(async (host: string, { alias, json }: { alias?: string[]; json?: true }) => {
-      const { commands, settings } = await session.open();
-      await refuseElsewhere(settings.otherCells, [host, ...(alias ?? [])].map(parseHost));
+      const { sites, commands, settings } = await session.open();
+      await refuseTaken(sites, settings.otherCells, [host, ...(alias ?? [])].map(parseHost));
       const site = siteDocument(await commands.execute(new AddSite(CLI_ACTOR, host, alias)));
       await output.show(json, site, () => siteCard(site));
       if (!json)
@@ -133,7 +134,9 @@ export function addSites(program: Command, session: Session): void {
         throw new UsageError('Nothing to set: give at least one option. "sites set --help" lists them.');
       }
       const { sites, commands, settings } = await session.open();
-      const { host } = await sites.get(hostOrAlias);
+      const before = await sites.get(hostOrAlias);
+      const { host } = before;
+      await refuseTaken(sites, settings.otherCells, newAliases(before, aliases.add), host);
       let changed = await commands.execute(new ChangeAliases(CLI_ACTOR, host, aliases));
       if (hasSettings)
         changed = await commands.execute(new ChangeSiteSettings(CLI_ACTOR, host, { set: values, unset }));

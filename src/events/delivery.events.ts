@@ -227,7 +227,7 @@ const reopening: SchemasOf<{ type: 'conversion.reopened.v1'; data: Reopening }> 
 
 const outcomeSchema = (status: OutcomeStatus) => ({ summary: SUMMARIES[status], data: outcome(status) });
 
-const outcomes: Record<OutcomeType, EventSchema> = {
+export const outcomeSchemas: Record<OutcomeType, EventSchema> = {
   'conversion.delivered.v1': outcomeSchema('delivered'),
   'conversion.accepted.v1': outcomeSchema('accepted'),
   'conversion.confirmed.v1': outcomeSchema('confirmed'),
@@ -238,4 +238,4 @@ const outcomes: Record<OutcomeType, EventSchema> = {
   'conversion.validated.v1': outcomeSchema('validated'),
 };
 
-export const deliverySchemas = { ...outcomes, ...sendRequested, ...reopening };
+export const deliverySchemas = { ...outcomeSchemas, ...sendRequested, ...reopening };

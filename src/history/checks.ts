@@ -7,6 +7,7 @@ import { erasuresCheck } from './reconciliation/erasures.check.js';
 import { orderCheck } from './reconciliation/order.check.js';
 import { originsCheck } from './reconciliation/origins.check.js';
 import { owedCheck } from './reconciliation/owed.check.js';
+import { pausedSitesCheck } from './reconciliation/paused-sites.check.js';
 import { pausesCheck } from './reconciliation/pauses.check.js';
 import { projectionCheck } from './reconciliation/projection.check.js';
 import { pushesCheck } from './reconciliation/pushes.check.js';
@@ -44,6 +45,7 @@ export function allChecks(projections: ProjectionRunner, { records }: VerifyOpti
     checkpointsCheck,
     orderCheck,
     duplicatesCheck,
+    pausedSitesCheck,
     pushesCheck,
     topicsCheck,
     ...(records ? [recordsCheck] : []),

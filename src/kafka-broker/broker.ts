@@ -23,7 +23,8 @@ const LOG_OPTIONS = [
   '-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info',
 ];
 const READY_LINE = 'Kafka Server started';
-const READY_TIMEOUT_MS = 90_000;
+// Three brokers on a machine that is busy with other work need minutes.
+const READY_TIMEOUT_MS = 300_000;
 const STOP_TIMEOUT_MS = 15_000;
 
 export interface ClusterOptions {
@@ -100,7 +101,7 @@ class Node implements BrokerNode {
     private readonly clusterId: string,
     private readonly options: ClusterOptions,
   ) {
-    // The broker must not outlive this process: an orphan would keep its port.
+    // Neither the broker nor the storage tool may outlive this process: an orphan would keep its port, or write to the data.
     process.on('exit', () => this.child?.kill('SIGKILL'));
   }
 
@@ -167,7 +168,10 @@ class Node implements BrokerNode {
     // With an equals sign: an id may begin with a dash and would be parsed as an option.
     const id = `--cluster-id=${this.clusterId}`;
     const tool = ['-cp', this.classPath, 'kafka.tools.StorageTool', 'format', id, '--config', properties];
-    await promisify(execFile)('java', [...JVM_OPTIONS, ...LOG_OPTIONS, ...tool, ...(this.options.formatArgs ?? [])]);
+    const args = [...JVM_OPTIONS, ...LOG_OPTIONS, ...tool, ...(this.options.formatArgs ?? [])];
+    const formatted = promisify(execFile)('java', args);
+    this.child = formatted.child;
+    await formatted;
   }
 }
 
@@ -183,10 +187,15 @@ function lastLines(file: string): string {
   return readFileSync(file, 'utf8').trim().split('\n').slice(-5).join(' | ');
 }
 
+/** A port is free again until its broker listens, so it must not be given to another one meanwhile. */
+const givenPorts = new Set<number>();
+
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const { port } = server.address() as { port: number };
   await new Promise((closed) => server.close(closed));
+  if (givenPorts.has(port)) return freePort();
+  givenPorts.add(port);
   return port;
 }

@@ -56,8 +56,17 @@ async function download(folder: string, log: (line: string) => void): Promise<vo
   writeFileSync(pom, POM);
   log(`Downloading Apache Kafka ${KAFKA_VERSION} from Maven Central (once, 45 MB) …`);
   const args = ['-B', '-q', '-f', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime'];
+  const downloaded = promisify(execFile)('mvn', [...args, `-DoutputDirectory=${temporary}`], {
+    timeout: DOWNLOAD_TIMEOUT_MS,
+  });
+  // A stop during the download must leave neither Maven nor a part of the jars.
+  const abandon = () => {
+    downloaded.child.kill('SIGKILL');
+    rmSync(temporary, { recursive: true, force: true });
+  };
+  process.once('exit', abandon);
   try {
-    await promisify(execFile)('mvn', [...args, `-DoutputDirectory=${temporary}`], { timeout: DOWNLOAD_TIMEOUT_MS });
+    await downloaded;
     renameSync(temporary, folder);
   } catch (error) {
     rmSync(temporary, { recursive: true, force: true });
@@ -65,6 +74,8 @@ async function download(folder: string, log: (line: string) => void): Promise<vo
     throw new UserError(
       `Downloading Kafka failed: ${messageOf(error)}. Check the connection to Maven Central and retry.`,
     );
+  } finally {
+    process.off('exit', abandon);
   }
 }
 

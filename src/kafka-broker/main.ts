@@ -43,7 +43,7 @@ async function main(): Promise<void> {
     if (stopping) return;
     stopping = true;
     await cluster?.stop();
-    // During the start this kills the brokers, which would otherwise stay.
+    // During the start this kills Maven, the storage tool and the brokers, which would otherwise stay.
     process.exit(0);
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop());

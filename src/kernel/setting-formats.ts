@@ -78,14 +78,14 @@ export const issuerUrl: Format<string> = { text: '`https://` URL', parse: parseI
 /** Addresses of management APIs by the name of their cell. */
 export const cellUrls: Format<ReadonlyMap<string, string>> = {
   text: 'list of `name=https://…`',
-  parse: (value) => byName(value, (part, url) => adminOrigin(part, url)),
+  parse: (value) => byName(value, adminOrigin),
 };
 
 /** Error messages never contain the value. */
 export const cellTokens: Format<ReadonlyMap<string, string>> = {
   text: 'list of `name=token`',
   parse: (value) =>
-    byName(value, (_, token) => {
+    byName(value, (token) => {
       if (!/^[\w.~+/-]+=*$/.test(token)) throw new Error('is not a list such as north=cct_…,south=cct_…');
       return token;
     }),
@@ -148,24 +148,24 @@ function parseBrokers(value: string): string[] {
   });
 }
 
-function byName<Value>(list: string, parse: (part: string, value: string) => Value): Map<string, Value> {
+function byName<Value>(list: string, parse: (value: string) => Value): Map<string, Value> {
   const values = new Map<string, Value>();
   for (const part of list.split(',').map((each) => each.trim())) {
     const at = part.indexOf('=');
     const key = part.slice(0, Math.max(0, at));
     if (!/^[A-Za-z0-9._-]{1,100}$/.test(key) || values.has(key))
       throw new Error('is not a list of name=value, each name once');
-    values.set(key, parse(part, part.slice(at + 1)));
+    values.set(key, parse(part.slice(at + 1)));
   }
   return values;
 }
 
-/** A token is sent there. */
-function adminOrigin(part: string, value: string): string {
-  const origin = parseOrigin(value);
-  const { protocol, hostname } = new URL(origin);
-  if (protocol !== 'https:' && !isLoopbackHost(hostname))
-    throw new Error(`"${part}" is not a name and an https URL, such as north=https://admin.north.example`);
+/** A token is sent there. The error does not contain the value, which may be a token that was set in the wrong place. */
+function adminOrigin(value: string): string {
+  const origin = originOf(value);
+  const isSafe = origin && (origin.startsWith('https:') || isLoopbackHost(new URL(origin).hostname));
+  if (!isSafe)
+    throw new Error('is not a list of names and https URLs without a path, such as north=https://admin.north.example');
   return origin;
 }
 
@@ -175,10 +175,16 @@ function parseHeaderName(value: string): string {
 }
 
 function parseOrigin(value: string): string {
+  const origin = originOf(value);
+  if (!origin) throw new Error(`"${value}" is not a URL such as https://admin.example, without a path`);
+  return origin;
+}
+
+/** Undefined if it is no URL, or has more than scheme, host and port. */
+function originOf(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || `${url.pathname}${url.search}${url.hash}${url.username}` !== '/')
-    throw new Error(`"${value}" is not a URL such as https://admin.example, without a path`);
-  return url.origin;
+  const hasMore = !url || `${url.pathname}${url.search}${url.hash}${url.username}` !== '/';
+  return hasMore || !/^https?:$/.test(url.protocol) ? undefined : url.origin;
 }
 
 function parseRatio(value: string): number {

@@ -1,4 +1,5 @@
 import type { Client, QueryConfig } from 'pg';
+import { BEGUN_WHILE_PAUSED } from '../events/begun-while-paused.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { classifyAppendError } from './append-error.js';
 import { type AppendCall, type AppendPort, type BatchOutcome, BatchRefused, OutsideBounds } from './append-queue.js';
@@ -31,8 +32,11 @@ export class AppendConnection implements AppendPort {
       const client = await connecting;
       const { rows } = await client.query<{ outcome: FunctionResult }>({
         name: 'append',
-        text: 'SELECT cc.append($1, $2, $3, $4, $5, $6, $7) AS outcome',
-        values: [call.batch, call.checked, call.noted, call.owned, iso(call.earliestMs), iso(call.latestMs), call.asOf],
+        text: 'SELECT cc.append($1, $2, $3, $4, $5, $6, $7, $8) AS outcome',
+        values: [
+          ...[call.batch, call.checked, call.noted, call.owned, iso(call.earliestMs), iso(call.latestMs), call.asOf],
+          BEGUN_WHILE_PAUSED,
+        ],
         query_timeout: STATEMENT_TIMEOUT_MS + 500,
       } as QueryConfig);
       const [{ outcome: result }] = rows as [{ outcome: FunctionResult }];

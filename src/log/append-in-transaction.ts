@@ -1,4 +1,5 @@
 import type { ClientBase, PoolClient } from 'pg';
+import { BEGUN_WHILE_PAUSED } from '../events/begun-while-paused.js';
 import { CommitUnknown, LogUnavailable, SitePaused } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { DatabaseClock } from '../postgres/database-clock.js';
@@ -116,8 +117,9 @@ export async function appendInTransaction(
   const nowMs = clock.nowMs();
   const bounds = [nowMs - CLOCK_TOLERANCE_MS, nowMs + CLOCK_TOLERANCE_MS].map((ms) => new Date(ms).toISOString());
   const { rows } = await client.query<{ outcome: BatchOutcome | { outside: number } }>(
-    `SELECT cc.append($1, $2, false, null, $3, $4) AS outcome, set_config('idle_in_transaction_session_timeout', $5, true)`,
-    [toBatch(request, ids), request.expected !== 'new', ...bounds, `${IDLE_WITH_LOCK_MS}ms`],
+    `SELECT cc.append($1, $2, false, null, $3, $4, null, $5) AS outcome,
+            set_config('idle_in_transaction_session_timeout', $6, true)`,
+    [toBatch(request, ids), request.expected !== 'new', ...bounds, BEGUN_WHILE_PAUSED, `${IDLE_WITH_LOCK_MS}ms`],
   );
   const { outcome } = rows[0] as (typeof rows)[0];
   if ('outside' in outcome) throw new LogUnavailable("the database's clock jumped");

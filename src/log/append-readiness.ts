@@ -89,7 +89,9 @@ export async function tryAppend(postgres: Postgres): Promise<void> {
   const client = await postgres.connect('trial append', { statement_timeout: `${TRIAL_TIMEOUT_MS}ms` });
   try {
     await client.query('BEGIN');
-    await client.query(`SELECT cc.append($1, true, false, NULL, '-infinity', 'infinity')`, [toBatch(trialRequest())]);
+    await client.query(`SELECT cc.append($1, true, false, NULL, '-infinity', 'infinity', NULL, '{}')`, [
+      toBatch(trialRequest()),
+    ]);
     await client.query('ROLLBACK');
   } finally {
     // Not awaited: the server may be frozen.

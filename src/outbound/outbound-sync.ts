@@ -129,9 +129,14 @@ export class OutboundSync {
     this.inFlight.set(site, work);
   }
 
+  /** Also between steps: a backlog of windows takes long. */
+  private isPaused(host: string): boolean {
+    return this.directory.find(host)?.site.paused ?? false;
+  }
+
   /** Runs step after step while one is due: after a delayed window the next one may be due already. */
   private async run(receiver: Receiver, from: End, lease: PushLease): Promise<void> {
-    for (let end = from; lease.mayStart && !this.stopping; ) {
+    for (let end = from; lease.mayStart && !this.stopping && !this.isPaused(receiver.site); ) {
       const step = nextStep(receiver.webhook, end, this.pusher.now(), this.options.everyMs);
       if (step.kind === 'wait') return;
       const next =

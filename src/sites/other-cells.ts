@@ -5,8 +5,11 @@ import type { Cell } from '../kernel/settings.js';
 
 const TIMEOUT_MS = 5_000;
 const CONNECTIONS_MAX = 4;
-/** Some hundred thousand sites. */
-const LIST_MAX_BYTES = 64 * 1024 * 1024;
+/** More than ten thousand sites. */
+const LIST_MAX_BYTES = 4 * 1024 * 1024;
+
+export const UNREADABLE =
+  'It lists a site in a form that this version does not read. Upgrade the older one of the two.';
 
 /** What this cell needs to know of a site of another one, which may run another version. */
 export interface SiteElsewhere {
@@ -53,18 +56,25 @@ async function listCell(client: HttpClient, { name, url, token }: Cell): Promise
   }
 }
 
-function readList({ status, json }: HttpResponse): Pick<OtherCell, 'sites' | 'problem'> {
+function readList({ status, json, truncated }: HttpResponse): Pick<OtherCell, 'sites' | 'problem'> {
   if (status === 401 || status === 403)
     return { problem: 'It refuses the token in CELL_TOKENS. Create one there that may read all sites.' };
+  if (truncated)
+    return { problem: 'Its list of sites is longer than 4 MiB, which is not read. Leave it out of CELLS.' };
   const items = (json as { items?: unknown } | undefined)?.items;
   if (status !== 200 || !Array.isArray(items))
     return { problem: `It answered with status ${status} and no list of sites. Check its address in CELLS.` };
-  return { sites: items.filter(isSite).map(siteElsewhere) };
+  // Without the site that cannot be read, its host would look free.
+  return items.every(isSite) ? { sites: items.map(siteElsewhere) } : { problem: UNREADABLE };
 }
 
 function isSite(item: unknown): item is SiteElsewhere {
   const { id, host, aliases, createdAt } = (item ?? {}) as Record<string, unknown>;
-  return [id, host, createdAt].every((each) => typeof each === 'string') && Array.isArray(aliases);
+  return [id, host, createdAt].every((each) => typeof each === 'string') && isTexts(aliases);
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
 function siteElsewhere({ id, host, aliases, inbound, paused, createdAt }: SiteElsewhere): SiteElsewhere {

@@ -115,6 +115,11 @@ export function parseHost(text: string): string {
   return host;
 }
 
+/** Of the hosts that a site is to get, those that it does not have. */
+export function newAliases({ host, aliases }: Site, added: readonly string[]): string[] {
+  return added.map(parseHost).filter((name) => name !== host && !aliases.includes(name));
+}
+
 /** Derived from the host, so concurrent additions of one host write to the same stream and only one succeeds. */
 export function streamIdOf(host: string): string {
   return derivedUuid(`site ${host}`);

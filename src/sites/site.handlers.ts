@@ -1,7 +1,9 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
+import type { ClientBase } from 'pg';
 import { CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { disconnect } from './connection.handlers.js';
+import { refuseOwned } from './refuse-taken.js';
 import {
   AddSite,
   ChangeAliases,
@@ -13,7 +15,7 @@ import {
   ResumeSite,
 } from './site.commands.js';
 import type { Site } from './site.js';
-import { type Decision, parseHost, type SiteRepository } from './site-repository.js';
+import { parseHost, type SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
 import { changedSettings } from './site-settings.js';
 import { disableWebhook } from './webhook.js';
@@ -84,28 +86,19 @@ export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {
     if (webhook) {
       await this.sites.change(host, actor, (site) => site.webhook && disableWebhook(site.webhook));
     }
-    await this.sites.change(host, actor, (site) => (site.paused ? resume(site.host) : undefined));
+    // The removal ends a pause, also one that began during the steps before.
     return this.sites.change(host, actor, (site) => ({
       event: { type: 'site.removed.v1', data: {} },
-      change: (client) => this.secrets.within(client).deleteWebhookSecrets(site.host),
+      change: async (client) => {
+        await this.secrets.within(client).deleteWebhookSecrets(site.host);
+        await endPause(client, site.host);
+      },
     }));
   }
 }
 
-function resume(host: string): Decision {
-  return {
-    event: { type: 'site.resumed.v1', data: {} },
-    change: async (client) => {
-      await client.query('DELETE FROM cc.paused_sites WHERE site = $1', [host]);
-    },
-  };
-}
-
-/** Refuses a host or alias that belongs to a site, unless it is this one. */
-async function refuseOwned(sites: SiteRepository, name: string, host?: string): Promise<void> {
-  const owner = await sites.findOwner(name);
-  if (owner && owner.host !== host)
-    throw new UserError(`${name} already belongs to site ${owner.host}. "sites show ${owner.host}" shows it.`);
+async function endPause(client: ClientBase, host: string): Promise<void> {
+  await client.query('DELETE FROM cc.paused_sites WHERE site = $1', [host]);
 }
 
 @CommandHandler(EnableInbound)
@@ -153,7 +146,11 @@ export class ResumeSiteHandler implements ICommandHandler<ResumeSite> {
   constructor(private readonly sites: SiteRepository) {}
 
   execute({ host, actor }: ResumeSite): Promise<Site> {
-    return this.sites.change(host, actor, (site) => (site.paused ? resume(site.host) : undefined));
+    return this.sites.change(host, actor, (site) =>
+      site.paused
+        ? { event: { type: 'site.resumed.v1', data: {} }, change: (client) => endPause(client, site.host) }
+        : undefined,
+    );
   }
 }
 

@@ -63,7 +63,7 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
     case 'site.aliases_changed.v1':
       return { ...site, aliases: event.data.aliases };
     case 'site.removed.v1':
-      return { ...site, aliases: [], inbound: false, removed: true };
+      return { ...site, aliases: [], inbound: false, paused: false, removed: true };
     case 'site.inbound_enabled.v1':
       return { ...site, inbound: true };
     case 'site.inbound_disabled.v1':

@@ -177,7 +177,9 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
             data: {},
           };
           await client.query('BEGIN');
-          await client.query('SELECT cc.append($1, false, false, NULL, NULL, NULL)', [JSON.stringify([row])]);
+          await client.query(`SELECT cc.append($1, false, false, NULL, NULL, NULL, NULL, '{}')`, [
+            JSON.stringify([row]),
+          ]);
           if (writer % 2 === 0) await sleep(turn % 7);
           const rollsBack = writer === 3 && turn % 3 === 0;
           await client.query(rollsBack ? 'ROLLBACK' : 'COMMIT');
@@ -282,7 +284,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       const [first, second] = [row(1), row(2)];
       const send = async (rows: object[], again: boolean) =>
         (
-          await client.query('SELECT cc.append($1, $2, false, NULL, NULL, NULL) AS outcome', [
+          await client.query(`SELECT cc.append($1, $2, false, NULL, NULL, NULL, NULL, '{}') AS outcome`, [
             JSON.stringify(rows),
             again,
           ])

@@ -156,11 +156,10 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
   it('is stored only within the time bounds that its batch states', async () => {
     const bounds = (earliest: string, latest: string) =>
       postgres.pool
-        .query(`SELECT cc.append($1, false, false, NULL, now() + $2::interval, now() + $3::interval) AS outcome`, [
-          JSON.stringify([ROW()]),
-          earliest,
-          latest,
-        ])
+        .query(
+          `SELECT cc.append($1, false, false, NULL, now() + $2::interval, now() + $3::interval, NULL, '{}') AS outcome`,
+          [JSON.stringify([ROW()]), earliest, latest],
+        )
         .then(({ rows }) => Object.keys(rows[0].outcome));
     expect(await bounds('-10 s', '-1 s')).toEqual(['outside']);
     expect(await bounds('5 s', '10 s')).toEqual(['outside']);
@@ -209,7 +208,7 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
       const row = ROW();
       const send = () =>
         postgres.pool
-          .query('SELECT cc.append($1, false, false, NULL, NULL, NULL) AS outcome', [JSON.stringify([row])])
+          .query(`SELECT cc.append($1, false, false, NULL, NULL, NULL, NULL, '{}') AS outcome`, [JSON.stringify([row])])
           .then(({ rows }) => rows[0].outcome);
       const { first } = await send();
       await cross();

@@ -34,9 +34,14 @@ export async function deliveries({ postgres, sites }: DoctorDependencies): Promi
   };
 }
 
+const SITE_PAUSED = { state: 'paused', reason: 'the site is paused' } as const;
+
 async function heldBackConnections(sites: DoctorDependencies['sites']) {
-  return (await sites.all()).flatMap(({ host, connections }) =>
-    connections.filter(isHeldBack).map((connection) => ({ host, ...connection })),
+  return (await sites.all()).flatMap(({ host, paused, connections }) =>
+    connections
+      .map((connection) => (paused && connection.state === 'active' ? { ...connection, ...SITE_PAUSED } : connection))
+      .filter(isHeldBack)
+      .map((connection) => ({ host, ...connection })),
   );
 }
 

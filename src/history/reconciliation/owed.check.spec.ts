@@ -112,6 +112,27 @@ describe('owed check', () => {
     expect((await finding()).ok).toBe(false);
   });
 
+  it('explains what waits for a paused site, and counts from when it was resumed', async () => {
+    await connect('meta');
+    const id = await receive(['meta']);
+    await outcome(id, 'deferred', { platform: 'meta', reason: 'timeout', nextTry: iso(NOW - 50 * MINUTE) });
+    await append('site', 's1', 'site.paused.v1', {});
+    expect(await finding()).toMatchObject({ ok: true, detail: expect.stringContaining('1 of them held back') });
+    now = NOW - MINUTE;
+    await append('site', 's1', 'site.resumed.v1', {});
+    expect(await finding()).toMatchObject({ ok: true, detail: expect.stringContaining('0 of them held back') });
+  });
+
+  it('fails on what waited for a paused site if nothing attempts it after it was resumed', async () => {
+    await connect('meta');
+    const id = await receive(['meta']);
+    await outcome(id, 'deferred', { platform: 'meta', reason: 'timeout', nextTry: iso(NOW - 50 * MINUTE) });
+    await append('site', 's1', 'site.paused.v1', {});
+    now = NOW - 30 * MINUTE;
+    await append('site', 's1', 'site.resumed.v1', {});
+    expect(await finding()).toMatchObject({ ok: false, detail: expect.stringContaining(`conversion-${id}`) });
+  });
+
   it('fails on what a parked connection held back if nothing attempts it after it was resumed', async () => {
     await connect('meta');
     const id = await receive(['meta']);

@@ -22,8 +22,8 @@ class ConnectionState {
 }
 
 /**
- * Every delivery has a final outcome, or its schedule explains why not: its next attempt is not due, its connection is paused or
- * parked, or the connection works on a backlog. A conversion without any outcome is explained by its age only.
+ * Every delivery has a final outcome, or its schedule explains why not: its next attempt is not due, its site or connection is
+ * paused, its connection is parked, or the connection works on a backlog. A conversion without any outcome is explained by its age only.
  */
 export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
   const violations = new Violations();
@@ -58,10 +58,13 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
     read(stream) {
       const [first] = stream;
       if (first?.stream.startsWith(`${SITE}-`)) {
-        for (const connection of stream.reduce(evolve, undefined)?.connections ?? []) {
+        const site = stream.reduce(evolve, undefined);
+        const resumed = stream.findLast(({ type }) => type === 'site.resumed.v1');
+        for (const connection of site?.connections ?? []) {
           const found = connectionOf(first.site, connection.platform);
-          found.isHeldBack = isHeldBack(connection);
-          if (!found.isHeldBack) found.activeMs = Math.max(found.activeMs, Date.parse(connection.since));
+          found.isHeldBack = site?.paused || isHeldBack(connection);
+          const sinceMs = Math.max(Date.parse(connection.since), Date.parse(resumed?.time ?? connection.since));
+          if (!found.isHeldBack) found.activeMs = Math.max(found.activeMs, sinceMs);
         }
         return;
       }

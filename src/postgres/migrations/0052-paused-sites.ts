@@ -2,7 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * For a paused site the append begins no stream. It decides that under its lock, by a row that the event `site.paused.v1` is
- * stored with: a process that has not read that event yet cannot store a conversion after it.
+ * stored with: a process that has not read that event yet cannot store a conversion after it. An earlier version of the service
+ * would take what is refused for stored: it calls the function with fewer parameters, and fails.
  */
 export class PausedSites0000000000052 implements MigrationInterface {
   name = 'PausedSites0000000000052';
@@ -25,6 +26,8 @@ ALTER TABLE cc.sites ADD COLUMN paused boolean NOT NULL DEFAULT false;
 `;
 
 const APPEND = `
+DROP FUNCTION cc.append(json, boolean, boolean, json, timestamptz, timestamptz, bigint);
+
 -- The only function that writes events. "batch" has one object per event: "n" is its index in the batch (from 1), "k" its
 -- index in its request (from 1; 1 is omitted), "expected" the version that its stream must have (absent: a new stream, or
 -- one that has reached version "base"; -1: any). "key", "span" (seconds) and "weak" make a dedup claim for the stream.
@@ -39,9 +42,10 @@ const APPEND = `
 -- "as_of": the lowest "since" of the batch, or null. An event with "since" was decided on what was stored up to that position
 -- about its subject. If a visitor event about the subject is newer, its request is stale and nothing of it is stored. With
 -- "found", something was found: then a newer visitor event without a subject, an erasure, makes it stale as well.
--- A new stream of a site in cc.paused_sites is not stored, unless it records an erasure: its index is in "paused".
-CREATE OR REPLACE FUNCTION cc.append(batch json, checked boolean, noted boolean, owned json, earliest timestamptz, latest timestamptz,
-                          as_of bigint DEFAULT NULL)
+-- "admitted": types of the first event of streams that begin all the same while their site is in cc.paused_sites. Other new
+-- streams of such a site are not stored: the indexes of their events are in "paused".
+CREATE FUNCTION cc.append(batch json, checked boolean, noted boolean, owned json, earliest timestamptz, latest timestamptz,
+                          as_of bigint, admitted text[])
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   clock     timestamptz(3);
@@ -133,10 +137,11 @@ BEGIN
   END IF;
   held_sites := (SELECT array_agg(p.site) FROM cc.paused_sites p);
   IF held_sites IS NOT NULL THEN
-    SELECT array_agg(r.n) INTO paused
-      FROM json_to_recordset(batch) AS r (n integer, base integer, expected integer, type text, site text)
-     WHERE r.site = ANY (held_sites) AND r.expected IS NULL AND r.base IS NULL AND r.type <> 'visitor.erased.v1'
-       AND stored[r.n] IS NULL;
+    SELECT array_agg(each.n) INTO paused
+      FROM (SELECT r.n, first_value(r.type) OVER (PARTITION BY r.stream ORDER BY r.n) AS opening
+              FROM json_to_recordset(batch) AS r (n integer, base integer, expected integer, stream uuid, type text, site text)
+             WHERE r.site = ANY (held_sites) AND r.expected IS NULL AND r.base IS NULL) each
+     WHERE each.opening <> ALL (admitted) AND stored[each.n] IS NULL;
   END IF;
 
   WITH input AS MATERIALIZED (
