@@ -24,6 +24,9 @@ interface DedupClaim {
   readonly atMs: number;
 }
 
+/** There is no database: what a command changes beside the log is in memory too, or has no effect. */
+const WITHOUT_TABLES = { query: async () => ({ rows: [] }) } as unknown as ClientBase;
+
 /**
  * The log in memory, for specs of command handlers: same contract as `PostgresEventLog` (`event-log.contract.ts` runs on both),
  * without durability, partitions or inline projections.
@@ -87,8 +90,7 @@ export class InMemoryLog extends EventLog {
   ): Promise<AppendOutcome> {
     const name = `${request.category}-${request.stream}`;
     if (this.stream(name).length !== request.expected) return { status: 'conflict' };
-    // There is no database: what is changed is in memory too.
-    await change(undefined as never);
+    await change(WITHOUT_TABLES);
     return this.append(request);
   }
 
