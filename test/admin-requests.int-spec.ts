@@ -45,7 +45,7 @@ describe('requests to the management API', () => {
     ['a text that cannot be stored', '/api/v1/session', { method: 'POST', body: NUL, headers: JSON_TYPE }, 400],
     ['the same field twice', '/api/v1/session', { method: 'POST', body: TWICE, headers: JSON_TYPE }, 400],
     ['a method that the path does not have', '/api/v1/totals', { method: 'PUT', body: 'a=1', headers: FORM }, 405],
-    ['a GET of a path that has none', '/api/v1/sites/shop.example/erasures', {}, 405],
+    ['a GET of a path that has none', '/api/v1/projections/deliveries/rebuild', {}, 405],
     ['an address that does not exist', '/api/v1/nothing', {}, 404],
     ['no body', '/api/v1/session', { method: 'POST', headers: JSON_TYPE }, 400],
   ])('answers %s with a problem', async (_, path, call, status) => {
