@@ -26,8 +26,8 @@ export interface FollowerSource extends Pick<EventLog, 'head' | 'read'> {
 }
 
 /**
- * A reader at the tail of the log. It polls every 250 ms and also reads when notified of an append; notifications may be lost,
- * polls are not. Position order is commit order, so the last position read is its whole state.
+ * A reader at the tail of the log, which polls it every 250 ms. It also reads when notified of an append; notifications may be
+ * lost, polls are not. Position order is commit order, so the last position read is its whole state.
  */
 export class Follower {
   position: number;

@@ -168,7 +168,12 @@ export class PostgresEventLog extends EventLog {
         return found !== id && found !== 'dropped';
       },
     };
-    const follower = new Follower(source, options, apply, () => this.followers.delete(follower));
+    const follower = new Follower(source, options, apply, () => {
+      this.followers.delete(follower);
+      if (this.followers.size > 0) return;
+      clearInterval(this.followerTimer);
+      this.followerTimer = undefined;
+    });
     await follower.start(this.notifications);
     this.followers.add(follower);
     // One timer for all, so that they share the read of the head.
@@ -192,7 +197,6 @@ export class PostgresEventLog extends EventLog {
 
   async close(): Promise<void> {
     await this.queue.drained();
-    clearInterval(this.followerTimer);
     for (const follower of this.followers) await follower.stop();
     await this.notifications.close();
     await this.connection.close();

@@ -87,7 +87,7 @@ function wholeRun(id, service, isPublished, context) {
 }
 
 /** What the first variant costs more than the second, new / old. */
-function addedRow(what, of, [variant, base], atMost) {
+export function addedRow(what, of, [variant, base], atMost) {
   const cpu = (sample) => (sample ? sample.cpuServer + sample.cpuPostgres : Number.NaN);
   const added = (build) =>
     of(`${build}, ${variant}`).map((sample, round) => ({ value: cpu(sample) - cpu(of(`${build}, ${base}`)[round]) }));

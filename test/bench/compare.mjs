@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { otherBuild } from './checkout.mjs';
-import { relayComparison, visitComparison } from './compare-readers.mjs';
+import { addedRow, relayComparison, visitComparison } from './compare-readers.mjs';
 import { connect } from './connections.mjs';
 import { leaveServiceCore, pinService } from './cores.mjs';
 import { cpuSeconds, hasCounters } from './counters.mjs';
@@ -125,7 +125,7 @@ function compareRows(samples) {
     const id = `${count} platforms`;
     rows.push({ what: `old: inbound, ${id}`, ...variantColumns(of(`old, ${id}`)) });
     rows.push({ what: `new: inbound, ${id}`, ...variantColumns(of(`new, ${id}`)) });
-    rows.push(addedRow(samples, count));
+    rows.push(addedRow('↳ CPU that each platform adds, new / old', of, [id, CONNECTIONS.at(-1)], 0.65));
     rows.push(compared('↳ rate, new / old', id, count === '3' ? { target: { atLeast: 1.35 } } : {}));
   }
   return rows;
@@ -135,20 +135,4 @@ function valueRow(what, samples, id, value, atMost) {
   const all = spread(ratios(samples[`new, ${id}`] ?? [], samples[`old, ${id}`] ?? [], (sample) => sample[value]));
   const target = atMost === undefined ? undefined : { atMost };
   return { what: `${what}, new / old`, unit: 'ratio', value: all, target, met: meets(all?.median, target) };
-}
-
-/** What each platform adds to a conversion without one. */
-function addedRow(samples, count) {
-  const cpu = (sample) => (sample ? sample.cpuServer + sample.cpuPostgres : Number.NaN);
-  const base = CONNECTIONS.at(-1);
-  const added = (build) =>
-    (samples[`${build}, ${count} platforms`] ?? []).map((sample, round) => ({
-      value: (cpu(sample) - cpu(samples[`${build}, ${base}`]?.[round])) / Number(count),
-    }));
-  const value = spread(ratios(added('new'), added('old'), ({ value: each }) => each));
-  const target = { atMost: 0.65 };
-  return {
-    ...{ what: '↳ CPU that each platform adds, new / old', unit: 'ratio' },
-    ...{ value, target, met: meets(value?.median, target) },
-  };
 }
