@@ -52,12 +52,13 @@ interface Row {
   has_personal: boolean;
   subject: string | null;
   personal: Record<string, unknown> | null;
+  origin: string | null;
 }
 
 // Listed by name: a prepared `SELECT *` breaks when a migration adds a column.
 const COLUMNS = `e.position, e.id, e.category, e.stream, e.version, e.type, e.site, e.actor, e.data,
   extract(epoch FROM e.time) * 1000 AS time,
-  p.position IS NOT NULL AS has_personal, encode(p.subject, 'hex') AS subject, p.data AS personal`;
+  p.position IS NOT NULL AS has_personal, encode(p.subject, 'hex') AS subject, p.data AS personal, e.origin`;
 const FROM = 'cc.events e LEFT JOIN cc.personal p ON p.position = e.position';
 
 export async function readEvents<Type extends string = string>(
@@ -561,6 +562,7 @@ function toEvent<Event = StoredEvent>(row: Row): Event {
     site: row.site,
     time: new Date(Number(row.time)).toISOString(),
     actor: row.actor,
+    ...(row.origin !== null && { origin: Number(row.origin) }),
     data: row.data,
     personal: row.has_personal ? { ...(row.subject && { subject: row.subject }), ...row.personal } : null,
   } as Event;

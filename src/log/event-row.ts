@@ -4,7 +4,7 @@ import type { StoredEvent } from './event.js';
 export function rowColumns(personal: 'all' | 'subject'): string {
   return `e.position, e.id, e.category, e.stream, e.version, e.type, e.site,
     (extract(epoch FROM e.time) * 1000)::bigint, e.actor, e.data,
-    p.position IS NOT NULL, encode(p.subject, 'hex'), ${personal === 'all' ? 'p.data' : 'NULL'}`;
+    p.position IS NOT NULL, encode(p.subject, 'hex'), ${personal === 'all' ? 'p.data' : 'NULL'}, e.origin`;
 }
 
 export const NULL = '\\N';
@@ -62,6 +62,12 @@ export class EventRow implements LoggedRow {
     return plain(this.fields[8] as string);
   }
 
+  /** Of a copied event. */
+  get origin(): number | undefined {
+    const origin = this.fields[13] as string;
+    return origin === NULL ? undefined : Number(origin);
+  }
+
   /** Without the category. */
   get streamId(): string {
     return this.fields[3] as string;
@@ -79,12 +85,12 @@ export class EventRow implements LoggedRow {
 
   /** Null if the event has none or was erased. */
   personal(): object | null {
-    const [beside, subject, personal] = this.fields.slice(10) as [string, string, string];
+    const [beside, subject, personal] = this.fields.slice(10, 13) as [string, string, string];
     return beside === 't' ? personalOf(subject, personal) : null;
   }
 
   event(): StoredEvent {
-    const [position, id, category, stream, version, type, site, time, actor, , beside, subject, personal] = this
+    const [position, id, category, stream, version, type, site, time, actor, , beside, subject, personal, origin] = this
       .fields as Fields;
     return {
       position: Number(position),
@@ -95,6 +101,7 @@ export class EventRow implements LoggedRow {
       site: plain(site),
       time: isoTime(time),
       actor: plain(actor),
+      ...(origin !== NULL && { origin: Number(origin) }),
       data: this.data(),
       personal: beside === 't' ? personalOf(subject, personal) : null,
     } as StoredEvent;
@@ -102,8 +109,8 @@ export class EventRow implements LoggedRow {
 
   /** Equals `JSON.stringify(event)` except for whitespace and number formats, which stay as stored. */
   writeLine(lines: LineBuffer): void {
-    const [position, id, category, stream, version, type, site, time, actor, data, beside, subject, personal] = this
-      .fields as Fields;
+    const [position, id, category, stream, version, type, site, time, actor, data, beside, subject, personal, origin] =
+      this.fields as Fields;
     const personalJson = beside === 't' ? withSubject(subject, plain(personal)) : 'null';
     const dataJson = plain(data);
     // The stored JSON may contain line breaks: then it is serialised again.
@@ -112,12 +119,12 @@ export class EventRow implements LoggedRow {
       lines.text(
         `{"position":${position},"id":"${id}","type":"${type}","stream":"${category}-${stream}","version":${version},` +
           `"site":${quotedSite(site)},"time":"${isoTime(time)}","actor":${quotedActor(actor)},` +
-          `"data":${dataJson},"personal":${personalJson}}\n`,
+          `${origin === NULL ? '' : `"origin":${origin},`}"data":${dataJson},"personal":${personalJson}}\n`,
       );
   }
 }
 
-type Fields = [...string[]] & Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12, string>;
+type Fields = [...string[]] & Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13, string>;
 
 const ESCAPED: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 

@@ -22,6 +22,16 @@ interface Envelope {
   /** ISO 8601, milliseconds, UTC. */
   readonly time: string;
   readonly actor: string;
+  /** Of an event that was copied from another log, with its site: the position at which it was stored first. */
+  readonly origin?: number;
+}
+
+/**
+ * The place of an event among those of its site, which stays the same when the site moves to another log. Positions that events
+ * refer to in their data are such places.
+ */
+export function siteOrder({ position, origin }: Pick<Envelope, 'position' | 'origin'>): number {
+  return origin ?? position;
 }
 
 /**

@@ -21,6 +21,7 @@ const EVENT: SealedEvent = {
   reference: 'ORD-ß',
   data: '{"value":1}',
   personal: null,
+  origin: null,
 };
 
 describe('the canonical form of an event', () => {

@@ -23,6 +23,8 @@ export interface SealedEvent {
   readonly data: string;
   /** Of the personal part; null if the event was stored without one. */
   readonly personal: Digest | null;
+  /** Of an event that was copied from another log; otherwise null, and not part of the canonical form. */
+  readonly origin: number | null;
 }
 
 /** A row of cc.seals: one batch of events. */
@@ -53,6 +55,7 @@ export function canonicalForm(event: SealedEvent): string {
     event.reference === null ? '' : withLength(event.reference),
     withLength(event.data),
     event.personal ?? '',
+    ...(event.origin === null ? [] : [event.origin]),
     '',
   ].join('\n');
 }

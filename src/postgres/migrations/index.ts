@@ -32,6 +32,7 @@ import { LeftSecrets0000000000049 } from './0049-left-secrets.js';
 import { FileStorage0000000000050 } from './0050-file-storage.js';
 import { RemovedWebhooks0000000000051 } from './0051-removed-webhooks.js';
 import { PausedSites0000000000052 } from './0052-paused-sites.js';
+import { MovedSites0000000000053 } from './0053-moved-sites.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -77,6 +78,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   FileStorage0000000000050,
   RemovedWebhooks0000000000051,
   PausedSites0000000000052,
+  MovedSites0000000000053,
 ];
 
 /** The number at the end of a migration's name. */
