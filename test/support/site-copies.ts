@@ -164,7 +164,12 @@ export async function makeHistory(service: TestService, site: TestSite, url: str
   const tag = async (call: 'collect' | 'identify' | 'consent', email: string, more = {}) => {
     const message = { v: 1, visitor: randomUUID(), visit: randomUUID(), hash: hash('sha256', email), clicks: {} };
     const body = JSON.stringify({ ...message, ...more });
-    const headers = { Host: site.host, Origin: `https://${site.host}`, 'User-Agent': BROWSER };
+    const headers = {
+      Host: site.host,
+      Origin: `https://${site.host}`,
+      'Content-Type': 'text/plain',
+      'User-Agent': BROWSER,
+    };
     const reply = await send(service, { method: 'POST', path: `/__cc/${call}`, body, headers });
     if (reply.status > 299) throw new Error(`${call}: ${reply.status} ${reply.body}`);
   };
