@@ -92,7 +92,7 @@ if (prefixes.length > 1) {
     releaseWaiting()
       .catch(() => {})
       .finally(() => setTimeout(check, 1_000).unref());
-  check();
+  void check();
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'])
