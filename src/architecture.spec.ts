@@ -14,7 +14,7 @@ const LAYERS = [
   ['visitors', 'authorizations'],
   ['conversions', 'outbound'],
   ['history', 'statistics'],
-  ['jobs'],
+  ['jobs', 'moves'],
   ['operations', 'sandbox', 'kafka-broker'],
   ['app'],
   ['cli', 'admin'],

@@ -30,6 +30,18 @@ export const siteSchema = z
       .literal(true)
       .optional()
       .meta({ description: 'Senders are asked to try again later, and nothing is sent.' }),
+    epoch: z.int().optional().meta({ description: 'How often the site has moved between cells, or was about to.' }),
+    move: z
+      .object({
+        state: z.enum(['leaving', 'left', 'arriving']).meta({
+          description:
+            'leaving: conversions are accepted, and nothing is sent. left: another cell acts for the site. arriving: it is being copied to this cell.',
+        }),
+        to: z.string().optional().meta({ description: 'Name of the cell.' }),
+        url: z.string().optional().meta({ description: 'Of its dashboard and management API, if it is in CELLS.' }),
+      })
+      .optional()
+      .meta({ description: 'Of a site that moves to another cell, or has moved.' }),
     removed: z.literal(true).optional(),
   })
   .meta({ id: 'Site' });

@@ -31,7 +31,7 @@ import {
   ResumeSite,
 } from '../sites/site.commands.js';
 import type { Site } from '../sites/site.js';
-import { siteDocument } from '../sites/site-document.js';
+import { siteDocument, siteWithCell } from '../sites/site-document.js';
 import { newAliases, parseHost, SiteRepository } from '../sites/site-repository.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
@@ -60,7 +60,9 @@ export class SitesController {
   @Returns(listOf(siteSchema), 'The sites that you may see.')
   async list(@Caller() caller: Principal) {
     const sites = await this.sites.all();
-    return { items: sites.filter((site) => seesSite(caller, site.host)).map(siteDocument) };
+    const { otherCells } = this.settings;
+    const seen = sites.filter((site) => seesSite(caller, site.host));
+    return { items: seen.map((site) => siteWithCell(site, otherCells)) };
   }
 
   @Post()
@@ -81,7 +83,7 @@ export class SitesController {
   @ApiOperation({ summary: 'Show a site' })
   @Returns(siteSchema, 'The site.')
   async show(@Param('site', { schema: host }) name: string) {
-    return siteDocument(await findSite(this.sites, name));
+    return siteWithCell(await findSite(this.sites, name), this.settings.otherCells);
   }
 
   @Delete(':site')

@@ -12,10 +12,11 @@ export function siteWithSettings(site: SiteFields, defaultWindowMs: number) {
 }
 
 export function siteCard({ createdAt, ...site }: ReturnType<typeof siteDocument>): string {
-  const { id, host, aliases, inbound, paused, removed } = site;
+  const { id, host, aliases, inbound, paused, move, removed } = site;
   return card({
     ...{ host, aliases, inbound, id, created: createdAt },
     ...(paused && { paused }),
+    ...(move && { move: move.to === undefined ? move.state : `${move.state} for cell ${move.to}` }),
     ...(removed && { removed }),
   });
 }

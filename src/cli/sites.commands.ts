@@ -9,7 +9,7 @@ import {
   RemoveSite,
   ResumeSite,
 } from '../sites/site.commands.js';
-import { siteDocument } from '../sites/site-document.js';
+import { siteDocument, siteWithCell } from '../sites/site-document.js';
 import { newAliases, parseHost } from '../sites/site-repository.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { CLI_ACTOR } from './cli-actor.js';
@@ -71,7 +71,7 @@ export function addSites(program: Command, session: Session): void {
       const cells = await listOtherCells(settings.otherCells);
       const here = cells.length === 0 ? {} : { cell: settings.cell };
       const list: (SiteElsewhere & { cell?: string })[] = [
-        ...rows.map((row) => ({ ...siteDocument(row), ...here })),
+        ...rows.map((row) => ({ ...siteWithCell(row, settings.otherCells), ...here })),
         ...cells.flatMap(({ name, sites = [] }) => sites.map((site) => ({ ...site, cell: name }))),
       ];
       for (const { name, problem } of cells) {
@@ -86,7 +86,7 @@ export function addSites(program: Command, session: Session): void {
           {
             HOST: (site) => site.host,
             ...(cells.length > 0 && { CELL: (site: { cell?: string }) => site.cell }),
-            INBOUND: (site) => (site.paused ? 'paused' : site.inbound),
+            INBOUND: stateOf,
             ALIASES: (site) => site.aliases,
             CREATED: (site) => site.createdAt,
           },
@@ -181,6 +181,14 @@ export function addSites(program: Command, session: Session): void {
     if (!json && !dryRun && disconnected.length > 0)
       output.note('Deliveries that were queued fail with the reason "disconnected". "sites add" adds the host again.');
   });
+}
+
+/** Whether a site accepts conversions here, and if not, why. */
+function stateOf({ inbound, paused, move }: SiteElsewhere): string | boolean {
+  if (move?.state === 'left') return `moved to ${move.to}`;
+  if (move?.state === 'arriving') return 'arriving';
+  if (paused) return 'paused';
+  return move ? `moving to ${move.to}` : inbound;
 }
 
 function counted(count: number, noun: string): string {

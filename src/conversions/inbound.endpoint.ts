@@ -12,6 +12,7 @@ import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { readTraceparent } from '../kernel/traceparent.js';
+import { isClosed } from '../sites/site.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { Tracing } from '../tracing/tracing.js';
 import { correctionProblem } from './correction.js';
@@ -136,6 +137,8 @@ export class InboundEndpoint implements OnModuleInit {
   /** Finds the site by host, then checks the key. */
   private authenticate(request: IncomingMessage): Caller | CountedAnswer {
     const loadedSite = this.sites.find(this.origin.host(request));
+    // Another cell checks its keys, and counts the wrong ones.
+    if (loadedSite && isClosed(loadedSite.site)) return UNAVAILABLE;
     if (!loadedSite?.site.inbound) return NOT_ENABLED;
     const header = request.headers['x-cc-api-key'];
     const verdict = this.sites.checkKey(loadedSite, typeof header === 'string' ? header : undefined);

@@ -6,7 +6,7 @@ import { platformOf } from '../platforms/index.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import { ParkConnection, PauseConnection, ResumeConnection } from '../sites/connection.commands.js';
 import type { SiteConnection } from '../sites/connection.js';
-import type { Site } from '../sites/site.js';
+import { isHeld, type Site } from '../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 
 /** A connection of a site. */
@@ -19,7 +19,7 @@ export interface Destination {
   readonly connection: Connection;
   /**
    * `parked` also while a secret cannot be read: either way an operator must provide credentials. `paused` also while the site
-   * is.
+   * is, or moves.
    */
   readonly state: SiteConnection['state'];
 }
@@ -96,6 +96,6 @@ function destinationOf({ site, connections }: LoadedSite, name: ConnectionName):
     platform,
     siteConnection,
     connection: { settings, secrets, endpoint },
-    state: site.paused ? 'paused' : missingSecrets.length > 0 ? 'parked' : siteConnection.state,
+    state: isHeld(site) ? 'paused' : missingSecrets.length > 0 ? 'parked' : siteConnection.state,
   };
 }

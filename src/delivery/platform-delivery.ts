@@ -7,6 +7,7 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { DeliveryLimits, Settings as PlatformSettings } from '../platforms/platform.js';
+import { isHeld } from '../sites/site.js';
 import { type TraceSpan, Tracing } from '../tracing/tracing.js';
 import { AccessTokens, type TokenOwner } from './access-tokens.js';
 import { isStillConnected } from './account.js';
@@ -137,7 +138,7 @@ export class PlatformDelivery {
 
   isParked(site: string, name: ConnectionName): boolean {
     const destination = this.connections.find(site, name);
-    return destination?.siteConnection.state === 'parked' && !destination.site.paused;
+    return destination?.siteConnection.state === 'parked' && !isHeld(destination.site);
   }
 
   tick(): void {
@@ -254,7 +255,7 @@ export class PlatformDelivery {
     const nowMs = this.clock.nowMs();
     const untilMs = this.sendableUntilMs(request, destination, details.unknownSince);
     const failed = { attempt: request.attempt, nowMs, afterMs, random: Math.random() };
-    const next = isHeld(details.reason) ? nowMs + HELD_DELAY_MS : nextAttemptMs(failed, untilMs, this.rules);
+    const next = isHeldBack(details.reason) ? nowMs + HELD_DELAY_MS : nextAttemptMs(failed, untilMs, this.rules);
     if (next === undefined || next > untilMs) return { ...details, ...GAVE_UP };
     const { unknown = false } = details;
     return { ...details, status: 'deferred', unknown, nextTry: isoTime(next), giveUpAt: isoTime(untilMs) };
@@ -324,7 +325,7 @@ function positionOf(request: DeliveryRequest, destination: Destination): number 
   return recordedPosition(request, destination) ?? request.received.data.settings;
 }
 
-function isHeld(reason: string | undefined): boolean {
+function isHeldBack(reason: string | undefined): boolean {
   return reason === 'pending' || reason === 'authorization' || reason === 'paused';
 }
 

@@ -80,6 +80,37 @@ export type JobEvent =
   /** Also for a finished job, whose file was deleted. */
   | { type: 'site.job_cancelled.v1'; data: { jobId: string } };
 
+export interface MovedOut {
+  readonly to: string;
+  readonly epoch: number;
+  /** Events of the site in this log, this one included. */
+  readonly events: number;
+  /** Where the cell accepts requests for the site. */
+  readonly address?: string | undefined;
+}
+
+export interface MovedIn {
+  readonly from: string;
+  readonly epoch: number;
+  /** As the other log counted them, its `site.moved_out.v1` included. */
+  readonly events: number;
+  /** Of that event in the other log. */
+  readonly position: number;
+  /** Of the other log's hash chain, at the seal that covers that event. */
+  readonly head: string;
+}
+
+/** `epoch`: how often the site has moved, this time included. `to`, `from`: names of cells. */
+export type MoveEvent =
+  /** Deliveries and pushes wait from here on. Conversions are accepted. */
+  | { type: 'site.move_started.v1'; data: { to: string; epoch: number } }
+  /** Before the site has left. */
+  | { type: 'site.move_cancelled.v1'; data: { to: string; epoch: number } }
+  /** From here on this log stores nothing of the site but erasures. */
+  | { type: 'site.moved_out.v1'; data: MovedOut }
+  /** The first event that this log stores itself of a site that has come from another cell. */
+  | { type: 'site.moved_in.v1'; data: MovedIn };
+
 export type SiteEvent =
   /** A site was added. Inbound is disabled until it is enabled. */
   | { type: 'site.registered.v1'; data: { host: string; aliases: string[] } }
@@ -98,6 +129,7 @@ export type SiteEvent =
   | { type: 'site.key_rotated.v1'; data: { keyId: string; newKeyId: string; expiresAt: string } }
   /** The new value of each setting that changed. */
   | { type: 'site.settings_changed.v1'; data: { settings: Partial<SiteSettings> } }
+  | MoveEvent
   | ConnectionEvent
   | WebhookEvent
   | JobEvent;
@@ -107,6 +139,18 @@ const ofPlatform = {
   type: 'object',
   properties: { platform },
   required: ['platform'],
+  additionalProperties: false,
+} as const;
+const cell: JsonSchema = { type: 'string', description: 'Name of the cell (CELL).' };
+const epoch: JsonSchema = {
+  type: 'integer',
+  minimum: 1,
+  description: 'How often the site has moved, this time included.',
+};
+const ofMove = {
+  type: 'object',
+  properties: { to: cell, epoch },
+  required: ['to', 'epoch'],
   additionalProperties: false,
 } as const;
 const reason: JsonSchema = { type: 'string', description: "The platform's message." };
@@ -161,6 +205,42 @@ export const siteSchemas: SchemasOf<SiteEvent> = {
     data: empty,
   },
   'site.resumed.v1': { summary: 'The pause of the site has ended.', data: empty },
+  'site.move_started.v1': {
+    summary: 'The site is about to move to another cell: deliveries and pushes wait, conversions are accepted.',
+    data: ofMove,
+  },
+  'site.move_cancelled.v1': { summary: 'The site stays in this cell. Deliveries and pushes continue.', data: ofMove },
+  'site.moved_out.v1': {
+    summary: 'The site has left for another cell. This log stores nothing more of it but erasures.',
+    data: {
+      ...ofMove,
+      properties: {
+        ...ofMove.properties,
+        events: { type: 'integer', minimum: 1, description: 'Events of the site in this log, this one included.' },
+        address: { type: 'string', description: 'Where the cell accepts requests for the site.' },
+      },
+      required: ['to', 'epoch', 'events'],
+    },
+  },
+  'site.moved_in.v1': {
+    summary: 'The site has come from another cell, with its events. From here on this cell acts for it.',
+    data: {
+      type: 'object',
+      properties: {
+        from: cell,
+        epoch,
+        events: { type: 'integer', minimum: 1, description: 'Events of the site, as the other log counted them.' },
+        position: { ...position, description: 'Of site.moved_out.v1 in the other log.' },
+        head: {
+          type: 'string',
+          pattern: '^[0-9a-f]{64}$',
+          description: "Of the other log's hash chain, at the seal that covers that event.",
+        },
+      },
+      required: ['from', 'epoch', 'events', 'position', 'head'],
+      additionalProperties: false,
+    },
+  },
   'site.key_issued.v1': {
     summary: 'An API key was created.',
     data: {

@@ -13,7 +13,9 @@ export class SitePaused extends LogUnavailable {
   override readonly name = 'SitePaused';
 
   constructor(site: string) {
-    super(`Site ${site} is paused, so nothing new is stored for it. "sites resume ${site}" ends that.`);
+    super(
+      `Site ${site} is paused or moves, so nothing new is stored for it. "sites show ${site}" tells which; "sites resume ${site}" ends a pause.`,
+    );
   }
 }
 

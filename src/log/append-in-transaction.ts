@@ -22,7 +22,7 @@ const LOOK_UP_MS = 5_000;
 type Request = AppendRequest & { readonly expected: 'new' | 'any' | number };
 
 /** The stream has another version than the request was decided on. */
-class VersionConflict extends Error {
+export class VersionConflict extends Error {
   override readonly name = 'VersionConflict';
 }
 

@@ -1,16 +1,36 @@
 import type { Pool } from 'pg';
 
-/** In one snapshot, so that a pause meanwhile is no difference. */
-const DIFFERENCES = `
-SELECT coalesce(e.site, p.site) AS site, p.site IS NOT NULL AS "isRefused"
-  FROM (SELECT DISTINCT ON (site) site, type FROM cc.events
-         WHERE category = 'site' AND type IN ('site.registered.v1', 'site.paused.v1', 'site.resumed.v1', 'site.removed.v1')
-         ORDER BY site, position DESC) e
-  FULL JOIN cc.paused_sites p ON p.site = e.site COLLATE "C"
- WHERE (p.site IS NOT NULL) <> (coalesce(e.type, '') = 'site.paused.v1')
- ORDER BY 1`;
+export type Hold = 'none' | 'paused' | 'closed';
 
-/** Sites that the append refuses although the log says that they are not paused, or the other way round. */
-export async function readPauseDifferences(pool: Pool): Promise<{ site: string; isRefused: boolean }[]> {
-  return (await pool.query<{ site: string; isRefused: boolean }>(DIFFERENCES)).rows;
+export interface HoldDifference {
+  readonly site: string;
+  /** What the log says. */
+  readonly expected: Hold;
+  /** What the append does. */
+  readonly found: Hold;
+}
+
+/**
+ * In one snapshot, so that a pause meanwhile is no difference. A site that has left, or whose events are being copied, is closed until
+ * this log has stored that it moved in.
+ */
+const DIFFERENCES = `
+SELECT * FROM (
+  SELECT coalesce(e.site, p.site) AS site,
+         CASE WHEN e.closed > e.opened THEN 'closed' WHEN e.paused > e.continued THEN 'paused' ELSE 'none' END AS expected,
+         CASE WHEN p.closed THEN 'closed' WHEN p.site IS NOT NULL THEN 'paused' ELSE 'none' END AS found
+    FROM (SELECT site,
+                 coalesce(max(position) FILTER (WHERE origin IS NOT NULL OR type = 'site.moved_out.v1'), 0) AS closed,
+                 coalesce(max(position) FILTER (WHERE origin IS NULL AND type = 'site.moved_in.v1'), 0) AS opened,
+                 coalesce(max(position) FILTER (WHERE type = 'site.paused.v1'), 0) AS paused,
+                 coalesce(max(position) FILTER (
+                   WHERE type IN ('site.registered.v1', 'site.resumed.v1', 'site.removed.v1')), 0) AS continued
+            FROM cc.events WHERE category = 'site' GROUP BY site) e
+    FULL JOIN cc.paused_sites p ON p.site = e.site COLLATE "C") each
+ WHERE expected <> found
+ ORDER BY site`;
+
+/** Sites of which the append refuses more, or less, than the log says. */
+export async function readHoldDifferences(pool: Pool): Promise<HoldDifference[]> {
+  return (await pool.query<HoldDifference>(DIFFERENCES)).rows;
 }

@@ -27,6 +27,7 @@ const site = (parts: Partial<Site> = {}): Site => ({
   aliases: [],
   inbound: true,
   paused: false,
+  epoch: 0,
   settings: DEFAULT_SITE_SETTINGS,
   keys: [],
   connections: [],

@@ -4,7 +4,7 @@ import type { End } from '../outbound/reporting-window.js';
 import { accessTokenExpires } from '../platforms/credentials.js';
 import { platformOf } from '../platforms/index.js';
 import { isHeldBack, type SiteConnection } from '../sites/connection.js';
-import { keyState, type Site } from '../sites/site.js';
+import { isClosed, keyState, type Site } from '../sites/site.js';
 import { acceptanceOf, type DeliveryCounts } from '../statistics/series.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -83,6 +83,7 @@ export interface SiteState {
 export function siteItems(state: SiteState): AttentionItem[] {
   const { site } = state;
   const connected = site.connections.filter(({ disconnected }) => !disconnected);
+  if (isClosed(site)) return [];
   if (site.paused) return [pausedItem(site.host)];
   return [
     ...connected.flatMap((connection) => connectionItems(state, connection)),

@@ -5,7 +5,7 @@ import { SitePaused, UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Postgres } from '../postgres/postgres.js';
-import type { Site } from '../sites/site.js';
+import { isHeld, type Site } from '../sites/site.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { requireWebhook, type SiteWebhook } from '../sites/webhook.js';
 import { type Pushed, pushNow } from './push-now.js';
@@ -41,7 +41,7 @@ export async function testWebhook(dependencies: WebhookDependencies, site: Site,
 
 /** Closes the reporting window and pushes its totals now. */
 export async function pushTotals(dependencies: WebhookDependencies, site: Site, actor: Actor): Promise<Pushed> {
-  if (site.paused) throw new SitePaused(site.host);
+  if (isHeld(site)) throw new SitePaused(site.host);
   const receiver = await receiverOf(dependencies, site);
   if (!receiver.webhook.enabled) throw disabled(site.host, receiver.webhook);
   const { postgres, settings } = dependencies;

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { isClosed } from '../sites/site.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
 
 /** Counts push attempts by outcome. */
@@ -21,7 +22,7 @@ export function countDisabledWebhooks(registry: Registry, directory: Pick<SiteDi
     help: 'Webhooks that the service disabled because they failed for too long or answered 410',
     registers: [registry],
     collect() {
-      this.set(directory.all().filter(({ site }) => site.webhook?.reason !== undefined).length);
+      this.set(directory.all().filter(({ site }) => site.webhook?.reason !== undefined && !isClosed(site)).length);
     },
   });
 }

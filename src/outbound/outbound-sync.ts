@@ -1,4 +1,5 @@
 import type { LeaseDatabase } from '../postgres/lease.js';
+import { isHeld } from '../sites/site.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
@@ -93,8 +94,9 @@ export class OutboundSync {
 
   private waiting(): { site: string; webhook: SiteWebhook }[] {
     const nowMs = this.pusher.now();
-    return this.directory.all().flatMap(({ site: { host, paused, webhook } }) => {
-      if (paused || !webhook?.enabled || this.inFlight.has(host) || (this.nextCheckMs.get(webhook) ?? 0) > nowMs)
+    return this.directory.all().flatMap(({ site }) => {
+      const { host, webhook } = site;
+      if (isHeld(site) || !webhook?.enabled || this.inFlight.has(host) || (this.nextCheckMs.get(webhook) ?? 0) > nowMs)
         return [];
       return [{ site: host, webhook }];
     });
@@ -130,13 +132,14 @@ export class OutboundSync {
   }
 
   /** Also between steps: a backlog of windows takes long. */
-  private isPaused(host: string): boolean {
-    return this.directory.find(host)?.site.paused ?? false;
+  private isHeld(host: string): boolean {
+    const found = this.directory.find(host);
+    return found !== undefined && isHeld(found.site);
   }
 
   /** Runs step after step while one is due: after a delayed window the next one may be due already. */
   private async run(receiver: Receiver, from: End, lease: PushLease): Promise<void> {
-    for (let end = from; lease.mayStart && !this.stopping && !this.isPaused(receiver.site); ) {
+    for (let end = from; lease.mayStart && !this.stopping && !this.isHeld(receiver.site); ) {
       const step = nextStep(receiver.webhook, end, this.pusher.now(), this.options.everyMs);
       if (step.kind === 'wait') return;
       const next =

@@ -19,7 +19,10 @@ export function webhookHolds(
   options: WebhookHoldOptions,
 ): HoldSource {
   return async () => {
-    const set = (await sites.all()).flatMap(({ host, webhook }) => (webhook ? [{ host, webhook }] : []));
+    const set = (await sites.all()).flatMap(({ host, webhook, move }) =>
+      // What a site that has left owes its webhook, the other cell owes it.
+      webhook && move?.state !== 'left' ? [{ host, webhook }] : [],
+    );
     const events = await log.readEnds(
       OUTBOUND,
       set.map(({ host }) => streamOf(host)),

@@ -19,6 +19,7 @@ export interface SiteElsewhere {
   readonly inbound: boolean;
   readonly createdAt: string;
   readonly paused?: true;
+  readonly move?: { readonly state: 'leaving' | 'left' | 'arriving'; readonly to?: string };
 }
 
 export interface OtherCell {
@@ -77,20 +78,21 @@ function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
-function siteElsewhere({ id, host, aliases, inbound, paused, createdAt }: SiteElsewhere): SiteElsewhere {
-  return { id, host, aliases, inbound, createdAt, ...(paused && { paused }) };
+function siteElsewhere({ id, host, aliases, inbound, paused, move, createdAt }: SiteElsewhere): SiteElsewhere {
+  const moving = move && { state: move.state, ...(move.to !== undefined && { to: move.to }) };
+  return { id, host, aliases, inbound, createdAt, ...(paused && { paused }), ...(moving && { move: moving }) };
 }
 
-/** The cell that has a site with one of these hosts or aliases. */
+/** The cell that has a site with one of these hosts or aliases; one that the site has left only if no other has it. */
 export function cellOf(
   cells: readonly OtherCell[],
   names: readonly string[],
 ): { cell: OtherCell; site: SiteElsewhere } | undefined {
-  for (const cell of cells) {
+  const found = cells.flatMap((cell) => {
     const site = cell.sites?.find(({ host, aliases }) => [host, ...aliases].some((each) => names.includes(each)));
-    if (site) return { cell, site };
-  }
-  return undefined;
+    return site ? [{ cell, site }] : [];
+  });
+  return found.find(({ site: { move } }) => move === undefined || move.state === 'leaving') ?? found[0];
 }
 
 /**

@@ -1,11 +1,18 @@
 import { commandHandledBy } from '../kernel/command.js';
 import * as connectionCommands from './connection.commands.js';
 import * as keyCommands from './key.commands.js';
+import * as moveCommands from './move.commands.js';
 import * as siteCommands from './site.commands.js';
 import { SITE_COMMAND_HANDLERS } from './site-command-handlers.js';
 import * as webhookCommands from './webhook.commands.js';
 
-const { SiteCommand, ...commands } = { ...siteCommands, ...keyCommands, ...connectionCommands, ...webhookCommands };
+const { SiteCommand, ...commands } = {
+  ...siteCommands,
+  ...moveCommands,
+  ...keyCommands,
+  ...connectionCommands,
+  ...webhookCommands,
+};
 
 it('has exactly one handler for each command', () => {
   const handled = SITE_COMMAND_HANDLERS.map(commandHandledBy);

@@ -8,6 +8,7 @@ import {
   ResumeConnectionHandler,
 } from './connection.handlers.js';
 import { IssueKeyHandler, RevokeKeyHandler, RotateKeyHandler } from './key.handlers.js';
+import { CancelMoveHandler, StartMoveHandler } from './move.handlers.js';
 import {
   AddSiteHandler,
   ChangeAliasesHandler,
@@ -38,6 +39,8 @@ export const SITE_COMMAND_HANDLERS: readonly SiteCommandHandler[] = [
   ChangeSiteSettingsHandler,
   ChangeAliasesHandler,
   RemoveSiteHandler,
+  StartMoveHandler,
+  CancelMoveHandler,
   IssueKeyHandler,
   RevokeKeyHandler,
   RotateKeyHandler,

@@ -12,7 +12,7 @@ import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './api-key.js';
 import { AuthThrottle } from './auth-throttle.js';
 import type { SiteConnection } from './connection.js';
 import { normaliseHost } from './host.js';
-import { evolve, keyState, type Site, type SiteKey } from './site.js';
+import { evolve, isClosed, keyState, type Site, type SiteKey } from './site.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
 
 /** A revocation takes effect on every instance within a second. An instance that read the log longer ago reads it first. */
@@ -171,7 +171,8 @@ export class SiteDirectory {
       const site = evolve(before, event);
       if (!site) continue;
       folded.set(event.stream, { site, place: siteOrder(event) });
-      if (event.type === 'site.platform_connected.v1') connected.add(site.host);
+      // The secrets of a site that moves follow its events.
+      if (event.type === 'site.platform_connected.v1' || event.type === 'site.moved_in.v1') connected.add(site.host);
     }
     const dedupSecrets = new Map<string, string>();
     for (const [id, { site }] of folded) {
@@ -188,7 +189,7 @@ export class SiteDirectory {
       const connections = loadConnections(site, (platform) =>
         reloaded ? reloaded.get(platform) : before?.get(platform)?.secrets,
       );
-      if (reloaded) this.warnAboutMissingSecrets(site.host, connections);
+      if (reloaded && !isClosed(site)) this.warnAboutMissingSecrets(site.host, connections);
       loaded.set(id, {
         site,
         dedupSecret: dedupSecrets.get(id) as string,

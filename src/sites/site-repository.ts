@@ -6,7 +6,7 @@ import { derivedUuid } from '../kernel/uuid.js';
 import type { NewEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { normaliseHost } from './host.js';
-import { evolve, type Site } from './site.js';
+import { evolve, isClosed, type Site } from './site.js';
 
 const ATTEMPTS_MAX = 5;
 
@@ -78,10 +78,10 @@ export class SiteRepository {
 
   /**
    * Appends what `decide` returns for the current state; without an event the site stays as it is. `decide`
-   * runs again when another writer changed the site in the meantime. An alias does not identify a site here.
+   * runs again when another writer changed the site in the meantime. A site that is in another cell is refused. An alias does not identify a site here.
    */
   async change(host: string, actor: Actor, decide: (site: Site) => Decision | Promise<Decision>): Promise<Site> {
-    return this.append(host, actor, (site) => decide(requireSite(site, host)));
+    return this.append(host, actor, (site) => decide(requireOpen(requireSite(site, host))));
   }
 
   private async append(
@@ -128,6 +128,23 @@ export function streamIdOf(host: string): string {
 function requireSite(site: Site | undefined, host: string): Site {
   if (!site || site.removed) throw new NoSite(host);
   return site;
+}
+
+/** What another cell has to decide is refused with its name. */
+function requireOpen(site: Site): Site {
+  if (isClosed(site)) throw new SiteMoved(site);
+  return site;
+}
+
+/** Another cell acts for the site, or none until its move is complete. */
+export class SiteMoved extends UserError {
+  constructor({ host, move }: Site) {
+    super(
+      move && 'to' in move
+        ? `Site ${host} has moved to cell ${move.to}. Change it there.`
+        : `Site ${host} is on its way to this cell. Change it when "sites move" has finished, in the cell that it comes from.`,
+    );
+  }
 }
 
 /** This cell has no such site. */

@@ -1,7 +1,7 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { type SiteSettings } from '../events/site.events.js';
 import type { SiteConnection } from './connection.js';
-import type { SiteKey } from './site.js';
+import type { SiteKey, SiteMove } from './site.js';
 import type { SiteWebhook } from './webhook.js';
 
 /** A row of the projection `sites`. */
@@ -21,6 +21,12 @@ export class SiteRow {
 
   @Column('boolean')
   paused!: boolean;
+
+  @Column('integer')
+  epoch!: number;
+
+  @Column('json', { nullable: true })
+  move!: SiteMove | null;
 
   @Column('json')
   settings!: SiteSettings;

@@ -68,9 +68,13 @@ export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {
   ) {}
 
   async execute({ host, actor }: RemoveSite): Promise<Site> {
-    const { keys, connections, webhook } = await this.sites.change(host, actor, ({ inbound }) =>
-      inbound ? { type: 'site.inbound_disabled.v1', data: {} } : undefined,
-    );
+    const { keys, connections, webhook } = await this.sites.change(host, actor, ({ inbound, move }) => {
+      if (move)
+        throw new UserError(
+          `Site ${host} is about to move. Wait for that, or cancel it: "sites move ${host} --cancel".`,
+        );
+      return inbound ? { type: 'site.inbound_disabled.v1', data: {} } : undefined;
+    });
     for (const { id } of keys) {
       await this.sites.change(host, actor, (site) => {
         const isActive = site.keys.some((key) => key.id === id && key.status === 'active');

@@ -22,6 +22,25 @@ export function keyState({ status, rotation }: SiteKey, nowMs: number): SiteKey[
   return status === 'active' && rotation && nowMs >= Date.parse(rotation.expiresAt) ? 'expired' : status;
 }
 
+/** Of a site that is not, or will not stay, in this cell. */
+export type SiteMove =
+  /** Deliveries and pushes wait. Conversions are accepted. */
+  | { readonly state: 'leaving'; readonly to: string }
+  /** `address`: where the other cell accepts requests for the site. */
+  | { readonly state: 'left'; readonly to: string; readonly address?: string | undefined }
+  /** Its events are being copied into this log. */
+  | { readonly state: 'arriving' };
+
+/** Another cell acts for the site, or none until its move is complete. The append enforces that, by `cc.paused_sites`. */
+export function isClosed({ move }: Pick<Site, 'move'>): boolean {
+  return move !== undefined && move.state !== 'leaving';
+}
+
+/** Nothing is sent for the site: no delivery, and no totals. */
+export function isHeld({ paused, move }: Pick<Site, 'paused' | 'move'>): boolean {
+  return paused || move !== undefined;
+}
+
 /** A customer's site with its API keys, platform connections and webhook, folded from its events. */
 export interface Site {
   readonly id: string;
@@ -30,6 +49,9 @@ export interface Site {
   readonly inbound: boolean;
   /** Nothing new is stored for it, and nothing is sent. The append enforces the former, by `cc.paused_sites`. */
   readonly paused: boolean;
+  /** How often the site has moved from cell to cell, or was about to. */
+  readonly epoch: number;
+  readonly move?: SiteMove | undefined;
   readonly settings: SiteSettings;
   readonly keys: readonly SiteKey[];
   /** Including disconnected ones. */
@@ -41,8 +63,16 @@ export interface Site {
   readonly removed?: true | undefined;
 }
 
-/** Ignores unknown types: an older version of the service may read the log of a newer one. */
+/**
+ * Ignores unknown types: an older version of the service may read the log of a newer one. A copied event says that the site is
+ * on its way into this log, whatever it meant in the other one. Only an event that this log stored itself ends that.
+ */
 export function evolve(site: Site | undefined, event: StoredEvent): Site | undefined {
+  const next = evolveHere(site, event);
+  return next && event.origin !== undefined ? { ...next, move: { state: 'arriving' } } : next;
+}
+
+function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefined {
   if (event.type === 'site.registered.v1') {
     return {
       id: event.stream.slice(SITE.length + 1),
@@ -50,6 +80,7 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
       aliases: event.data.aliases,
       inbound: false,
       paused: false,
+      epoch: site?.epoch ?? 0,
       settings: DEFAULT_SITE_SETTINGS,
       // Of the site that had this host before: revoked keys, disconnected platforms, a disabled webhook.
       keys: site?.keys ?? [],
@@ -72,6 +103,16 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
       return { ...site, paused: true };
     case 'site.resumed.v1':
       return { ...site, paused: false };
+    case 'site.move_started.v1':
+      return { ...site, epoch: event.data.epoch, move: { state: 'leaving', to: event.data.to } };
+    case 'site.moved_out.v1': {
+      const { to, epoch, address } = event.data;
+      return { ...site, epoch, move: { state: 'left', to, ...(address !== undefined && { address }) } };
+    }
+    case 'site.moved_in.v1':
+      return { ...site, epoch: event.data.epoch, move: undefined };
+    case 'site.move_cancelled.v1':
+      return { ...site, move: undefined };
     case 'site.key_issued.v1': {
       const { keyId, name, prefix, hash, trial } = event.data;
       const key: SiteKey = { id: keyId, name, prefix, hash, trial, createdAt: event.time, status: 'active' };

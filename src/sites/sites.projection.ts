@@ -1,10 +1,11 @@
 import { SITE } from '../events/site.events.js';
 import type { Page, Projection } from '../log/projection.js';
-import { evolve, type Site } from './site.js';
+import { evolve, type Site, type SiteMove } from './site.js';
 import type { SiteWebhook } from './webhook.js';
 
-interface StoredSite extends Omit<Site, 'createdAt' | 'webhook' | 'removed'> {
+interface StoredSite extends Omit<Site, 'createdAt' | 'move' | 'webhook' | 'removed'> {
   readonly removed: boolean;
+  readonly move: SiteMove | null;
   readonly webhook: SiteWebhook | null;
   readonly createdAt: Date;
 }
@@ -18,7 +19,7 @@ export const sitesProjection: Projection = {
     if (events.length === 0) return;
     const ids = [...new Set(events.map((event) => event.stream.slice(SITE.length + 1)))];
     const { rows } = await page.tx.query<StoredSite>(
-      `SELECT id, host, aliases, inbound, paused, settings, keys, connections, webhook, removed, created_at AS "createdAt"
+      `SELECT id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, removed, created_at AS "createdAt"
          FROM sites WHERE id = ANY ($1)`,
       [ids],
     );
@@ -27,6 +28,7 @@ export const sitesProjection: Projection = {
         row.id,
         {
           ...row,
+          move: row.move ?? undefined,
           webhook: row.webhook ?? undefined,
           removed: row.removed || undefined,
           createdAt: row.createdAt.toISOString(),
@@ -39,14 +41,15 @@ export const sitesProjection: Projection = {
       if (site) sites.set(id, site);
     }
     await page.tx.query(
-      `INSERT INTO sites (id, host, aliases, inbound, paused, settings, keys, connections, webhook, removed, created_at)
-       SELECT id, host, aliases, inbound, paused, settings, keys, connections, webhook, coalesce(removed, false), "createdAt"
+      `INSERT INTO sites (id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, removed, created_at)
+       SELECT id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, coalesce(removed, false), "createdAt"
          FROM json_to_recordset($1) AS s (
-         id uuid, host text, aliases json, inbound boolean, paused boolean, settings json, keys json, connections json, webhook json,
-         removed boolean, "createdAt" timestamptz)
-       ON CONFLICT (id) DO UPDATE SET (host, aliases, inbound, paused, settings, keys, connections, webhook, removed, created_at) =
-         (excluded.host, excluded.aliases, excluded.inbound, excluded.paused, excluded.settings, excluded.keys, excluded.connections,
-          excluded.webhook, excluded.removed, excluded.created_at)`,
+         id uuid, host text, aliases json, inbound boolean, paused boolean, epoch integer, move json, settings json, keys json,
+         connections json, webhook json, removed boolean, "createdAt" timestamptz)
+       ON CONFLICT (id) DO UPDATE SET
+         (host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, removed, created_at) =
+         (excluded.host, excluded.aliases, excluded.inbound, excluded.paused, excluded.epoch, excluded.move, excluded.settings,
+          excluded.keys, excluded.connections, excluded.webhook, excluded.removed, excluded.created_at)`,
       [JSON.stringify([...sites.values()])],
     );
   },

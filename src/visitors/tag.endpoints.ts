@@ -13,6 +13,7 @@ import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { ownText } from '../kernel/own-text.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { isClosed } from '../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { isAllowedOrigin } from './allowed-origin.js';
 import { CallRate } from './call-rate.js';
@@ -143,6 +144,7 @@ export class TagEndpoints implements OnModuleInit {
     if (!open) return NO_SITE;
     if (request.method === 'OPTIONS' && isAllowed) return PREFLIGHT;
     if (request.method !== 'POST') return NOT_POST;
+    if (isClosed(open.site)) return UNAVAILABLE;
     if (!isAllowed) return NOT_ALLOWED;
     const address = this.origin.address(request);
     if (!this.rate.allows(open.site.host, address, performance.now())) return TOO_MANY;

@@ -6,6 +6,7 @@ import { formatDuration } from '../../kernel/durations.js';
 import { messageOf } from '../../kernel/errors.js';
 import { streamOf } from '../../outbound/reporting-window.js';
 import { isHeldBack } from '../../sites/connection.js';
+import { isClosed, isHeld, type Site } from '../../sites/site.js';
 import type { DoctorDependencies, Finding } from './check.js';
 
 /** An attempt that any instance may make waits at most for the lease of one that died, and for a busy queue. */
@@ -34,14 +35,18 @@ export async function deliveries({ postgres, sites }: DoctorDependencies): Promi
   };
 }
 
-const SITE_PAUSED = { state: 'paused', reason: 'the site is paused' } as const;
+function heldBy(site: Site): { state: 'paused'; reason: string } {
+  return { state: 'paused', reason: site.move ? 'the site moves' : 'the site is paused' };
+}
 
 async function heldBackConnections(sites: DoctorDependencies['sites']) {
-  return (await sites.all()).flatMap(({ host, paused, connections }) =>
-    connections
-      .map((connection) => (paused && connection.state === 'active' ? { ...connection, ...SITE_PAUSED } : connection))
+  return (await sites.all()).flatMap((site) =>
+    site.connections
+      .map((connection) =>
+        isHeld(site) && connection.state === 'active' ? { ...connection, ...heldBy(site) } : connection,
+      )
       .filter(isHeldBack)
-      .map((connection) => ({ host, ...connection })),
+      .map((connection) => ({ host: site.host, ...connection })),
   );
 }
 
@@ -70,7 +75,9 @@ export async function owed({ postgres, log, sites }: DoctorDependencies): Promis
 
 /** The service retries a failing webhook. A webhook that the service disabled needs an operator. */
 export async function webhooks({ log, sites }: DoctorDependencies): Promise<Finding> {
-  const set = (await sites.all()).flatMap(({ host, webhook }) => (webhook ? [{ host, webhook }] : []));
+  const set = (await sites.all()).flatMap(({ host, webhook, move }) =>
+    webhook && !isClosed({ move }) ? [{ host, webhook }] : [],
+  );
   const ends = await log.readEnds(
     OUTBOUND,
     set.filter(({ webhook }) => webhook.enabled).map(({ host }) => streamOf(host)),

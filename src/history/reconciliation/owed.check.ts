@@ -4,12 +4,15 @@ import { CONVERSION } from '../../events/conversion.events.js';
 import { SITE } from '../../events/site.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import { isHeldBack } from '../../sites/connection.js';
-import { evolve } from '../../sites/site.js';
+import { evolve, isHeld } from '../../sites/site.js';
 import type { StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
 /** How late an attempt may be: the lease of an instance that died must end first, and queues may be busy. */
 const LATE_MAX_MS = 15 * 60_000;
+
+/** Ends of what had held all deliveries of a site back. */
+const CONTINUED: readonly string[] = ['site.resumed.v1', 'site.move_cancelled.v1', 'site.moved_in.v1'];
 
 /** A site's connection to a platform, and the deliveries that wait for it. */
 class ConnectionState {
@@ -59,10 +62,10 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
       const [first] = stream;
       if (first?.stream.startsWith(`${SITE}-`)) {
         const site = stream.reduce(evolve, undefined);
-        const resumed = stream.findLast(({ type }) => type === 'site.resumed.v1');
+        const resumed = stream.findLast(({ type }) => CONTINUED.includes(type));
         for (const connection of site?.connections ?? []) {
           const found = connectionOf(first.site, connection.platform);
-          found.isHeldBack = site?.paused || isHeldBack(connection);
+          found.isHeldBack = (site && isHeld(site)) || isHeldBack(connection);
           const sinceMs = Math.max(Date.parse(connection.since), Date.parse(resumed?.time ?? connection.since));
           if (!found.isHeldBack) found.activeMs = Math.max(found.activeMs, sinceMs);
         }

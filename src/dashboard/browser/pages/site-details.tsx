@@ -52,6 +52,11 @@ export function SiteDetails({ site }: { site: Site }) {
           )}
         </div>
       )}
+      {site.move && (
+        <div class="problem warn" role="status">
+          <MoveNotice host={site.host} move={site.move} />
+        </div>
+      )}
       <Panel title="Other hosts" note={`Requests to them belong to ${site.host}, too`}>
         <ListEditor
           label="Host"
@@ -170,5 +175,24 @@ function Country({ site }: { site: Site }) {
         </Show>
       </div>
     </Panel>
+  );
+}
+
+function MoveNotice({ host, move }: { readonly host: string; readonly move: NonNullable<Site['move']> }) {
+  if (move.state === 'arriving')
+    return (
+      <div>
+        <strong>{host} is on its way to this cell.</strong> Until then, the cell that it comes from acts for it.
+      </div>
+    );
+  const cell = move.url === undefined ? move.to : <a href={move.url}>{move.to}</a>;
+  return move.state === 'leaving' ? (
+    <div>
+      <strong>{host} is about to move.</strong> Conversions are accepted; cell {cell} will send them.
+    </div>
+  ) : (
+    <div>
+      <strong>{host} has moved.</strong> Cell {cell} acts for it; what you see here is the state when it left.
+    </div>
   );
 }

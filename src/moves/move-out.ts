@@ -1,0 +1,79 @@
+import type { ClientBase, Pool } from 'pg';
+import { type MovedOut, SITE } from '../events/site.events.js';
+import type { Actor } from '../kernel/command.js';
+import { UserError } from '../kernel/errors.js';
+import { appendingTransaction, VersionConflict } from '../log/append-in-transaction.js';
+import type { EventLog } from '../log/event-log.js';
+import { APPEND_LOCK } from '../log/projection-rebuild.js';
+import { countSiteEvents } from '../log/site-events.js';
+import type { Postgres } from '../postgres/postgres.js';
+import { evolve, type Site } from '../sites/site.js';
+import { SiteMoved, streamIdOf } from '../sites/site-repository.js';
+
+const ATTEMPTS_MAX = 5;
+
+export interface MoveOut extends Omit<MovedOut, 'events'> {
+  readonly actor: Actor;
+  readonly host: string;
+}
+
+/** Where and how a site has left. */
+export interface Departure extends MovedOut {
+  /** Of `site.moved_out.v1`. */
+  readonly position: number;
+}
+
+/**
+ * Closes a site: from the event on, the append stores nothing of it but erasures. The event and the row that the append reads
+ * are one transaction. For a site that has left in this way already, only the row is made sure of.
+ */
+export async function moveOut(
+  { postgres, log }: { readonly postgres: Postgres; readonly log: EventLog },
+  { actor, host, ...move }: MoveOut,
+): Promise<Departure> {
+  const stream = streamIdOf(host);
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const history = await log.readStream(SITE, stream);
+    const site = history.reduce(evolve, undefined as Site | undefined);
+    if (site?.move?.state === 'left' && site.epoch === move.epoch && site.move.to === move.to) {
+      await close(postgres.pool, host);
+      const left = history.findLast((event) => event.type === 'site.moved_out.v1');
+      if (left?.type === 'site.moved_out.v1') return { ...left.data, position: left.position };
+    }
+    requireLeaving(site, host, move);
+    // Nearly all of them, before other appends have to wait.
+    const head = await log.head();
+    const counted = await countSiteEvents(postgres.pool, host, 0, head);
+    try {
+      return await appendingTransaction(postgres, async (client, append) => {
+        await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
+        const data: MovedOut = { ...move, events: counted + (await countSiteEvents(client, host, head)) + 1 };
+        const request = { category: SITE, stream, expected: history.length, site: host, actor };
+        const outcome = await append({ ...request, events: [{ type: 'site.moved_out.v1', data }] });
+        // After the event, which the append would refuse otherwise.
+        await close(client, host);
+        return { ...data, position: (outcome as { position: number }).position };
+      });
+    } catch (error) {
+      if (!(error instanceof VersionConflict)) throw error;
+    }
+  }
+  throw new UserError(`Site ${host} is being changed concurrently. Run the command again.`);
+}
+
+function requireLeaving(site: Site | undefined, host: string, { to, epoch }: Pick<MoveOut, 'to' | 'epoch'>): void {
+  if (site?.move?.state === 'leaving' && site.move.to === to && site.epoch === epoch) return;
+  if (site?.move && site.move.state !== 'leaving') throw new SiteMoved(site);
+  throw new UserError(
+    `The move of ${host} to cell ${to} was cancelled. Run "sites move ${host} --to ${to}" to start another.`,
+  );
+}
+
+/** The append stores nothing of the site but erasures. */
+export async function close(client: Pick<ClientBase | Pool, 'query'>, host: string): Promise<void> {
+  await client.query(
+    `INSERT INTO cc.paused_sites (site, closed) VALUES ($1, true)
+     ON CONFLICT (site) DO UPDATE SET closed = true WHERE NOT paused_sites.closed`,
+    [host],
+  );
+}

@@ -1,0 +1,38 @@
+import type { ICommandHandler } from '@nestjs/cqrs';
+import { CommandHandler } from '../kernel/command.js';
+import { UserError } from '../kernel/errors.js';
+import { CancelMove, StartMove } from './move.commands.js';
+import type { Site } from './site.js';
+import type { SiteRepository } from './site-repository.js';
+
+@CommandHandler(StartMove)
+export class StartMoveHandler implements ICommandHandler<StartMove> {
+  constructor(private readonly sites: SiteRepository) {}
+
+  execute({ host, actor, to, epoch }: StartMove): Promise<Site> {
+    return this.sites.change(host, actor, (site) => {
+      if (site.move?.state === 'leaving') {
+        if (site.move.to === to && site.epoch === epoch) return undefined;
+        throw new UserError(
+          `Site ${host} is about to move to cell ${site.move.to}. Run that "sites move" again, or cancel it: "sites move ${host} --cancel".`,
+        );
+      }
+      if (epoch !== site.epoch + 1)
+        throw new UserError(
+          `Site ${host} has moved or was moved in the meantime. Run "sites show ${host}", then decide.`,
+        );
+      return { type: 'site.move_started.v1', data: { to, epoch } };
+    });
+  }
+}
+
+@CommandHandler(CancelMove)
+export class CancelMoveHandler implements ICommandHandler<CancelMove> {
+  constructor(private readonly sites: SiteRepository) {}
+
+  execute({ host, actor }: CancelMove): Promise<Site> {
+    return this.sites.change(host, actor, ({ move, epoch }) =>
+      move?.state === 'leaving' ? { type: 'site.move_cancelled.v1', data: { to: move.to, epoch } } : undefined,
+    );
+  }
+}
