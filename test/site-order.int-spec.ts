@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { jest } from '@jest/globals';
 import { Client } from 'pg';
@@ -142,6 +142,7 @@ const serve = (cell: Cell) =>
     OUTBOUND_ALLOW_PRIVATE: 'true',
     OUTBOUND_EVERY: '24h',
     INBOUND_DEADLINE: '5s',
+    TRUSTED_PROXIES: '127.0.0.1',
   });
 
 async function behave(platform: string, mode: string, more: object = {}): Promise<void> {
@@ -165,11 +166,23 @@ async function sale(service: TestService, name: string, more: object = {}): Prom
 }
 
 async function visit(cell: Cell, name: string, more: Partial<DrawnCall> = {}): Promise<void> {
-  const site = await cell.sites.get(HOST);
-  await new TagCallers(cell.log, site, subjectOf(name), name, () => cell.postgres.clock.nowMs()).send({
-    ...VISIT,
-    ...more,
-  });
+  const now = () => cell.postgres.clock.nowMs();
+  const callers = new TagCallers(cell.log, await cell.sites.get(HOST), subjectOf(name), name, now);
+  await callers.send({ ...VISIT, ...more });
+}
+
+/** As the tag does it in a browser. Returns the cookie that the browser has then. */
+async function callTag(service: TestService, call: string, message: object, cookie = ''): Promise<string> {
+  const headers = {
+    ...{ Host: HOST, Origin: `https://www.${HOST}`, 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': '203.0.113.9' },
+    ...{ 'Content-Type': 'text/plain;charset=UTF-8', 'Accept-Language': 'de', 'Sec-Fetch-Mode': 'no-cors' },
+    'User-Agent': 'Mozilla/5.0 (Windows NT 10.0; rv:115.0) Gecko/20100101 Firefox/115.0',
+    ...(cookie !== '' && { Cookie: cookie }),
+  };
+  const body = JSON.stringify({ v: 1, visitor: randomUUID(), visit: randomUUID(), ...message });
+  const reply = await send(service, { method: 'POST', path: `/__cc/${call}`, headers, body });
+  expect(reply.status).toBe(204);
+  return String(reply.headers['set-cookie']).split(';')[0] as string;
 }
 
 /** Closes a window and pushes it. */
@@ -221,11 +234,18 @@ async function stay(cell: Cell, name: string): Promise<void> {
     await sale(service, `${name}-refunded`, { event: 'refund', value: 30 });
     await connect(cell, 'meta', `pixel_id=3${name.length}`, 'access_token=token');
     await connect(cell, 'google_ads', ...GOOGLE, 'event.purchase=987', 'refund_event=refund', 'require_click_id=yes');
+    await connect(cell, 'ga4', 'measurement_id=G-ABC1234', 'api_secret=secret');
     await service.refreshSites();
     await push(cell, 500);
     // Skipped, and reopened by the visit that is identified later.
+    const cookie = await callTag(service, 'collect', {});
     const late = await sale(service, `${name}-late`);
-    await visit(cell, `${name}-late`, { by: 1, statedAge: 30 });
+    await callTag(
+      service,
+      'identify',
+      { hash: subjectOf(`${name}-late`), cookies: { _ga: '111111111.1700000000' } },
+      cookie,
+    );
     await eventually(
       () => cell.log.readStream(CONVERSION, late),
       (events) => events.some(({ type }) => type === 'conversion.reopened.v1'),
@@ -420,7 +440,20 @@ async function expectSameAnswers(from: Cell, to: Cell): Promise<void> {
   const expected = await answersOf(from);
   await move(from, to);
   const found = await answersOf(to);
-  for (const name of Object.keys(expected)) expect({ [name]: found[name] }).toEqual({ [name]: expected[name] });
+  expect(differencesOf(found, expected)).toEqual([]);
+}
+
+/** The first ones, with their paths: a comparison of the whole would be too long to print. */
+function differencesOf(found: unknown, expected: unknown, path = ''): string[] {
+  if (JSON.stringify(found) === JSON.stringify(expected)) return [];
+  if (!isObject(found) || !isObject(expected))
+    return [`${path}: ${JSON.stringify(found)} for ${JSON.stringify(expected)}`];
+  const names = new Set([...Object.keys(found), ...Object.keys(expected)]);
+  return [...names].flatMap((name) => differencesOf(found[name], expected[name], `${path}.${name}`)).slice(0, 10);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
 
 beforeAll(async () => {
