@@ -2,7 +2,7 @@ import { findLastBefore } from './bisect.js';
 import type { Queryable } from './event-reader.js';
 
 /** The copied events of a site, by the index `events_copied`. */
-const COPIED = `e.site = $1 AND e.origin IS NOT NULL AND e.type <> 'visitor.erased.v1'`;
+const COPIED = `e.site = $1 AND e.origin IS NOT NULL`;
 
 /**
  * The position in this log that separates the events of a site up to a place of its order from the later ones. The order of a

@@ -6,9 +6,8 @@ export class SiteOrder0000000000056 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
--- Only copied events have entries. Erasures are left out: a log that the site has left stores them too, so that their origins
--- need not be in the order of their positions.
-CREATE INDEX events_copied ON cc.events (site, origin) WHERE origin IS NOT NULL AND type <> 'visitor.erased.v1';
+-- Only copied events have entries.
+CREATE INDEX events_copied ON cc.events (site, origin) WHERE origin IS NOT NULL;
 `);
   }
 
