@@ -17,7 +17,7 @@ const connection = (state: SiteConnection['state'], reason?: string): SiteConnec
   ...(reason !== undefined && { reason }),
   settings: {},
   secretNames: [],
-  position: 1,
+  place: 1,
   versions: [],
   since: NOW,
 });
@@ -38,8 +38,8 @@ const webhook = {
   url: 'https://crm.example',
   enabled: true,
   since: NOW,
-  first: { position: 1, time: NOW },
-  position: 1,
+  first: { place: 1, time: NOW },
+  place: 1,
   secretSince: NOW,
 };
 const items = (state: Partial<SiteState>) =>
