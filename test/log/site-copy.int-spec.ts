@@ -22,6 +22,7 @@ import {
   inTransaction,
   makeHistory,
   open,
+  readAll,
   run,
   storePage,
   tablesOf,
@@ -51,7 +52,7 @@ describe.each(serversUnderTest())('a site copied to another log on $name', ({ ma
     await makeHistory(service, site, sourceUrl).finally(() => service.stop());
     await operator.close();
     source = await openDatabase(sourceUrl);
-    page = (await source.read((client) => readSiteCopy(client, host, 0, 1_000))).rows;
+    page = await readAll(source, host);
   });
   afterAll(async () => {
     await source?.close();
@@ -152,7 +153,7 @@ describe.each(serversUnderTest())('a site copied to another log on $name', ({ ma
         for (let after = 0, isLast = false; !isLast; ) {
           const part = await readSiteCopy(client, host, after, limit);
           expect(part.count).toBe(part.rows.toString().split('\n').length - 1);
-          expect(part.count === limit || part.isLast).toBe(true);
+          expect(part.count === limit || part.isLast || part.rows.includes('visitor.erased.v1')).toBe(true);
           parts.push(part.rows);
           ({ last: after, isLast } = part);
         }
