@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { PassThrough } from 'node:stream';
 import { jest } from '@jest/globals';
 import { allProjections } from '../src/app/projections.js';
 import { runCli } from '../src/cli/run-cli.js';
@@ -34,6 +33,7 @@ import type { SiteWebhook } from '../src/sites/webhook.js';
 import { readAnnotations } from '../src/statistics/annotations.js';
 import { BotScorer, loadBotList } from '../src/visitors/bots/bot-scorer.js';
 import { LATE_MATCHES_LEASE } from '../src/visitors/retention-holds.js';
+import { Collector } from './support/collector.js';
 import { createMigratedDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
@@ -113,11 +113,11 @@ async function openCell(): Promise<Cell> {
     sites: new SiteRepository(log),
     projections: new ProjectionRunner(postgres, allProjections(secrets)),
     async cli(...argv) {
-      const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+      const [stdout, stderr] = [new Collector(), new Collector()];
       const env = { DATABASE_URL: url, SECRET_KEY, OUTBOUND_ALLOW_PRIVATE: 'true', OUTBOUND_RETRY_SCHEDULE: '1h' };
       const code = await runCli([...argv, '--json'], { env, stdout, stderr });
-      const text = String(stdout.read() ?? '');
-      if (code !== 0) throw new Error(`${argv.join(' ')}: ${stderr.read()}${text}`);
+      const { text } = stdout;
+      if (code !== 0) throw new Error(`${argv.join(' ')}: ${stderr.text}${text}`);
       return text.trimEnd().includes('\n') && !text.startsWith('{\n') && !text.startsWith('[')
         ? text
             .trimEnd()
@@ -535,6 +535,8 @@ it('and so does the first log when the site comes back, which acts for it only w
     await eventually(
       () => north.log.readStream(CONVERSION, owed),
       (events) => events.length > 1,
+      // The instance that received it might still be delivering it.
+      { withinMs: 120_000 },
     );
   } finally {
     await again.stop();
