@@ -483,6 +483,13 @@ export class CountedEvents {
 
   constructor(private readonly by: CountOptions['by']) {}
 
+  /** As counted by the database. */
+  static of(counts: readonly EventCount[], by: CountOptions['by']): CountedEvents {
+    const counted = new CountedEvents(by);
+    for (const [index, count] of counts.entries()) counted.groups.set(String(index), count);
+    return counted;
+  }
+
   add(site: string, type: string, timeMs: number, data: object): void {
     const minute = Math.floor(timeMs / 60_000) * 60_000;
     const values = this.by.map((field) => fieldText(data, field));

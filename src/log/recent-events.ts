@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AppendRequest, NewEvent, StoredEvent } from './event.js';
+import type { EventFeed } from './event-feed.js';
 import type { EventField, FieldOptions } from './event-fields.js';
 import type { EventSubject, SubjectOptions } from './event-log.js';
 import type { PublicEvent } from './event-reader.js';
@@ -30,10 +31,24 @@ export class RecentEvents {
   private events = 0;
   private characters = 0;
   private expiry: NodeJS.Timeout | undefined;
+  private readonly feeds: EventFeed[] = [];
   /** How often it was emptied. What was appended before the last time must not be added any more. */
   cleared = 0;
 
-  constructor(private readonly monotonicMs: () => number = () => performance.now()) {}
+  /** `keep`: the data fields of the events that are kept. Whole events that wait for readers are what the garbage collector copies most. */
+  constructor(
+    private readonly keep: 'all' | readonly string[] = 'all',
+    private readonly monotonicMs: () => number = () => performance.now(),
+  ) {}
+
+  /** The feed gets the events that are added from now on, before their fields are dropped. */
+  attach(feed: EventFeed): void {
+    this.feeds.push(feed);
+  }
+
+  keeps(fields: readonly string[]): boolean {
+    return this.keep === 'all' || fields.every((field) => this.keep.includes(field));
+  }
 
   /** Position of the newest event that it holds. */
   get last(): number {
@@ -44,6 +59,8 @@ export class RecentEvents {
   add(previous: number, rows: readonly RecentRow[], characters: number): void {
     const last = rows.at(-1)?.position;
     if (last === undefined) return;
+    for (const feed of this.feeds) feed.add(previous, rows);
+    if (this.keep !== 'all') for (const row of rows) row.keepOnly(this.keep);
     if (previous !== this.last) this.empty();
     this.batches.push({ previous, last, rows, characters, addedMs: this.monotonicMs() });
     this.events += rows.length;
@@ -67,6 +84,7 @@ export class RecentEvents {
   /** After a failed append: the database may have been replaced by one that has lost the newest events. */
   clear(): void {
     this.cleared += 1;
+    for (const feed of this.feeds) feed.clear();
     this.empty();
   }
 
@@ -115,8 +133,8 @@ export class RecentRow implements PageRow {
   readonly actor: string;
   readonly streamId: string;
   readonly type: string;
-  private readonly content: StoredEvent['data'];
-  private readonly person: NewEvent['personal'];
+  private content: StoredEvent['data'];
+  private person: NewEvent['personal'];
   private stored: StoredEvent | undefined;
 
   constructor(
@@ -165,6 +183,18 @@ export class RecentRow implements PageRow {
       personal: this.personal(),
     } as StoredEvent;
     return this.stored;
+  }
+
+  /** Drops everything else, except the subject. */
+  keepOnly(fields: readonly string[]): void {
+    const kept: Record<string, unknown> = {};
+    for (const field of fields) {
+      const value = (this.content as Readonly<Record<string, unknown>>)[field];
+      if (value !== undefined) kept[field] = value;
+    }
+    this.content = kept as unknown as StoredEvent['data'];
+    this.person = this.subject === undefined ? undefined : { subject: this.subject };
+    this.stored = undefined;
   }
 
   publicEvent(): PublicEvent {

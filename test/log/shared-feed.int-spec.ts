@@ -5,11 +5,18 @@ import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Projection } from '../../src/log/projection.js';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
 import { RecentEvents } from '../../src/log/recent-events.js';
+import { listEvents, type Reducer } from '../../src/log/reducer.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createMigratedDatabase, openDatabase } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 
 const SITE = 'shop.example';
+const THINGS = listEvents({ categories: ['thing'] });
+const POSITIONS: Reducer<number[]> = {
+  categories: ['thing'],
+  start: () => [],
+  add: (positions, { position }) => positions.push(position),
+};
 const SUBJECTS = ['aa', 'bb', 'cc'].map((pair) => pair.repeat(32));
 
 /** A row for each event that has a personal part. */
@@ -17,8 +24,9 @@ const people: Projection = {
   name: 'people',
   tables: ['people'],
   subjectColumns: [{ table: 'people', column: 'subject' }],
+  reducers: [THINGS],
   async fold(page) {
-    for (const { position, site, personal } of await page.events({ categories: ['thing'] })) {
+    for (const { position, site, personal } of await page.reduce(THINGS)) {
       const subject = (personal as { subject: string } | null)?.subject;
       if (subject)
         await page.tx.query(`INSERT INTO people VALUES ($1, $2, decode($3, 'hex'))`, [position, site, subject]);
@@ -30,8 +38,9 @@ const people: Projection = {
 const events: Projection = {
   name: 'all_events',
   tables: ['all_events'],
+  reducers: [POSITIONS],
   async fold(page) {
-    for (const { position } of await page.events({ categories: ['thing'] })) {
+    for (const position of await page.reduce(POSITIONS)) {
       await page.tx.query('INSERT INTO all_events VALUES ($1)', [position]);
     }
   },
