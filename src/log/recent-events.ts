@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { VISITOR } from '../events/visitor.events.js';
 import type { AppendRequest, NewEvent, StoredEvent } from './event.js';
 import type { EventFeed } from './event-feed.js';
 import type { EventField, FieldOptions } from './event-fields.js';
@@ -11,7 +12,9 @@ const CHARACTERS_MAX = 8_000_000;
 /** Shorter than a database takes to be restored or to fail over, after which positions may belong to other events. Kept up to twice as long, never read. */
 const HELD_MS = 10_000;
 
-/** Consecutive events of the log. */
+const NOTHING = {};
+
+/** Consecutive events of the log, or what was kept of them. */
 interface Batch {
   /** Position of the newest event before them. */
   readonly previous: number;
@@ -60,10 +63,11 @@ export class RecentEvents {
     const last = rows.at(-1)?.position;
     if (last === undefined) return;
     for (const feed of this.feeds) feed.add(previous, rows);
-    if (this.keep !== 'all') for (const row of rows) row.keepOnly(this.keep);
+    const { keep } = this;
+    const kept = keep === 'all' ? rows : rows.filter((row) => row.keepOnly(keep));
     if (previous !== this.last) this.empty();
-    this.batches.push({ previous, last, rows, characters, addedMs: this.monotonicMs() });
-    this.events += rows.length;
+    this.batches.push({ previous, last, rows: kept, characters, addedMs: this.monotonicMs() });
+    this.events += kept.length;
     this.characters += characters;
     while (this.events > EVENTS_MAX || this.characters > CHARACTERS_MAX) this.dropFirst();
     this.expiry ??= setInterval(() => this.dropExpired(), HELD_MS).unref();
@@ -185,16 +189,18 @@ export class RecentRow implements PageRow {
     return this.stored;
   }
 
-  /** Drops everything else, except the subject. */
-  keepOnly(fields: readonly string[]): void {
-    const kept: Record<string, unknown> = {};
+  /** Drops everything else, except the subject of a visitor event. Returns whether anything is left. */
+  keepOnly(fields: readonly string[]): boolean {
+    const { subject } = this;
+    let kept: Record<string, unknown> | undefined;
     for (const field of fields) {
       const value = (this.content as Readonly<Record<string, unknown>>)[field];
-      if (value !== undefined) kept[field] = value;
+      if (value !== undefined) kept = { ...kept, [field]: value };
     }
-    this.content = kept as unknown as StoredEvent['data'];
-    this.person = this.subject === undefined ? undefined : { subject: this.subject };
+    this.content = (kept ?? NOTHING) as StoredEvent['data'];
+    this.person = this.category === VISITOR && subject !== undefined ? { subject } : undefined;
     this.stored = undefined;
+    return kept !== undefined || this.person !== undefined;
   }
 
   publicEvent(): PublicEvent {
