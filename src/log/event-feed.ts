@@ -10,6 +10,8 @@ const HELD_MS = 10_000;
 /** What the reducers made of consecutive events, (after, until]. */
 export class Gathered {
   until: number;
+  /** Of the event at `until`. */
+  lastId = '';
   events = 0;
   private readonly states = new Map<Reducer<unknown>, unknown>();
 
@@ -68,8 +70,8 @@ export class EventFeed {
   }
 
   /** `previous`: position of the newest event before the rows, which are consecutive. */
-  add(previous: number, rows: readonly PageRow[]): void {
-    const last = rows.at(-1)?.position;
+  add(previous: number, rows: readonly (PageRow & { readonly id: string })[]): void {
+    const last = rows.at(-1);
     if (last === undefined) return;
     const current = this.current();
     if (current?.until !== previous || current.events > EVENTS_MAX) this.beginAfter(previous);
@@ -78,7 +80,8 @@ export class EventFeed {
       for (const row of rows)
         for (const reducer of this.concerned(row))
           if (!reducer.unless || passes(reducer, row)) gathered.add(reducer, row);
-      gathered.until = last;
+      gathered.until = last.position;
+      gathered.lastId = last.id;
       gathered.events += rows.length;
     } catch {
       // Read from the database, this event parks the projection that cannot fold it.

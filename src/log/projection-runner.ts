@@ -3,7 +3,15 @@ import { type ClientBase, DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { EventFeed, type Gathered } from './event-feed.js';
-import { countAfter, readEvents, readHead, readNewestPosition, readPageEnd, withQueryTimeout } from './event-reader.js';
+import {
+  countAfter,
+  readEvents,
+  readHead,
+  readIdsAt,
+  readNewestPosition,
+  readPageEnd,
+  withQueryTimeout,
+} from './event-reader.js';
 import { type PageSource, SharedPageSource } from './page-source.js';
 import { type Projection, pageFor } from './projection.js';
 import { ProjectionAsOf } from './projection-as-of.js';
@@ -275,7 +283,9 @@ export class ProjectionRunner {
     const newest = await readNewestPosition(client);
     if (newest <= after) return { until: after };
     const gathered = isFed ? await this.gathered(after, newest, most) : undefined;
-    if (gathered) return { until: gathered.until, source: gathered.source(client) };
+    // Another database than that of the appends may answer here: a standby that was promoted may lack the newest of them.
+    if (gathered && (await readIdsAt(client, [gathered.until])).get(gathered.until) === gathered.lastId)
+      return { until: gathered.until, source: gathered.source(client) };
     // Up to where the feed begins, so that the next page is taken from there.
     const begins = isFed ? (this.feed.after ?? 0) : 0;
     const until = Math.min(most, begins > after ? begins : newest, await readPageEnd(client, after, PAGE_EVENTS));

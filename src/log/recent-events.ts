@@ -149,7 +149,7 @@ export class RecentRow implements PageRow {
     private readonly version: number,
     request: Pick<AppendRequest, 'category' | 'stream' | 'site' | 'actor'>,
     event: NewEvent,
-    private readonly id: string,
+    readonly id: string,
   ) {
     // Copied: the request and its inline part are not needed any more.
     this.category = request.category;
