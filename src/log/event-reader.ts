@@ -1,13 +1,10 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
-import { effectiveTimeMs, readClockSteps } from './clock-steps.js';
 import { copyOut } from './copy.js';
 import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
 import type { EventSubject, SubjectOptions } from './event-log.js';
 import { EventRow, rowColumns } from './event-row.js';
 
 const COUNTED_AT_ONCE = 200_000;
-/** Places of the log whose time one query reads. */
-const PROBES = 63;
 
 /** A pool, or a client inside a transaction. All SELECTs on events are in this folder. */
 export type Queryable = Pool | ClientBase;
@@ -295,12 +292,15 @@ export interface PublicEvent {
   readonly time: string;
   readonly actor: string;
   readonly data: string;
+  /** From another log, which has published it: it is passed over, and its data is not read. */
+  readonly isCopied?: boolean;
 }
 
 type PublicRow = Omit<PublicEvent, 'position'> & { position: string };
 
 const PUBLIC_COLUMNS = `position, id, category, category || '-' || stream AS stream, version, type, site,
-                  extract(epoch FROM time) * 1000 AS time, actor, data::text AS data`;
+                  extract(epoch FROM time) * 1000 AS time, actor, CASE WHEN origin IS NULL THEN data::text ELSE '' END AS data,
+                  origin IS NOT NULL AS "isCopied"`;
 
 export async function readPublicEvents(source: Queryable, after: number, limit: number): Promise<PublicEvent[]> {
   const { rows } = await source.query<PublicRow>({
@@ -371,13 +371,14 @@ export async function countAfter(source: Queryable, after: number, limit: number
   return Number(rows[0]?.count ?? 0);
 }
 
-/** Time of the first event after a position. */
-export async function readTimeAfter(source: Queryable, after: number): Promise<Date | undefined> {
-  const { rows } = await source.query<{ time: Date }>(
-    'SELECT time FROM cc.events WHERE position > $1 ORDER BY position LIMIT 1',
-    [after],
-  );
-  return rows[0]?.time;
+/** Whether some of the events in (after, until] were copied from another log. */
+export async function hasCopied(source: Queryable, after: number, until: number): Promise<boolean> {
+  const { rows } = await source.query<{ has: boolean }>({
+    name: 'has-copied-events',
+    text: 'SELECT EXISTS (SELECT FROM cc.events WHERE position > $1 AND position <= $2 AND origin IS NOT NULL) AS has',
+    values: [after, until],
+  });
+  return rows[0]?.has ?? false;
 }
 
 export interface StreamGroup {
@@ -541,37 +542,6 @@ export async function readSubjects(
     values: [after, until, types, bytes],
   });
   return rows;
-}
-
-/**
- * The last position before a time. Effective time (`clock-steps.ts`) is monotonic along the log, so a search by bisection needs no
- * index on it. Each query reads several places of the range, because a query costs more than reading a place.
- */
-export async function readPositionBefore(source: Queryable, time: Date): Promise<number> {
-  const steps = await readClockSteps(source);
-  let low = 0;
-  let high = await readHead(source);
-  while (low < high) {
-    const distance = Math.ceil((high - low) / (PROBES + 1));
-    const probes = Array.from({ length: PROBES }, (_, index) => low + index * distance).filter((probe) => probe < high);
-    const { rows } = await source.query<{ after: number; position: number; time: number }>({
-      name: 'read-times-after',
-      text: `SELECT p.after::float8 AS after, e.position::float8 AS position, extract(epoch FROM e.time)::float8 * 1000 AS time
-               FROM unnest($1::bigint[]) AS p (after) CROSS JOIN LATERAL (
-                 SELECT position, time FROM cc.events WHERE position > p.after ORDER BY position LIMIT 1) e`,
-      values: [probes],
-    });
-    const next = new Map(rows.map((row) => [row.after, row]));
-    for (const probe of probes) {
-      const event = next.get(probe);
-      if (!event || effectiveTimeMs(steps, event.position, event.time) >= time.getTime()) {
-        high = probe;
-        break;
-      }
-      low = event.position;
-    }
-  }
-  return low;
 }
 
 /** The one place where a row becomes a typed event: `type` decides the shape, which the event's schema describes. */

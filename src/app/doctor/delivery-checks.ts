@@ -1,7 +1,7 @@
 import { findUnattempted, reportOwed } from '../../delivery/owed-report.js';
 import { OUTBOUND } from '../../events/outbound.events.js';
 import { usesKafka } from '../../kafka/client.js';
-import { probeKafka } from '../../kafka/probe.js';
+import { findRefusal, probeKafka } from '../../kafka/probe.js';
 import { formatDuration } from '../../kernel/durations.js';
 import { messageOf } from '../../kernel/errors.js';
 import { streamOf } from '../../outbound/reporting-window.js';
@@ -53,10 +53,12 @@ async function heldBackConnections(sites: DoctorDependencies['sites']) {
 /** Deliveries that some instance should have attempted by now, whichever instance received the conversion. */
 export async function owed({ postgres, log, sites }: DoctorDependencies): Promise<Finding> {
   const heldBack = new Set((await heldBackConnections(sites)).map(({ host, platform }) => `${platform} of ${host}`));
+  const elsewhere = new Set((await sites.all()).filter(isClosed).map(({ host }) => host));
   const { byPlatform, unattempted, lateMs } = await reportOwed(
     postgres,
     await findUnattempted(postgres, log),
     (site, platform) => heldBack.has(`${platform} of ${site}`),
+    (site) => elsewhere.has(site),
   );
   const total = [...byPlatform.values()].reduce((sum, count) => sum + count, 0);
   if (total === 0) return { ok: true, detail: 'none' };
@@ -103,6 +105,13 @@ export async function kafka({ postgres, settings }: DoctorDependencies): Promise
   if (!usesKafka(settings)) return { ok: true, detail: 'not configured (KAFKA_BROKERS): events are only in the log' };
   try {
     const { brokers, behind } = await probeKafka(settings, postgres.pool);
+    const refusal = await findRefusal(settings, postgres);
+    if (refusal)
+      return {
+        ok: false,
+        detail: `the relay refuses to publish. ${refusal}`,
+        fix: 'Set KAFKA_TOPIC_PREFIX to one that no other cell of these brokers uses, and restart every instance of this cell.',
+      };
     const detail = behind === 0 ? 'all events are published' : `${behind} events are not published yet`;
     return { ok: true, detail: `${brokers} ${brokers === 1 ? 'broker' : 'brokers'}, ${detail}` };
   } catch (error) {
