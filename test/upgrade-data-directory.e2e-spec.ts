@@ -67,6 +67,20 @@ describe('a data directory of version 0.2', () => {
     expect(service.output()).not.toMatch(/warning|error/i);
   });
 
+  it('has the sites as this version folds them, before an event changes them', async () => {
+    const { rows } = await client.query('SELECT connections, webhook FROM cc.sites WHERE host = $1', [SITE]);
+    const [{ connections, webhook }] = rows;
+    expect(connections.length).toBeGreaterThan(0);
+    for (const { position, place, versions } of connections) {
+      expect({ position, place }).toEqual({ position: undefined, place: versions.at(-1).place });
+      expect(place).toBeGreaterThan(0);
+    }
+    expect(webhook).toMatchObject({ place: expect.any(Number), first: { place: expect.any(Number) } });
+    const { checks } = await json('history', 'verify');
+    const sites = checks.filter(({ name }: { name: string }) => name === 'projection sites');
+    expect(sites).toMatchObject([{ ok: true }]);
+  });
+
   it('keeps the keys of its sites, and what they have sent', async () => {
     expect(JSON.parse((await send(KEYS.active, 'ORD-1')).body)).toEqual({ ok: true, deduped: true });
     expect(JSON.parse((await send(KEYS.trial, 'TRIAL-NEW')).body)).toMatchObject({

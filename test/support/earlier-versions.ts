@@ -31,10 +31,12 @@ export interface EventsDigest {
   readonly md5: string;
 }
 
-/** Over all columns of the events up to a position, and of their personal data as earlier versions store it. */
+/** Over all columns of the events up to a position, and of their personal data, that earlier versions have. One was renamed since. */
 export async function digestEvents(client: Client, lastPosition: number): Promise<EventsDigest> {
   const { rows } = await client.query<EventsDigest>(
-    `SELECT count(*)::int AS events, md5(string_agg(concat(e::text, p.site, p.subject, p.data), E'\\n' ORDER BY e.position)) AS md5
+    `SELECT count(*)::int AS events, md5(string_agg(concat(
+              to_jsonb(e) - '{noun,category,origin}'::text[], to_jsonb(e) ->> 'noun', to_jsonb(e) ->> 'category', e.data,
+              p.site, p.subject, p.data), E'\\n' ORDER BY e.position)) AS md5
        FROM cc.events e LEFT JOIN cc.personal p USING (position) WHERE e.position <= $1`,
     [lastPosition],
   );
