@@ -1,5 +1,6 @@
 import { EVENT_SCHEMAS } from '../events/index.js';
 import { LOG } from '../events/log.events.js';
+import { mayBePersonal } from '../events/personal-types.js';
 import { USER } from '../events/user.events.js';
 import { compileSchema, type Validator } from '../events/validate.js';
 import { derivedUuid, isUuid } from '../kernel/uuid.js';
@@ -13,14 +14,20 @@ const PAGE_EVENTS_MAX = 10_000;
 const TIME_MIN_MS = Date.UTC(2000, 0, 1);
 const TIME_MAX_MS = Date.UTC(10_000, 0, 1) - 1;
 const VERSION_MAX = 2 ** 31 - 1;
-const BYTES_MAX = 64;
-const DIGEST_BYTES = 32;
+/** Of a visitor, and of a person. */
+const SUBJECT_BYTES = [16, 32];
+const SALT_BYTES = [16];
+const DIGEST_BYTES = [32];
 const TEXT_MAX = 10_000;
 
 /** Events of these categories belong to no site. */
 const WITHOUT_SITE: readonly string[] = [LOG, USER];
-/** A site has one stream with a derived id in each of these categories. */
+/** A site has one stream with a derived id in each of these categories; but jobs, which are of its category, have their own. */
 const DERIVED: readonly string[] = ['site', 'outbound', 'auth'];
+const JOB = 'site.job_';
+
+/** The forms that `AppendRequest` documents, and `cli` of earlier versions. */
+const ACTOR = /^(system|tag|cli|cli:.+|(key|user|token):[\w-]+)$/su;
 
 const ERASED = 'visitor.erased.v1';
 /** In the place of whether a row has a personal part. */
@@ -99,14 +106,17 @@ function checkRow(
   if (!type || !TYPES.has(type)) refuse('has a type that this version does not know: upgrade this service');
   const ofType = categoryOf(type as string);
   if (category !== ofType || !CATEGORIES.has(ofType)) refuse('has a category that its type does not belong to');
-  if (isDerived(stream as string) && DERIVED.includes(ofType) && stream !== derivedUuid(`${ofType} ${site}`))
-    refuse('belongs to a stream of another site');
-  if (actor === null || actor === undefined || actor.length > TEXT_MAX) refuse('has an invalid actor');
+  if (!actor || actor.length > TEXT_MAX || !ACTOR.test(actor)) refuse('has an invalid actor');
   if (reference && reference.length > TEXT_MAX) refuse('has an invalid reference');
   const timeMs = wholeNumber(time, TIME_MAX_MS, 'an event without a valid time');
   if (timeMs < TIME_MIN_MS) refuse('has an invalid time');
-  const wrong = validatorOf(type as string)(parsedObject(data, refuse), 'data');
+  const value = parsedObject(data, refuse);
+  const wrong = validatorOf(type as string)(value, 'data');
   if (wrong !== undefined) refuse(`does not have the data of its type: ${wrong}`);
+  if (stream !== streamOf(type as string, value, site, stream)) refuse('belongs to another stream than its site has');
+  // The directory of sites and its projection would take over the site with that host.
+  if (type === 'site.registered.v1' && (value as { readonly host: string }).host !== site)
+    refuse('registers another site');
   checkPersonal(fields, site, refuse);
   const order = origin === null ? position : wholeNumber(origin, position, 'an event without a valid origin');
   return {
@@ -118,27 +128,44 @@ function checkRow(
 }
 
 function checkPersonal(fields: readonly (string | null)[], site: string, refuse: (what: string) => never): void {
-  const [has, subject, personal] = fields.slice(10, 13) as (string | null)[];
-  const [salt, ofSite, erased] = fields.slice(15, 18) as (string | null)[];
-  for (const bytes of [subject, salt]) if (bytes !== null && !isHex(bytes, BYTES_MAX)) refuse('has an invalid part');
-  if (erased !== null && !(isHex(erased, DIGEST_BYTES) && erased?.length === 2 * DIGEST_BYTES))
-    refuse('has an invalid digest of its erased part');
+  const type = fields[5] as string;
+  const [has, subject, personal] = fields.slice(10, 13) as [string | null, string | null, string | null];
+  const [salt, ofSite, erased] = fields.slice(15, 18) as [string | null, string | null, string | null];
+  if (!isHex(subject, SUBJECT_BYTES) || !isHex(salt, SALT_BYTES)) refuse('has an invalid subject or salt');
+  if (!isHex(erased, DIGEST_BYTES)) refuse('has an invalid digest of its erased part');
+  if ((has !== 'f' || erased !== null) && !mayBePersonal(type)) refuse('has a personal part, which its type has not');
   if (has === 't') {
     if (ofSite !== site) refuse('has a personal part of another site');
     if (erased !== null) refuse('has a personal part although it is recorded as erased');
-    if (personal !== null) parsedObject(personal, refuse);
+    // Readers add the subject, and this one would replace it.
+    if (personal !== null && Object.hasOwn(parsedObject(personal, refuse), 'subject'))
+      refuse('has a second subject in its personal part');
   } else if (has === ERASED_ONLY && erased === null) refuse('is said to be erased without a digest');
   else if ((has !== 'f' && has !== ERASED_ONLY) || [subject, personal, salt, ofSite].some((part) => part !== null))
     refuse('has a part of a personal row without the row');
 }
 
+/** The only stream that an event of its type may have; for other categories, that which it has. */
+function streamOf(type: string, data: object, site: string, stream: string | null | undefined) {
+  if (type.startsWith(JOB)) return (data as { readonly jobId: string }).jobId;
+  const category = categoryOf(type);
+  return DERIVED.includes(category) ? derivedUuid(`${category} ${site}`) : stream;
+}
+
+/**
+ * Only JSON as the append stores it. Who verifies an export serialises its values again: with a key that occurs twice, another
+ * order or another notation of a number the digest would differ.
+ */
 function parsedObject(json: string | null | undefined, refuse: (what: string) => never): object {
   let value: unknown;
+  let again: string | undefined;
   try {
     value = JSON.parse(json ?? '');
+    again = JSON.stringify(value);
   } catch {
     refuse('has data that is not JSON');
   }
+  if (again !== json) refuse('has JSON that this service does not write in this form');
   if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse('has data that is not an object');
   return value as object;
 }
@@ -150,17 +177,14 @@ function wholeNumber(text: string | null | undefined, max: number, what: string)
   return value;
 }
 
-function isHex(text: string | null | undefined, bytes: number): boolean {
-  return text !== null && text !== undefined && text.length <= 2 * bytes && /^([0-9a-f]{2})+$/.test(text);
+/** Of one of these lengths; or absent. */
+function isHex(text: string | null, bytes: readonly number[]): boolean {
+  return text === null || (bytes.includes(text.length / 2) && /^[0-9a-f]+$/.test(text));
 }
 
 /** As PostgreSQL writes it, so that two are equal if their texts are. */
 function isId(text: string | null | undefined): boolean {
   return text !== null && text !== undefined && isUuid(text) && text === text.toLowerCase();
-}
-
-function isDerived(uuid: string): boolean {
-  return uuid[14] === '8';
 }
 
 function categoryOf(type: string): string {

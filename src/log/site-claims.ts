@@ -43,11 +43,11 @@ export async function readClaims(
 
 /**
  * Stores a page of `readClaims` in a transaction of the caller; until it ends, appends wait. Of two claims on a key the later one
- * counts. The site must be closed. Returns how many were new or later than those of this log.
+ * counts, and one from the future is as of now. The site must be closed. Returns how many were new or later than those of this log.
  */
 export async function storeClaims(client: ClientBase, site: string, rows: Buffer): Promise<number> {
   const claims = parseCopyText(rows, COLUMNS, { bytes: ROW_BYTES_MAX, rows: PAGE_CLAIMS_MAX });
-  const keys = new Set(claims.map(([key]) => key));
+  const keys = new Set(claims.map(([key]) => key?.toLowerCase()));
   if (keys.size < claims.length) throw new SiteCopyRefused('a dedup key occurs twice');
   if (!claims.every(isClaim)) throw new SiteCopyRefused('a dedup claim is invalid');
   if (claims.length === 0) return 0;
@@ -56,6 +56,11 @@ export async function storeClaims(client: ClientBase, site: string, rows: Buffer
   );
   const lines = claims.map((claim) => `${claim.join('\t')}\n`).join('');
   await copyIn(client, 'COPY pg_temp.arriving_claims FROM STDIN', [Buffer.from(lines)]);
+  // One from the future would refuse conversions until then.
+  await client.query(
+    `UPDATE pg_temp.arriving_claims SET at_ms = now.ms
+       FROM (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) now WHERE at_ms > now.ms`,
+  );
   const stored = await client.query<{ stored: number | null }>(
     `SELECT cc.store_claims($1) AS stored, set_config('idle_in_transaction_session_timeout', $2, true)`,
     [site, `${IDLE_WITH_LOCK_MS}ms`],

@@ -300,6 +300,15 @@ describe.each(serversUnderTest())('a site copied to another log on $name', ({ ma
         SiteCopyRefused,
       );
     await expect(storeAll(Buffer.concat([claims.rows, claims.rows]))).rejects.toThrow(/occurs twice/);
+    const [stream, key] = [uuidv7(), uuidv7()];
+    const claimOf = (text: string, atMs: number) => `${text}\t${stream}\tf\t${atMs}\n`;
+    const inBothCases = claimOf(key, 1_000) + claimOf(key.toUpperCase(), 1_000);
+    await expect(storeAll(Buffer.from(inBothCases))).rejects.toThrow(/occurs twice/);
+    expect(await storeAll(Buffer.from(claimOf(key, Date.UTC(9_999, 0, 1))))).toBe(1);
+    const capped = await target.pool.query('SELECT at <= clock_timestamp() AS capped FROM cc.dedup WHERE key = $1', [
+      key,
+    ]);
+    expect(capped.rows).toEqual([{ capped: true }]);
     await open(target, host);
     await expect(storeAll(claims.rows)).rejects.toThrow(/is not closed here/);
   });
