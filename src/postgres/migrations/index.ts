@@ -34,6 +34,7 @@ import { RemovedWebhooks0000000000051 } from './0051-removed-webhooks.js';
 import { PausedSites0000000000052 } from './0052-paused-sites.js';
 import { MovedSites0000000000053 } from './0053-moved-sites.js';
 import { MovingSites0000000000055 } from './0055-moving-sites.js';
+import { SiteMoves0000000000057 } from './0057-site-moves.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -81,6 +82,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   PausedSites0000000000052,
   MovedSites0000000000053,
   MovingSites0000000000055,
+  SiteMoves0000000000057,
 ];
 
 /** The number at the end of a migration's name. */
