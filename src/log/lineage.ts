@@ -19,14 +19,27 @@ export async function followLineage(client: ClientBase, onMessage: (line: string
     onMessage(`The database was restored or failed over since the last write: positions continue at ${position}.`);
 }
 
-/** The last position before the log jumped ahead the last time, and the one at which it continues; undefined if it never has. */
+/**
+ * The last position before the log jumped ahead the last time, and the one at which it continues; undefined if it never has. A site
+ * that arrives from another log moves the position sequence as well, which is no such jump.
+ */
 export async function readJump(source: Queryable): Promise<{ kept: number; continuesAt: number } | undefined> {
   const { rows } = await source.query<{ kept: number; start: number }>(
     `SELECT start::float8, (SELECT coalesce(max(position), 0)::float8 FROM cc.events WHERE position < start) AS kept
-       FROM (SELECT last_value / $1 * $1 AS start FROM cc.event_position) jump WHERE start > 0`,
-    [POSITION_JUMP],
+       FROM cc.lineage WHERE start IS NOT NULL`,
   );
   return rows[0] && { kept: rows[0].kept, continuesAt: rows[0].start };
+}
+
+/**
+ * Moves the positions of this log beyond one of another log from which a site arrives, with room for what that log appends
+ * meanwhile: a site's events keep their order. Must not be called in a transaction, which could undo the half of it. Returns the
+ * position at which the log continues; undefined if it was far enough.
+ */
+export async function leapBeyond(client: ClientBase, position: number): Promise<number | undefined> {
+  // Without parameters: only then the database can tell that there is no transaction.
+  const { rows } = await client.query<{ start: string | null }>(`SELECT cc.leap_beyond(${Number(position)}) AS start`);
+  return rows[0]?.start ? Number(rows[0].start) : undefined;
 }
 
 /** Of the server that answers, before or after `followLineage`. */

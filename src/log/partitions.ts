@@ -8,6 +8,11 @@ const PARTITIONS_AHEAD = 2;
 /** A session that hangs while it holds the lock must not keep the keepers of all instances waiting; they try again later. */
 const LOCK_TIMEOUT_MS = 5_000;
 
+/** After the last one, or where positions continue that have left all partitions behind: a crash may undo a partition and not the sequence. */
+const ADD_NEXT = `SELECT cc.add_partition(first, first + $1::bigint)
+  FROM (SELECT greatest(max(p.beyond), s.last_value / $1::bigint * $1::bigint) AS first
+          FROM cc.log_partitions p, cc.event_position s GROUP BY s.last_value) next`;
+
 export interface PartitionState {
   readonly position: number;
   readonly partitions: number;
@@ -23,9 +28,7 @@ export async function keepPartitionsAhead(
   return withPartitionLock(postgres, async (client) => {
     let state = await readPartitions(client);
     while (state.ahead < PARTITIONS_AHEAD) {
-      await client.query('SELECT cc.add_partition(max(beyond), max(beyond) + $1::bigint) FROM cc.log_partitions', [
-        partitionEvents,
-      ]);
+      await client.query(ADD_NEXT, [partitionEvents]);
       state = await readPartitions(client);
     }
     return state;

@@ -33,6 +33,7 @@ import { FileStorage0000000000050 } from './0050-file-storage.js';
 import { RemovedWebhooks0000000000051 } from './0051-removed-webhooks.js';
 import { PausedSites0000000000052 } from './0052-paused-sites.js';
 import { MovedSites0000000000053 } from './0053-moved-sites.js';
+import { CopiedSites0000000000054 } from './0054-copied-sites.js';
 import { MovingSites0000000000055 } from './0055-moving-sites.js';
 import { SiteMoves0000000000057 } from './0057-site-moves.js';
 
@@ -81,6 +82,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   RemovedWebhooks0000000000051,
   PausedSites0000000000052,
   MovedSites0000000000053,
+  CopiedSites0000000000054,
   MovingSites0000000000055,
   SiteMoves0000000000057,
 ];

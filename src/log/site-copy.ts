@@ -1,0 +1,276 @@
+import { randomBytes } from 'node:crypto';
+import { type ClientBase, DatabaseError, escapeLiteral } from 'pg';
+import { type Arrivals, compareArrivals, type StreamHere } from './arrivals.js';
+import { type CopiedEvent, parseCopiedRows } from './copied-rows.js';
+import { copyIn, copyOut } from './copy.js';
+import { copyLine } from './copy-text.js';
+import { readNewestPosition } from './event-reader.js';
+import { EventRow, NULL } from './event-row.js';
+import { SharedPageSource } from './page-source.js';
+import { Page, type Projection } from './projection.js';
+import { RETENTION_LOCK } from './retention-holds.js';
+import { SEALED_COLUMNS } from './sealed-row.js';
+import { personalDigest } from './seals.js';
+import { SiteCopyRefused } from './site-copy-errors.js';
+
+/** Events of the log that one query looks at: those of other sites are many, and no index leads to a site's. */
+const SCANNED_EVENTS = 100_000;
+/** Larger pages would hold the append lock for longer. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+const SALT_BYTES = 16;
+/** Shorter than an append waits for the lock: a client that freezes before its commit must not fail the appends of others. */
+export const IDLE_WITH_LOCK_MS = 2_000;
+
+export interface SiteCopy {
+  /** Rows in the text format of COPY. */
+  readonly rows: Buffer;
+  readonly count: number;
+  /** Everything of the site up to this position is in this page or in earlier ones. */
+  readonly last: number;
+  /** There was nothing after `last` when it was read. */
+  readonly isLast: boolean;
+}
+
+/**
+ * The next events of a site after a position, at most `limit`, with their personal parts and what the hash chain needs of those that
+ * were erased. Fewer are returned at the end of the log, or if they are large. With `erased`, only events whose personal parts are erased: for
+ * what was copied before the erasure.
+ */
+export async function readSiteCopy(
+  client: ClientBase,
+  site: string,
+  after: number,
+  limit: number,
+  options: { readonly erased?: boolean } = {},
+): Promise<SiteCopy> {
+  const lines: Buffer[] = [];
+  let bytes = 0;
+  let last = after;
+  let isFull = false;
+  const row = new EventRow();
+  while (!isFull) {
+    const { until, isEnd } = await readScanEnd(client, last);
+    await copyOut(client, selectOf(site, last, until, limit - lines.length, options.erased ?? false), (line) => {
+      isFull ||= bytes >= PAGE_BYTES;
+      if (isFull) return;
+      // The buffer belongs to the connection.
+      lines.push(Buffer.from(line));
+      bytes += line.length;
+      last = row.at(line).position;
+    });
+    isFull ||= lines.length >= limit;
+    if (isFull) break;
+    last = until;
+    if (isEnd) return { rows: Buffer.concat(lines), count: lines.length, last, isLast: true };
+  }
+  return { rows: Buffer.concat(lines), count: lines.length, last, isLast: false };
+}
+
+async function readScanEnd(client: ClientBase, after: number): Promise<{ until: number; isEnd: boolean }> {
+  const { rows } = await client.query<{ last: string | null; count: string }>(
+    `SELECT max(position) AS last, count(*) FROM (
+       SELECT position FROM cc.events WHERE position > $1 ORDER BY position LIMIT $2) scanned`,
+    [after, SCANNED_EVENTS],
+  );
+  const { last, count } = rows[0] as { last: string | null; count: string };
+  return { until: Number(last ?? after), isEnd: Number(count) < SCANNED_EVENTS };
+}
+
+function selectOf(site: string, after: number, until: number, limit: number, erased: boolean): string {
+  const within = (table: string) => `${table}.position > ${Number(after)} AND ${table}.position <= ${Number(until)}`;
+  const isErased = 'AND EXISTS (SELECT FROM cc.erased_parts o WHERE o.position = e.position)';
+  return `COPY (SELECT ${SEALED_COLUMNS} FROM (
+      SELECT * FROM cc.events e WHERE ${within('e')} AND e.site = ${escapeLiteral(site)} ${erased ? isErased : ''}
+       ORDER BY e.position LIMIT ${Number(limit)}) e
+    LEFT JOIN cc.personal p ON p.position = e.position AND ${within('p')}
+    LEFT JOIN cc.erased_parts x ON x.position = e.position AND ${within('x')} ORDER BY e.position) TO STDOUT`;
+}
+
+export interface SiteSize {
+  readonly events: number;
+  /** As stored, without indexes. */
+  readonly bytes: number;
+  readonly claims: number;
+}
+
+/** What a move of the site has to copy. Reads the whole log, a part at a time. */
+export async function countSite(client: ClientBase, site: string): Promise<SiteSize> {
+  let events = 0;
+  let bytes = 0;
+  for (let after = 0, isEnd = false; !isEnd; ) {
+    const part = await readScanEnd(client, after);
+    const { rows } = await client.query<{ events: number; bytes: number }>(
+      `SELECT count(*)::float8 AS events, coalesce(sum(pg_column_size(e) + coalesce(pg_column_size(p), 0)), 0)::float8 AS bytes
+         FROM cc.events e LEFT JOIN cc.personal p ON p.position = e.position AND p.position > $2 AND p.position <= $3
+        WHERE e.site = $1 AND e.position > $2 AND e.position <= $3`,
+      [site, after, part.until],
+    );
+    events += rows[0]?.events ?? 0;
+    bytes += rows[0]?.bytes ?? 0;
+    after = part.until;
+    isEnd = part.isEnd;
+  }
+  const claims = await client.query<{ claims: number }>(
+    'SELECT count(*)::float8 AS claims FROM cc.dedup WHERE site = $1',
+    [site],
+  );
+  return { events, bytes, claims: claims.rows[0]?.claims ?? 0 };
+}
+
+export interface StoredCopy {
+  readonly stored: number;
+  /** Events of the page that the log had, or had removed by retention. */
+  readonly present: number;
+  /** Position of the last one in the log that sent them; undefined for an empty page. */
+  readonly last: number | undefined;
+  /** Subjects, in hex, with a personal part here of an event that the other log has erased. They must be erased here. */
+  readonly erased: readonly string[];
+}
+
+/**
+ * Appends a page of `readSiteCopy` in a transaction of the caller, which has begun it with the isolation level READ COMMITTED; until
+ * it ends, other appends wait. What the log has already is left out. The site must be closed. Events keep their ids, versions,
+ * times and places in the order of the site; the given inline projections are folded. Dedup claims come by `storeClaims`.
+ */
+export async function storeSiteCopy(
+  client: ClientBase,
+  site: string,
+  rows: Buffer,
+  inlineProjections: readonly Projection[],
+): Promise<StoredCopy> {
+  const events = parseCopiedRows(rows, site);
+  const last = events.at(-1)?.position;
+  // The removal of a partition holds the append lock and waits for tables that this transaction uses.
+  await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
+  let compared = await compareWithLog(client, site, events);
+  const result = ({ missing, erased }: Arrivals) => ({
+    ...{ stored: missing.length, present: events.length - missing.length, last, erased },
+  });
+  if (compared.arrivals.missing.length === 0) return result(compared.arrivals);
+  await stage(client, compared.arrivals.missing);
+  let outcome = await appendCopy(client, site, compared);
+  if (outcome.refused === 'changed') {
+    // Another page was stored meanwhile. From here on the append lock is held, so nothing changes any more.
+    compared = await compareWithLog(client, site, events);
+    if (compared.arrivals.missing.length === 0) return result(compared.arrivals);
+    await unstage(client, compared.arrivals.missing);
+    outcome = await appendCopy(client, site, compared);
+  }
+  if (outcome.refused !== undefined) throw new SiteCopyRefused(...refusalOf(outcome.refused, site));
+  await foldInline(client, inlineProjections, outcome, compared.arrivals.missing);
+  return result(compared.arrivals);
+}
+
+interface Compared {
+  readonly arrivals: Arrivals;
+  /** Newest position of the log before it was compared. */
+  readonly until: number;
+  /** The highest place in the order of the site's events; null if there is none. */
+  readonly ordered: string | null;
+}
+
+async function compareWithLog(client: ClientBase, site: string, events: readonly CopiedEvent[]): Promise<Compared> {
+  const until = await readNewestPosition(client);
+  const { rows: here } = await client.query<StreamHere>(
+    `SELECT same.id, same.subject, s.lowest, s.highest, s.site, s.category
+       FROM unnest($1::uuid[], $2::integer[]) WITH ORDINALITY AS a (stream, version, n)
+       JOIN (SELECT d.stream, low.version AS lowest, high.version AS highest, high.site, high.category
+               FROM (SELECT DISTINCT stream FROM unnest($1::uuid[]) AS u (stream)) d
+               LEFT JOIN LATERAL (SELECT version FROM cc.events WHERE stream = d.stream ORDER BY version LIMIT 1) low ON true
+               LEFT JOIN LATERAL (
+                 SELECT version, site, category FROM cc.events WHERE stream = d.stream ORDER BY version DESC LIMIT 1) high ON true) s
+         ON s.stream = a.stream
+       LEFT JOIN LATERAL (
+         SELECT e.id, (SELECT encode(p.subject, 'hex') FROM cc.personal p WHERE p.position = e.position) AS subject
+           FROM cc.events e WHERE e.stream = a.stream AND e.version = a.version LIMIT 1) same ON true
+      ORDER BY a.n`,
+    [events.map(({ stream }) => stream), events.map(({ version }) => version)],
+  );
+  const ordered = await client.query<{ newest: string | null }>('SELECT cc.newest_in_order($1) AS newest', [site]);
+  return { arrivals: compareArrivals(site, events, here), until, ordered: ordered.rows[0]?.newest ?? null };
+}
+
+/** Into a temporary table, before other appends have to wait. */
+async function stage(client: ClientBase, events: readonly CopiedEvent[]): Promise<void> {
+  await client.query(`CREATE TEMP TABLE arriving_events (
+    n integer, id uuid, category text, stream uuid, version integer, type text, time_ms bigint, actor text, reference text, data json,
+    subject bytea, personal json, salt bytea, part bytea, origin bigint, late boolean) ON COMMIT DROP`);
+  try {
+    await copyIn(client, 'COPY pg_temp.arriving_events FROM STDIN', [Buffer.from(events.map(stagedLine).join(''))]);
+    // JSON text may hold what no operator can read, such as \u0000.
+    await client.query('SELECT count(data::jsonb), count(personal::jsonb) FROM pg_temp.arriving_events');
+  } catch (error) {
+    if (error instanceof DatabaseError && /^(22|54)/.test(error.code ?? ''))
+      throw new SiteCopyRefused('the database cannot store a value in one of them');
+    throw error;
+  }
+}
+
+function stagedLine({ fields, id, category, stream, version, order, isLate }: CopiedEvent, index: number): string {
+  const [, , , , , type, , time, actor, data, has, subject, personal, , reference, stored, , erased] = fields;
+  // Personal parts from before the hash chain have no salt.
+  const salt = has === 't' ? (stored ?? randomBytes(SALT_BYTES).toString('hex')) : null;
+  const part =
+    salt === null
+      ? erased
+      : personalDigest(Buffer.from(salt, 'hex'), subject ? Buffer.from(subject, 'hex') : null, personal ?? null);
+  return copyLine([
+    ...[index, id, category, stream, version, type, time, actor, reference, data].map((field) => field ?? null),
+    ...[bytea(subject), personal ?? null, bytea(salt), bytea(part), order, isLate],
+  ]);
+}
+
+function bytea(hex: string | null | undefined): string | null {
+  return hex === null || hex === undefined ? null : `\\x${hex}`;
+}
+
+/** Leaves only these in the temporary table. */
+async function unstage(client: ClientBase, events: readonly CopiedEvent[]): Promise<void> {
+  await client.query('DELETE FROM pg_temp.arriving_events WHERE id <> ALL ($1)', [events.map(({ id }) => id)]);
+}
+
+interface CopyOutcome {
+  readonly refused?: 'open' | 'changed' | 'beyond';
+  readonly first: number;
+  readonly last: number;
+}
+
+async function appendCopy(client: ClientBase, site: string, { until, ordered }: Compared): Promise<CopyOutcome> {
+  const { rows } = await client.query<{ outcome: CopyOutcome }>(
+    `SELECT cc.append_copy($1, $2, $3) AS outcome, set_config('idle_in_transaction_session_timeout', $4, true)`,
+    [site, until, ordered, `${IDLE_WITH_LOCK_MS}ms`],
+  );
+  return (rows[0] as { outcome: CopyOutcome }).outcome;
+}
+
+function refusalOf(refused: 'open' | 'changed' | 'beyond', site: string): [reason: string, next: string] {
+  if (refused === 'open')
+    return [`${site} is not closed here`, `Start the move with "sites move ${site}": it closes the site first.`];
+  return [
+    'they have positions that this log has not reached',
+    'Start the move again: its first step moves the positions of this log beyond those of the other.',
+  ];
+}
+
+/** From what has arrived: reading it back would take time while other appends wait. */
+async function foldInline(
+  client: ClientBase,
+  projections: readonly Projection[],
+  { first, last }: CopyOutcome,
+  events: readonly CopiedEvent[],
+): Promise<void> {
+  const source = new SharedPageSource(
+    client,
+    events.map((event, index) => new ArrivedRow(event, first + index)),
+  );
+  for (const projection of projections) await projection.fold(new Page(client, first - 1, last, source));
+}
+
+/** An event as it would be read from this log, for folds. */
+class ArrivedRow extends EventRow {
+  constructor({ fields, order }: CopiedEvent, position: number) {
+    super();
+    const escaped = fields.map((field) => (field === null ? NULL : field.replaceAll('\\', '\\\\')));
+    this.fields = [String(position), ...escaped.slice(1, 13), String(order), ...escaped.slice(14)];
+  }
+}

@@ -1,0 +1,191 @@
+import { hash, randomUUID } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ClientBase } from 'pg';
+import { runCli } from '../../src/cli/run-cli.js';
+import { readHead } from '../../src/log/event-reader.js';
+import { leapBeyond } from '../../src/log/lineage.js';
+import type { Projection } from '../../src/log/projection.js';
+import { readClaims, storeClaims } from '../../src/log/site-claims.js';
+import { readSiteCopy, type StoredCopy, storeSiteCopy } from '../../src/log/site-copy.js';
+import type { Postgres } from '../../src/postgres/postgres.js';
+import { Sandbox } from '../../src/sandbox/sandbox.js';
+import { consentProjection } from '../../src/visitors/consent.projection.js';
+import { identifiersProjection } from '../../src/visitors/identifiers.projection.js';
+import { Collector } from './collector.js';
+import { post, SECRET_KEY, send, type TestService, type TestSite } from './service.js';
+import { startReceiver } from './webhook-receiver.js';
+
+export const INLINE: readonly Projection[] = [identifiersProjection, consentProjection];
+
+const folder = mkdtempSync(join(tmpdir(), 'cc-site-copies-'));
+
+/** Runs a command of the command line on a database, and returns what it prints. */
+export async function run(databaseUrl: string, ...argv: string[]): Promise<string> {
+  const [stdout, stderr] = [new Collector(), new Collector()];
+  const env = {
+    DATABASE_URL: databaseUrl,
+    SECRET_KEY,
+    ERASURE_LIST: join(folder, 'erasures'),
+    OUTBOUND_ALLOW_PRIVATE: 'true',
+  };
+  const code = await runCli(argv, { env, stdout, stderr });
+  if (code !== 0) throw new Error(`${argv.join(' ')}: ${stderr.text}${stdout.text}`);
+  return stdout.text;
+}
+
+export interface Finding {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+/** All checks of `history verify`, by name. */
+export async function verified(databaseUrl: string, ...options: string[]): Promise<Map<string, Finding>> {
+  const [stdout, stderr] = [new Collector(), new Collector()];
+  const env = { DATABASE_URL: databaseUrl, SECRET_KEY };
+  await runCli(['history', 'verify', '--json', ...options], { env, stdout, stderr });
+  const { checks } = JSON.parse(stdout.text || stderr.text) as { checks: Finding[] };
+  return new Map(checks.map((check) => [check.name, check]));
+}
+
+export async function close(target: Postgres, site: string): Promise<void> {
+  await target.pool.query(
+    'INSERT INTO cc.paused_sites (site, closed) VALUES ($1, true) ON CONFLICT (site) DO UPDATE SET closed = true',
+    [site],
+  );
+}
+
+export async function open(target: Postgres, site: string): Promise<void> {
+  await target.pool.query('DELETE FROM cc.paused_sites WHERE site = $1', [site]);
+}
+
+/** What the copy does before the first event: the site is closed, its secrets are there, and positions are beyond the source's. */
+export async function begin(source: Postgres, target: Postgres, site: string): Promise<void> {
+  await close(target, site);
+  const { rows } = await source.pool.query<{ name: string; sealed: Buffer }>(
+    'SELECT name, sealed FROM cc.secrets WHERE site = $1',
+    [site],
+  );
+  for (const { name, sealed } of rows)
+    await target.pool.query('INSERT INTO cc.secrets VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [site, name, sealed]);
+  await target.read(async (client) => leapBeyond(client, await readHead(source.pool)));
+}
+
+export async function inTransaction<Result>(
+  target: Postgres,
+  work: (client: ClientBase) => Promise<Result>,
+): Promise<Result> {
+  const client = await target.connect('copy');
+  try {
+    await client.query('BEGIN');
+    const result = await work(client);
+    await client.query('COMMIT');
+    return result;
+  } finally {
+    await client.end();
+  }
+}
+
+export function storePage(target: Postgres, site: string, rows: Buffer): Promise<StoredCopy> {
+  return inTransaction(target, (client) => storeSiteCopy(client, site, rows, INLINE));
+}
+
+/** Copies everything of a site. Returns how many events were stored and how many were there already. */
+export async function copySite(source: Postgres, target: Postgres, site: string, pageEvents = 7) {
+  await begin(source, target, site);
+  const sum = { stored: 0, present: 0, erased: [] as string[] };
+  const reader = await source.connect('copy');
+  try {
+    for (let after = 0, isLast = false; !isLast; ) {
+      const page = await readSiteCopy(reader, site, after, pageEvents);
+      const { stored, present, erased } = await storePage(target, site, page.rows);
+      sum.stored += stored;
+      sum.present += present;
+      sum.erased.push(...erased);
+      after = page.last;
+      isLast = page.isLast;
+    }
+    for (let after: string | undefined; ; ) {
+      const { rows, last } = await readClaims(reader, site, { ...(after && { after }), limit: pageEvents });
+      if (last === undefined) break;
+      await inTransaction(target, (client) => storeClaims(client, site, rows));
+      after = last;
+    }
+  } finally {
+    await reader.end();
+  }
+  return sum;
+}
+
+/** Everything of a site that a copy must preserve, in the order of the site. Without `position`, which is of each log. */
+export async function contentOf(postgres: Postgres, site: string) {
+  const { rows } = await postgres.pool.query(
+    `SELECT coalesce(e.origin, e.position) AS place, e.id, e.category, e.stream, e.version, e.type, e.site, e.time, e.actor, e.reference,
+            e.data::text, p.site AS of, encode(p.subject, 'hex') AS subject, p.data::text AS personal, encode(p.salt, 'hex') AS salt,
+            encode(x.digest, 'hex') AS erased
+       FROM cc.events e LEFT JOIN cc.personal p USING (position) LEFT JOIN cc.erased_parts x USING (position)
+      WHERE e.site = $1 ORDER BY e.position`,
+    [site],
+  );
+  return rows;
+}
+
+/** Rows of tables that are kept by site, without positions. */
+export async function tablesOf(postgres: Postgres, site: string) {
+  const read = async (columns: string, table: string) =>
+    (await postgres.pool.query(`SELECT ${columns} FROM cc.${table} WHERE site = $1 ORDER BY 1, 2, 3`, [site])).rows;
+  return {
+    dedup: await read('key, stream, weak, at', 'dedup'),
+    identifiers: await read(
+      `encode(subject, 'hex') AS subject, encode(visitor, 'hex') AS visitor, kind, at, landed, value::text`,
+      'identifiers',
+    ),
+    consent: await read(
+      `encode(subject, 'hex') AS subject, encode(visitor, 'hex') AS visitor, at, denies, state::text`,
+      'consent',
+    ),
+  };
+}
+
+const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; rv:115.0) Gecko/20100101 Firefox/115.0';
+
+/** Conversions with outcomes, repeats and a match, visits, consent, an erasure, refusals, a push and changes of settings. */
+export async function makeHistory(service: TestService, site: TestSite, url: string): Promise<void> {
+  const sandbox = await new Sandbox().start();
+  const receiver = await startReceiver();
+  const settings = ['--set', 'pixel_id=1234567890', '--set', 'access_token=a', '--endpoint', `${sandbox.url}/meta`];
+  await run(url, 'platforms', 'connect', 'meta', '--site', site.host, ...settings);
+  await run(url, 'webhook', 'set', '--site', site.host, '--url', receiver.url);
+  await service.refreshSites();
+  const order = (orderId: string, email: string, value = 10) =>
+    post(service, site, { email, event: 'purchase', value, currency: 'EUR', orderId });
+  const tag = async (call: 'collect' | 'identify' | 'consent', email: string, more = {}) => {
+    const message = { v: 1, visitor: randomUUID(), visit: randomUUID(), hash: hash('sha256', email), clicks: {} };
+    const body = JSON.stringify({ ...message, ...more });
+    const headers = {
+      Host: site.host,
+      Origin: `https://${site.host}`,
+      'Content-Type': 'text/plain',
+      'User-Agent': BROWSER,
+    };
+    const reply = await send(service, { method: 'POST', path: `/__cc/${call}`, body, headers });
+    if (reply.status > 299) throw new Error(`${call}: ${reply.status} ${reply.body}`);
+  };
+  await tag('collect', 'jane@example.com', { clicks: { fbclid: { id: 'a\tb"\\', t: Date.now() } } });
+  await tag('identify', 'jane@example.com', { clicks: { gclid: { id: 'Zoë 日本', t: Date.now() } } });
+  await tag('consent', 'kim@example.com', { consent: { ad_storage: 'denied' } });
+  for (let turn = 1; turn <= 8; turn += 1)
+    await order(`A-${turn}`, turn % 2 === 0 ? 'jane@example.com' : 'john@example.com');
+  await order('A-1', 'john@example.com', 99);
+  await order('A\\N\n-9', 'kim@example.com');
+  await post(service, site, 'not json');
+  await run(url, 'webhook', 'push', '--site', site.host);
+  await run(url, 'visitors', 'erase', '--site', site.host, '--email', 'john@example.com');
+  await order('A-10', 'jane@example.com');
+  await run(url, 'sites', 'pause', site.host);
+  await run(url, 'sites', 'resume', site.host);
+  await sandbox.stop();
+  await receiver.stop();
+}
