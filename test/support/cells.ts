@@ -1,5 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { request } from 'undici';
 import { runCli } from '../../src/cli/run-cli.js';
 import { startTestAdmin, type TestAdmin } from './admin.js';
 import { createDatabase } from './databases.js';
@@ -62,8 +66,50 @@ export async function startCells(
   return [cells[0] as TestCell, cells[1] as TestCell];
 }
 
-export async function runIn(env: Record<string, string>, argv: readonly string[]): Promise<CliResult> {
+export async function runIn(
+  env: Record<string, string>,
+  argv: readonly string[],
+  stop = new AbortController().signal,
+): Promise<CliResult> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const code = await runCli(argv, { env, stdout, stderr });
+  const code = await runCli(argv, { env, stdout, stderr, stop });
   return { code, out: String(stdout.read() ?? ''), error: String(stderr.read() ?? '') };
+}
+
+export interface FlakyProxy {
+  readonly url: string;
+  /** Called when a call has been carried out whose answer is lost. */
+  onBroken: () => void;
+  stop(): Promise<void>;
+}
+
+/** Passes requests on. After so many calls, answers are lost: the cell has carried the calls out, and the caller does not know. */
+export async function startFlakyProxy(target: string, calls: number): Promise<FlakyProxy> {
+  let passed = 0;
+  const server = createServer(async (incoming, response) => {
+    passed += 1;
+    const isLost = passed >= calls;
+    const body = await buffer(incoming);
+    const reply = await request(`${target}${incoming.url}`, {
+      method: incoming.method as 'GET',
+      headers: { ...(incoming.headers as Record<string, string>), host: new URL(target).host },
+      ...(body.length > 0 && { body }),
+    });
+    const text = await reply.body.text();
+    if (isLost) {
+      response.destroy();
+      proxy.onBroken();
+    } else response.writeHead(reply.statusCode, { 'content-type': String(reply.headers['content-type']) }).end(text);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const proxy: FlakyProxy = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    onBroken: () => {},
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return proxy;
 }
