@@ -3,6 +3,7 @@ import type { KafkaSettings } from './client.js';
 import { RelayRefusedError } from './topics.js';
 
 const CERTIFICATE = /CERT|UNABLE_TO_|ERR_TLS_/;
+const AUTHORIZATION = /_AUTHORIZATION_FAILED$/;
 const CLOSED = /closed connection|disconnected before secure TLS/i;
 
 /** By error code, because the messages differ between Node versions. Other codes keep Node's message. */
@@ -35,6 +36,12 @@ export function describeKafkaError(error: unknown, settings: KafkaSettings): unk
         'KAFKA_SASL_PASSWORD.',
     );
   }
+  if (AUTHORIZATION.test(String(type))) {
+    return new RelayRefusedError(
+      `The brokers deny the user what the relay needs (${type}). Grant the ACLs of docs/kafka.md for the prefix ` +
+        `${settings.kafkaTopicPrefix}, or check KAFKA_TOPIC_PREFIX and KAFKA_SASL_USERNAME.`,
+    );
+  }
   if (CERTIFICATE.test(String(code))) {
     return new RelayRefusedError(
       `The brokers' certificate is not trusted (${code}: ${CERTIFICATE_ERRORS[String(code)] ?? message}). Set KAFKA_SSL_CA to ` +
@@ -52,9 +59,10 @@ export function describeKafkaError(error: unknown, settings: KafkaSettings): unk
   return error;
 }
 
-/** kafkajs wraps the original error when its retries are exhausted. */
+/** kafkajs wraps the original error when its retries are exhausted, and those of several topics in one. */
 function rootOf(error: unknown): { name?: string; type?: string; code?: unknown } {
   let root = error;
-  while (root instanceof Error && root.cause) root = root.cause;
+  while (root instanceof Error && (root.cause || 'errors' in root))
+    root = root.cause ?? (root as unknown as { errors: unknown[] }).errors[0];
   return root ?? {};
 }

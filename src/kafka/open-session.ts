@@ -1,16 +1,17 @@
 import type { Admin, Kafka } from 'kafkajs';
 import type { Logger } from '../kernel/logger.js';
-import { readIdsAt, readPublicEvents } from '../log/event-reader.js';
-import { followLineage, readJump, readLineage } from '../log/lineage.js';
+import { readPublicEvents } from '../log/event-reader.js';
+import { readJump } from '../log/lineage.js';
 import { RecentEvents } from '../log/recent-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { makeBatch, type PartitionBatch } from './batch.js';
 import { type KafkaSettings, makeClient, withTimeout } from './client.js';
 import { FencedProducer } from './fenced-producer.js';
+import { compareEnds, followLineageOf, refuseForeignTopics } from './own-topics.js';
 import { type PartitionEnd, readPartitionEnds } from './partition-ends.js';
 import { type RelayCheckpoint, RelayCheckpoints } from './relay-checkpoint.js';
 import { RelaySession } from './relay-session.js';
-import { type IdsInLog, refuseForeignEnds, type StartingPoint, startingPoint } from './starting-point.js';
+import { type IdsInLog, type StartingPoint, startingPoint } from './starting-point.js';
 import { type Cluster, ensureTopics, RelayRefusedError, topicOf } from './topics.js';
 import { withAdmin } from './with-admin.js';
 
@@ -18,18 +19,26 @@ const TOPICS_TIMEOUT_MS = 20_000;
 const ABORTS_MAX = 5;
 const ABORT_PAGE_EVENTS = 2_000;
 
-/** A start, a take-over and a restart after a failure are the same: new client, fence, read the topics, compare, continue. */
+/**
+ * A start, a take-over and a restart after a failure are the same: new client, fence, read the topics, compare, continue. Before
+ * this log has published to the topics, and after a refusal, it compares first: fencing would interrupt their owner.
+ */
 export async function openRelaySession(
   postgres: Postgres,
   settings: KafkaSettings,
   logger: Logger,
   recent = new RecentEvents(),
+  wasRefused = false,
 ): Promise<RelaySession> {
   const kafka = makeClient(settings, logger);
   return withAdmin(kafka, settings, async (admin) => {
     const ensured = ensureTopics(admin, postgres.pool, settings);
     const cluster = await withTimeout(TOPICS_TIMEOUT_MS, 'Creating the topics', ensured);
-    const producer = await FencedProducer.open(kafka, settings.kafkaTopicPrefix);
+    const prefix = settings.kafkaTopicPrefix;
+    await followLineageOf(postgres, logger);
+    const { system } = await new RelayCheckpoints(postgres.pool, prefix).load(cluster.id);
+    if (system === null || wasRefused) await refuseForeignTopics(kafka, admin, postgres, prefix, cluster);
+    const producer = await FencedProducer.open(kafka, prefix);
     try {
       // Only after fencing: an earlier producer can no longer append.
       return await new SessionOpener(postgres, settings, logger, kafka, admin, cluster, producer).open(recent);
@@ -105,19 +114,8 @@ class SessionOpener {
 
   private async compareWithLog(checkpoint: RelayCheckpoint, found: readonly PartitionEnd[]): Promise<void> {
     const { pool } = this.postgres;
-    const client = await pool.connect();
-    try {
-      // The first writer or relay after a failover advances the log's positions.
-      await followLineage(client, (line) => this.logger.warn(line));
-    } finally {
-      client.release();
-    }
-    const lineage = await readLineage(pool);
-    const inLog = await readIdsAt(
-      pool,
-      found.flatMap(({ last }) => (last ? [last.position] : [])),
-    );
-    const lostBelow = refuseForeignEnds(found, inLog, checkpoint, lineage, this.prefix);
+    await followLineageOf(this.postgres, this.logger);
+    const { lineage, inLog, lostBelow } = await compareEnds(this.postgres, checkpoint, found, this.prefix);
     if (lostBelow > checkpoint.lostBelow) {
       this.logger.warn(
         'Kafka contains events that this database lost in a restore or failover: those with a position after `kept` and before `continuesAt`',

@@ -1,7 +1,11 @@
 import type { Pool } from 'pg';
 import { countAfter } from '../log/event-reader.js';
+import { readLineage, readServerLineage } from '../log/lineage.js';
+import type { Postgres } from '../postgres/postgres.js';
 import { type KafkaSettings, makeClient, withTimeout } from './client.js';
+import { refuseForeignTopics } from './own-topics.js';
 import { RelayCheckpoints } from './relay-checkpoint.js';
+import { findTopics, RelayRefusedError } from './topics.js';
 import { withAdmin } from './with-admin.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;
@@ -15,4 +19,22 @@ export async function probeKafka(settings: KafkaSettings, pool: Pool): Promise<{
   const { brokers } = await withTimeout(ANSWER_TIMEOUT_MS, 'Describing the cluster', described);
   const position = await new RelayCheckpoints(pool, settings.kafkaTopicPrefix).position();
   return { brokers: brokers.length, behind: await countAfter(pool, position, LAG_COUNTED_TO) };
+}
+
+/** Why the relay refuses to publish to its topics, whether it runs or not. Undefined if it does not. */
+export async function findRefusal(settings: KafkaSettings, postgres: Postgres): Promise<string | undefined> {
+  const { system, timeline } = await readLineage(postgres.pool);
+  // After a failover the service has to advance the log first: only then can lost events be told from foreign ones.
+  if ((await readServerLineage(postgres.pool)) !== `${system} ${timeline}`) return undefined;
+  const kafka = makeClient(settings);
+  try {
+    await withAdmin(kafka, settings, async (admin) => {
+      const cluster = await findTopics(admin, postgres.pool, settings);
+      if (cluster) await refuseForeignTopics(kafka, admin, postgres, settings.kafkaTopicPrefix, cluster);
+    });
+    return undefined;
+  } catch (error) {
+    if (error instanceof RelayRefusedError) return error.message;
+    throw error;
+  }
 }

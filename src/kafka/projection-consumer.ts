@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EachBatchPayload } from 'kafkajs';
+import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { messageOf } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { readHead } from '../log/event-reader.js';
@@ -10,7 +10,9 @@ import type { Postgres } from '../postgres/postgres.js';
 import { type KafkaSettings, makeClient, withTimeout } from './client.js';
 import { fromMessage, positionIn } from './cloud-event.js';
 import { ConsumerFold } from './consumer-fold.js';
-import { ensureTopics, PUBLISHED_CATEGORIES, TOPIC_OF_CATEGORY, topicOf } from './topics.js';
+import { OwnTopics } from './own-topics.js';
+import { REFUSED_RETRY_MS } from './relay.js';
+import { ensureTopics, PUBLISHED_CATEGORIES, RelayRefusedError, TOPIC_OF_CATEGORY, topicOf } from './topics.js';
 
 const OPEN_TIMEOUT_MS = 30_000;
 const LEAVE_TIMEOUT_MS = 5_000;
@@ -31,6 +33,8 @@ export class ProjectionConsumer {
   private readonly consumerFold: ConsumerFold;
   private readonly categories: readonly string[];
   private running: Promise<void> | undefined;
+  /** The topics belong to another cell. */
+  private refusal: RelayRefusedError | undefined;
 
   constructor(
     private readonly postgres: Postgres,
@@ -62,8 +66,9 @@ export class ProjectionConsumer {
           backOffMs = BACK_OFF_FIRST_MS;
         });
       } catch (error) {
+        this.refusal = error instanceof RelayRefusedError ? error : undefined;
         this.logger.debug('Restarting a consumer', { projection: this.projection.name, reason: messageOf(error) });
-        await this.pause(backOffMs);
+        await this.pause(this.refusal ? REFUSED_RETRY_MS : backOffMs);
         backOffMs = Math.min(2 * backOffMs, BACK_OFF_MAX_MS);
       }
     }
@@ -96,14 +101,18 @@ export class ProjectionConsumer {
         'Creating the topics',
         ensureTopics(admin, this.postgres.pool, this.settings),
       );
+      const own = new OwnTopics(kafka, admin, this.postgres, prefix, cluster, this.logger);
+      await own.refuseForeign(this.refusal !== undefined);
+      this.refusal = undefined;
       const topics = this.categories.map((category) => topicOf(prefix, category));
       await withTimeout(OPEN_TIMEOUT_MS, 'Subscribing', consumer.subscribe({ topics, fromBeginning: true }));
-      const eachBatch = (payload: EachBatchPayload) => this.handleBatch(payload, cluster.partitions);
+      const eachBatch = (payload: EachBatchPayload) => this.handleBatch(payload, cluster.partitions, own);
       // Offsets are resolved manually, so a batch that was not folded is delivered again.
       await withTimeout(OPEN_TIMEOUT_MS, 'Joining', consumer.run({ eachBatchAutoResolve: false, eachBatch }));
       onJoined();
       while (!this.stopping.signal.aborted) {
         await Promise.race([crashed, this.pause(CHECKPOINT_EVERY_MS)]);
+        if (this.refusal) throw this.refusal;
         if (performance.now() - lastHeartbeatMs > HEARTBEAT_TIMEOUT_MS)
           throw new Error(`The consumer sent no heartbeat for ${HEARTBEAT_TIMEOUT_MS / 1_000} s`);
         // A failure of the database is not fatal: the next round computes the checkpoint again.
@@ -116,8 +125,17 @@ export class ProjectionConsumer {
     }
   }
 
-  private async handleBatch(payload: EachBatchPayload, partitions: ReadonlyMap<string, number>): Promise<void> {
+  private async handleBatch(
+    payload: EachBatchPayload,
+    partitions: ReadonlyMap<string, number>,
+    own: OwnTopics,
+  ): Promise<void> {
     const { batch, resolveOffset, heartbeat } = payload;
+    if (!(await this.isOwn(own, batch.messages.at(-1) as KafkaMessage))) {
+      // Neither folded nor committed: the group is left.
+      payload.pause();
+      return;
+    }
     const name = batch.topic.slice(this.settings.kafkaTopicPrefix.length);
     const category = PUBLISHED_CATEGORIES.find((category) => TOPIC_OF_CATEGORY[category] === name) as string;
     const shard = { category, shards: partitions.get(category) as number, shard: batch.partition };
@@ -132,6 +150,17 @@ export class ProjectionConsumer {
       setTimeout(resume, PARKED_CHECK_EVERY_MS).unref();
     }
     await heartbeat();
+  }
+
+  private async isOwn(own: OwnTopics, message: KafkaMessage): Promise<boolean> {
+    try {
+      await own.refuseForeignRecord(message);
+      return true;
+    } catch (error) {
+      if (!(error instanceof RelayRefusedError)) throw error;
+      this.refusal = error;
+      return false;
+    }
   }
 
   /**

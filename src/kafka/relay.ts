@@ -18,7 +18,7 @@ const LEASE_MS = 5_000;
 const LEASE_POLL_MS = 1_000;
 const BACK_OFF_FIRST_MS = 100;
 const BACK_OFF_MAX_MS = 5_000;
-const REFUSED_RETRY_MS = 30_000;
+export const REFUSED_RETRY_MS = 30_000;
 
 export interface RelayState {
   /** `standby`: another instance publishes. `refused`: an operator must act; the reason states how. */
@@ -72,7 +72,8 @@ export class Relay {
     while (!this.stopped && !lease.isLost) {
       let session: RelaySession | undefined;
       try {
-        session = await openRelaySession(this.postgres, this.settings, this.logger, this.recent);
+        const wasRefused = this.current.state === 'refused';
+        session = await openRelaySession(this.postgres, this.settings, this.logger, this.recent, wasRefused);
         backOffMs = BACK_OFF_FIRST_MS;
         this.setState({ state: 'publishing' });
         await this.publish(session, lease);

@@ -53,6 +53,10 @@ describe('refuseForeignEnds', () => {
     expect(check([[80, 'dropped']])).toBe(0);
   });
 
+  it('rejects an event at a position that this log does not have or has dropped unpublished', () => {
+    expect(() => check([[80, 'dropped']], same, { ...checkpoint, position: 79 })).toThrow(/is not in this log/);
+  });
+
   it('rejects an event that is missing or different in the log, and names the setting to change', () => {
     expect(() => check([])).toThrow(/cc\.conversions ends with event id-80 at position 80.*KAFKA_TOPIC_PREFIX/);
     expect(() => check([[80, 'another']])).toThrow(/is not in this log/);

@@ -37,6 +37,20 @@ export function startingPoint(
 export type IdsInLog = ReadonlyMap<number, string | 'dropped'>;
 
 /**
+ * Retention drops no event before it is published, so what this log has dropped is on its topics only up to the checkpoint;
+ * positions that it never had are as absent as dropped ones.
+ */
+export function isOfThisLog(
+  { position, id }: { readonly position: number; readonly id: string | undefined },
+  inLog: IdsInLog,
+  checkpoint: Pick<RelayCheckpoint, 'position' | 'lostBelow'>,
+): boolean {
+  if (position < checkpoint.lostBelow) return true;
+  const found = inLog.get(position);
+  return found === 'dropped' ? position <= checkpoint.position : found === id && id !== undefined;
+}
+
+/**
  * The newest event of every topic must come from this log. Otherwise the database was restored from a backup, or the
  * topics belong to another cell, and new events with reused positions would be skipped as already published. After a
  * detected failover (another server or timeline) the log has advanced beyond every position that can be in Kafka, so no
@@ -53,10 +67,8 @@ export function refuseForeignEnds(
     checkpoint.system !== null && (checkpoint.system !== lineage.system || checkpoint.timeline !== lineage.timeline);
   let lostBelow = checkpoint.lostBelow;
   for (const { category, partition, last } of found) {
-    if (!last || last.position < checkpoint.lostBelow) continue;
-    const id = inLog.get(last.position);
-    if (id === last.id || id === 'dropped') continue;
-    const isLost = id === undefined && failedOver && lineage.drawn > last.position;
+    if (!last || isOfThisLog(last, inLog, checkpoint)) continue;
+    const isLost = !inLog.has(last.position) && failedOver && lineage.drawn > last.position;
     if (!isLost) {
       throw new RelayRefusedError(
         `Partition ${partition} of topic ${topicOf(prefix, category)} ends with event ${last.id} at position ${last.position}, ` +

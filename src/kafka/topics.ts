@@ -46,6 +46,19 @@ export async function ensureTopics(admin: Admin, pool: Pool, settings: KafkaSett
     // Another instance may create them at the same time, so the metadata is read afterwards.
     await admin.createTopics({ topics, waitForLeaders: true, timeout: 10_000 });
   }
+  return describeTopics(admin, pool, settings, clusterId);
+}
+
+/** Undefined if one of the topics does not exist. Throws as `ensureTopics` does, and creates nothing. */
+export async function findTopics(admin: Admin, pool: Pool, settings: KafkaSettings): Promise<Cluster | undefined> {
+  const { clusterId } = await admin.describeCluster();
+  const existing = new Set(await admin.listTopics());
+  const names = PUBLISHED_CATEGORIES.map((category) => topicOf(settings.kafkaTopicPrefix, category));
+  return names.every((name) => existing.has(name)) ? describeTopics(admin, pool, settings, clusterId) : undefined;
+}
+
+async function describeTopics(admin: Admin, pool: Pool, settings: KafkaSettings, clusterId: string): Promise<Cluster> {
+  const names = PUBLISHED_CATEGORIES.map((category) => topicOf(settings.kafkaTopicPrefix, category));
   const { topics } = await admin.fetchTopicMetadata({ topics: names });
   const counts = new Map(topics.map(({ name, partitions }) => [name, partitions.length]));
   await refuseChangedCounts(pool, clusterId, counts);

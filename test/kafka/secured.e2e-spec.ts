@@ -1,12 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { probeKafka } from '../../src/kafka/probe.js';
+import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs';
+import { findRefusal, probeKafka } from '../../src/kafka/probe.js';
+import { ProjectionConsumer } from '../../src/kafka/projection-consumer.js';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import { Logger } from '../../src/kernel/logger.js';
+import { CountedConsumers } from '../support/counted-consumers.js';
 import { countViolations, NO_VIOLATIONS, readTopics, waitUntil } from '../support/kafka.js';
 import { KafkaEnabledService } from '../support/kafka-enabled-service.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 import { RelayedLog } from '../support/relayed-log.js';
-import { PASSWORD, type SecuredBrokers, startSecuredBrokers, USER } from '../support/secured-brokers.js';
+import { CELL_USER, PASSWORD, type SecuredBrokers, startSecuredBrokers, USER } from '../support/secured-brokers.js';
+import { counted } from './counted.projection.mjs';
 
 const WRONG_PASSWORD = 'wrong-e91c';
 const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'];
@@ -37,6 +41,31 @@ const CPU_SHARE_MAX = 0.25;
     KAFKA_SASL_USERNAME: USER,
     KAFKA_SASL_PASSWORD: PASSWORD,
   });
+  /** As in docs/kafka.md. */
+  const grant = async (prefix: string) => {
+    const { CREATE, DESCRIBE, WRITE, READ, DELETE } = AclOperationTypes;
+    const rights = [
+      { resourceType: AclResourceTypes.TOPIC, operations: [CREATE, DESCRIBE, WRITE, READ] },
+      { resourceType: AclResourceTypes.TRANSACTIONAL_ID, operations: [DESCRIBE, WRITE] },
+      { resourceType: AclResourceTypes.GROUP, operations: [READ, DESCRIBE, DELETE] },
+    ];
+    const admin = brokers.kafka.admin();
+    await admin.connect();
+    await admin.createAcls({
+      acl: rights.flatMap(({ resourceType, operations }) =>
+        operations.map((operation) => ({
+          resourceType,
+          resourceName: prefix,
+          resourcePatternType: ResourcePatternTypes.PREFIXED,
+          principal: `User:${CELL_USER}`,
+          host: '*',
+          operation,
+          permissionType: AclPermissionTypes.ALLOW,
+        })),
+      ),
+    });
+    await admin.disconnect();
+  };
   const publishesWith = async (environment: Record<string, string>) => {
     await relayed.appendMany(50);
     const relay = relayed.startRelay(environment);
@@ -70,6 +99,25 @@ const CPU_SHARE_MAX = 0.25;
     },
     60_000,
   );
+
+  it('accept a cell with the documented ACLs under its own prefix, and not under another one', async () => {
+    const environment = { ...validSettings(), KAFKA_SASL_USERNAME: CELL_USER };
+    await grant(relayed.prefix);
+    await publishesWith(environment);
+    expect(await findRefusal(relayed.settings(environment), relayed.postgres)).toBeUndefined();
+    const counts = await CountedConsumers.open(relayed);
+    relayed.startRelay(environment);
+    const settings = relayed.settings(environment);
+    relayed.start(new ProjectionConsumer(relayed.postgres, settings, counted, counts.runner, new Logger('silent')));
+    await counts.appendMany(60);
+    await counts.caughtUp();
+    expect(await counts.rows()).toEqual(await counts.expectedRows());
+    await relayed.stopAll();
+    relayed.prefix = `other-${relayed.prefix}`;
+    const relay = relayed.startRelay(environment);
+    await waitUntil(() => relay.current.state === 'refused');
+    expect(relay.current.reason).toMatch(/deny the user .*TOPIC_AUTHORIZATION_FAILED.*Grant the ACLs/);
+  }, 90_000);
 
   const misconfigurations: {
     what: string;

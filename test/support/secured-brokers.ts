@@ -6,6 +6,8 @@ import { startTestBrokers, type TestBrokers } from './kafka.js';
 
 export const USER = 'relay';
 export const PASSWORD = 'right-7f3a';
+/** A user without rights, until they are granted. The other one has all of them. */
+export const CELL_USER = 'north';
 const STORE_PASSWORD = 'keystore-password';
 
 export interface SecuredBrokers extends TestBrokers {
@@ -15,7 +17,7 @@ export interface SecuredBrokers extends TestBrokers {
   readonly otherCa: string;
 }
 
-/** Starts a broker that requires TLS and SASL authentication: PLAIN and both SCRAM variants, for the same user. */
+/** Starts a broker that requires TLS and SASL authentication: PLAIN and both SCRAM variants, for the same user. Others need ACLs. */
 export async function startSecuredBrokers(): Promise<SecuredBrokers> {
   const folder = mkdtempSync(join(tmpdir(), 'cc-kafka-keys-'));
   const [own, other] = [makeCertificate(folder, 'own'), makeCertificate(folder, 'other')];
@@ -33,7 +35,10 @@ export async function startSecuredBrokers(): Promise<SecuredBrokers> {
     'ssl.truststore.type': 'PEM',
     'ssl.truststore.location': own.pem,
     'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
-    'listener.name.plaintext.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required ${login} user_${USER}="${PASSWORD}";`,
+    'listener.name.plaintext.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required ${login} user_${USER}="${PASSWORD}" user_${CELL_USER}="${PASSWORD}";`,
+    'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+    // The controller's listener has no authentication.
+    'super.users': `User:${USER};User:ANONYMOUS`,
     'listener.name.plaintext.scram-sha-256.sasl.jaas.config':
       'org.apache.kafka.common.security.scram.ScramLoginModule required;',
     'listener.name.plaintext.scram-sha-512.sasl.jaas.config':

@@ -1,7 +1,7 @@
 import { findUnattempted, reportOwed } from '../../delivery/owed-report.js';
 import { OUTBOUND } from '../../events/outbound.events.js';
 import { usesKafka } from '../../kafka/client.js';
-import { probeKafka } from '../../kafka/probe.js';
+import { findRefusal, probeKafka } from '../../kafka/probe.js';
 import { formatDuration } from '../../kernel/durations.js';
 import { messageOf } from '../../kernel/errors.js';
 import { streamOf } from '../../outbound/reporting-window.js';
@@ -103,6 +103,13 @@ export async function kafka({ postgres, settings }: DoctorDependencies): Promise
   if (!usesKafka(settings)) return { ok: true, detail: 'not configured (KAFKA_BROKERS): events are only in the log' };
   try {
     const { brokers, behind } = await probeKafka(settings, postgres.pool);
+    const refusal = await findRefusal(settings, postgres);
+    if (refusal)
+      return {
+        ok: false,
+        detail: `the relay refuses to publish. ${refusal}`,
+        fix: 'Set KAFKA_TOPIC_PREFIX to one that no other cell of these brokers uses, and restart every instance of this cell.',
+      };
     const detail = behind === 0 ? 'all events are published' : `${behind} events are not published yet`;
     return { ok: true, detail: `${brokers} ${brokers === 1 ? 'broker' : 'brokers'}, ${detail}` };
   } catch (error) {
