@@ -1,4 +1,4 @@
-// node deploy/render.mjs: renders the chart with helm, for the default values and for all optional parts. The specs check the result,
+// node deploy/render.mjs: renders the chart with helm, for the default values, all optional parts, and the shape of a cluster. The specs check the result,
 // so that they need no helm, and that it belongs to the chart as it is.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,6 +9,9 @@ const folder = import.meta.dirname;
 const chart = join(folder, 'helm');
 const KUBERNETES = '1.34.0';
 
+/** The custom resources of CloudNativePG and Strimzi. */
+const APIS = ['postgresql.cnpg.io/v1/Cluster', ...['Kafka', 'KafkaUser'].map((kind) => `kafka.strimzi.io/v1/${kind}`)];
+
 export const VALUES = {
   default: {},
   complete: {
@@ -18,6 +21,22 @@ export const VALUES = {
     imagePullSecrets: [{ name: 'registry' }],
     nodeSelector: { disk: 'ssd' },
     tolerations: [{ key: 'dedicated', operator: 'Exists' }],
+  },
+  // A cell of a cluster as `npm run cluster` starts it: its own servers, and brokers that it shares with the other cell.
+  cluster: {
+    cell: {
+      name: 'north',
+      all: { north: 'https://admin.north.example', south: 'https://admin.south.example' },
+      tokensSecret: 'north-cells',
+    },
+    database: { cluster: 'north-database', create: true },
+    kafka: { cluster: 'brokers', create: true },
+  },
+  // Another one, with servers and brokers that exist.
+  existing: {
+    cell: { name: 'south' },
+    database: { cluster: 'south-database', existingSecret: 'south-login', readStandbys: false },
+    kafka: { cluster: 'brokers', user: 'south', createUser: false },
   },
 };
 
@@ -35,6 +54,7 @@ export const renderedFile = (name) => join(folder, 'rendered', `${name}.yaml`);
 if (process.argv[1] === import.meta.filename) {
   for (const [name, values] of Object.entries(VALUES)) {
     const args = ['template', 'cc', chart, '--kube-version', KUBERNETES, '--values', '-'];
+    if (name === 'cluster') args.push(...APIS.flatMap((api) => ['--api-versions', api]));
     const text = execFileSync('helm', args, { encoding: 'utf8', input: JSON.stringify(values) });
     writeFileSync(renderedFile(name), `# Rendered by deploy/render.mjs from the chart ${chartDigest()}\n${text}`);
   }

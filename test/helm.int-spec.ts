@@ -7,21 +7,55 @@ import { DEFINITIONS, readSettings } from '../src/kernel/settings.js';
 
 interface Manifest {
   readonly kind: string;
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly annotations?: Record<string, string> };
   // biome-ignore lint/suspicious/noExplicitAny: the shape differs by kind
   readonly spec: any;
 }
 
+interface Variable {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
+}
+
+/** Variables that are only parts of settings. */
+const PARTS = ['DATABASE_USERNAME', 'DATABASE_PASSWORD'];
+/** What a Secret may contain. */
+const SECRETS: Record<string, string> = {
+  DATABASE_USERNAME: 'app',
+  DATABASE_PASSWORD: 'generated',
+  KAFKA_SASL_PASSWORD: 'generated',
+  CELL_TOKENS: 'south=cct_token',
+  SECRET_KEY: '0'.repeat(64),
+};
 const SETTING_NAMES = Object.values(DEFINITIONS).map(({ name }): string => name);
 
 const manifestsOf = (name: string) =>
   loadAll(readFileSync(renderedFile(name), 'utf8')).filter((each) => each !== null) as Manifest[];
-const find = (name: string, kind: string) => manifestsOf(name).find((each) => each.kind === kind)?.spec;
+const manifest = (name: string, kind: string) => manifestsOf(name).find((each) => each.kind === kind);
+const find = (name: string, kind: string) => manifest(name, kind)?.spec;
+const variablesOf = (name: string) => find(name, 'Deployment').template.spec.containers[0].env as Variable[];
+/** As Kubernetes passes them, with the values of Secrets and of the variables before. */
+const environmentOf = (name: string) => {
+  const environment: Record<string, string> = {};
+  for (const { name: variable, value } of variablesOf(name)) {
+    const raw = value ?? (SECRETS[variable] as string);
+    environment[variable] = raw.replace(/\$\((\w+)\)/g, (_, part) => environment[part] as string);
+  }
+  for (const part of PARTS) delete environment[part];
+  // The chart mounts it; here it is a file that exists.
+  if (environment['KAFKA_SSL_CA']) environment['KAFKA_SSL_CA'] = import.meta.filename;
+  return environment;
+};
+const settingsOf = (name: string) => {
+  const { SECRET_KEY } = SECRETS;
+  const environment = environmentOf(name);
+  return readSettings(environment['DATABASE_URL'] ? { SECRET_KEY, ...environment } : environment);
+};
 
 describe.each(Object.keys(VALUES))('the chart with %s values', (name) => {
   const pod = () => find(name, 'Deployment').template.spec;
   const container = () => pod().containers[0];
-  const env = () => container().env as { name: string; value: string }[];
 
   it('was rendered as it is now', () => {
     // Otherwise run `node deploy/render.mjs`, which needs helm, and validate the result.
@@ -29,12 +63,12 @@ describe.each(Object.keys(VALUES))('the chart with %s values', (name) => {
   });
 
   it('sets only settings that exist', () => {
-    expect(env().filter((each) => !SETTING_NAMES.includes(each.name))).toEqual([]);
-    expect(() => readSettings(Object.fromEntries(env().map((each) => [each.name, each.value])))).not.toThrow();
+    expect(Object.keys(environmentOf(name)).filter((each) => !SETTING_NAMES.includes(each))).toEqual([]);
+    expect(() => settingsOf(name)).not.toThrow();
   });
 
   it('leaves a shutdown more time than it takes', () => {
-    const { shutdownGraceMs } = readSettings(Object.fromEntries(env().map((each) => [each.name, each.value])));
+    const { shutdownGraceMs } = settingsOf(name);
     const preStopS = Number(container().lifecycle.preStop.exec.command[1]);
     expect(pod().terminationGracePeriodSeconds).toBeGreaterThan(preStopS + shutdownGraceMs / 1_000);
   });
@@ -54,7 +88,10 @@ describe.each(Object.keys(VALUES))('the chart with %s values', (name) => {
   it('takes secrets from a Secret that exists, and contains none', () => {
     expect(container().envFrom).toEqual([{ secretRef: { name: 'clean-conversions' } }]);
     expect(manifestsOf(name).map(({ kind }) => kind)).not.toContain('Secret');
-    expect(env().filter((each) => /KEY|PASSWORD|SECRET|URL/.test(each.name))).toEqual([]);
+    const secret = variablesOf(name).filter((each) => /KEY|PASSWORD|SECRET|TOKENS/.test(each.name));
+    expect(secret.filter(({ value, valueFrom }) => value !== undefined || !valueFrom)).toEqual([]);
+    for (const { value } of variablesOf(name).filter((each) => /URL$/.test(each.name)))
+      expect(value).toContain('//$(DATABASE_USERNAME):$(DATABASE_PASSWORD)@');
   });
 
   it('has probes, and keeps one replica during a disruption', () => {
@@ -71,4 +108,70 @@ it('publishes only what senders and the tag call, over TLS', () => {
   expect(tls).toEqual([{ hosts: ['shop.example'], secretName: 'shop-tls' }]);
   expect(rules[0].http.paths.map(({ path }: { path: string }) => path)).toEqual(['/__cc']);
   expect(find('default', 'Ingress')).toBeUndefined();
+});
+
+describe('the chart with operators', () => {
+  it('finds the servers and brokers of the operators, over TLS with their certificate authorities', () => {
+    expect(environmentOf('cluster')).toMatchObject({
+      CELL: 'north',
+      CELLS: 'north=https://admin.north.example,south=https://admin.south.example',
+      DATABASE_URL: expect.stringMatching(
+        /^postgres:\/\/app:generated@north-database-rw:5432\/app\?sslmode=verify-full&/,
+      ),
+      DATABASE_READ_URL: expect.stringMatching(/@north-database-ro:5432\/app\?sslmode=verify-full&/),
+      KAFKA_BROKERS: 'brokers-kafka-bootstrap:9093',
+      KAFKA_SSL: 'true',
+      KAFKA_TOPIC_PREFIX: 'north.',
+    });
+    const { volumes, containers } = find('cluster', 'Deployment').template.spec;
+    const mounted = ['database', 'kafka'].map((each) => `/etc/clean-conversions/${each}`);
+    expect(containers[0].volumeMounts.map((each: { mountPath: string }) => each.mountPath)).toEqual(
+      expect.arrayContaining(mounted),
+    );
+    for (const secretName of ['north-database-ca', 'brokers-cluster-ca-cert']) {
+      const secret = { secretName, items: [{ key: 'ca.crt', path: 'ca.crt' }] };
+      expect(volumes).toContainEqual(expect.objectContaining({ secret }));
+    }
+    const refs = variablesOf('cluster').flatMap(({ name, valueFrom }) =>
+      valueFrom ? [[name, valueFrom.secretKeyRef]] : [],
+    );
+    expect(Object.fromEntries(refs)).toEqual({
+      DATABASE_USERNAME: { name: 'north-database-app', key: 'username' },
+      DATABASE_PASSWORD: { name: 'north-database-app', key: 'password' },
+      KAFKA_SASL_PASSWORD: { name: 'cc-clean-conversions', key: 'password' },
+      CELL_TOKENS: { name: 'north-cells', key: 'CELL_TOKENS' },
+    });
+  });
+
+  it('creates servers of which one standby confirms each append, and keeps them when it is uninstalled', () => {
+    const { instances, postgresql, bootstrap } = find('cluster', 'Cluster');
+    expect(postgresql.synchronous).toEqual({ method: 'any', number: 1, dataDurability: 'required' });
+    expect(instances).toBeGreaterThan(postgresql.synchronous.number + 1);
+    // As docs/operate.md requires for a login that may not create roles.
+    expect(bootstrap.initdb.postInitApplicationSQL).toEqual([
+      'CREATE ROLE cc_service NOLOGIN',
+      'GRANT cc_service TO "app"',
+    ]);
+    for (const kind of ['Cluster', 'Kafka', 'KafkaNodePool'])
+      expect(manifest('cluster', kind)?.metadata.annotations).toEqual({ 'helm.sh/resource-policy': 'keep' });
+  });
+
+  it('gives the user of a cell rights on its prefix only', () => {
+    const { acls } = find('cluster', 'KafkaUser').authorization;
+    expect(acls.map(({ resource }: { resource: object }) => resource)).toEqual(
+      ['group', 'topic', 'transactionalId'].map((type) => ({ type, name: 'north.', patternType: 'prefix' })),
+    );
+    const { listeners, authorization } = find('cluster', 'Kafka').kafka;
+    expect([listeners[0].authentication.type, authorization.type]).toEqual(['scram-sha-512', 'simple']);
+    expect(find('cluster', 'KafkaUser').authentication).toEqual(listeners[0].authentication);
+  });
+
+  it('creates nothing of them by default, or for those that exist', () => {
+    const kinds = ['Cluster', 'Kafka', 'KafkaNodePool', 'KafkaUser'];
+    for (const name of ['default', 'complete', 'existing'])
+      expect(manifestsOf(name).filter(({ kind }) => kinds.includes(kind))).toEqual([]);
+    expect(settingsOf('existing')).toMatchObject({ kafkaTopicPrefix: 'south.', kafkaSaslUsername: 'south' });
+    expect(settingsOf('existing').databaseReadUrl).toBeUndefined();
+    expect(settingsOf('default').databaseUrl).toBeUndefined();
+  });
 });

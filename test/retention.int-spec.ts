@@ -184,12 +184,10 @@ describe('log retention', () => {
     await fill();
     await catchUp();
     expect(await drop()).toBe(0);
-    expect(messages.at(-1)).toContain(
-      `the webhook of ${SITE} needs the events after position ${webhook?.first.position}`,
-    );
+    expect(messages.at(-1)).toContain(`the webhook of ${SITE} needs the events after position ${webhook?.first.place}`);
     const window = {
       stretchId: uuidv7(),
-      fromPosition: webhook?.first.position as number,
+      fromPosition: webhook?.first.place as number,
       toPosition: await log.head(),
       windowStart: webhook?.first.time as string,
       windowEnd: webhook?.first.time as string,
@@ -223,7 +221,7 @@ describe('log retention', () => {
     const pusher = new Pusher(log, { execute }, httpClient, options);
     const closed = await pusher.close({ site: SITE, webhook: webhook as SiteWebhook, secrets: undefined }, undefined);
     expect(closed?.data).toMatchObject({
-      fromPosition: webhook?.first.position,
+      fromPosition: webhook?.first.place,
       removedUntil: 3 * PARTITION_EVENTS - 1,
     });
     expect(incomplete).toHaveBeenCalledWith(SITE, 3 * PARTITION_EVENTS - 1);

@@ -7,6 +7,7 @@ import { readSettings } from '../src/kernel/settings.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
+import type { AttentionItem } from '../src/operations/attention-items.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure.js';
@@ -374,6 +375,23 @@ describe('attention', () => {
     const { host: other } = await openSite();
     const stranger = await admin.signedIn('operator', [other]);
     expect((await stranger('/attention')).body.items).toEqual([]);
+  });
+
+  it('has the whole request that resumes a site or enables its webhook', async () => {
+    const { host } = await openSite();
+    const site = await sites.get(host);
+    const of = { category: 'site', stream: site.id, expected: 'any', site: host, actor: 'system' } as const;
+    await boss(`/sites/${host}/webhook`, { method: 'PUT', body: { url: 'https://hooks.example/totals' } });
+    await log.append({ ...of, events: [{ type: 'site.webhook_disabled.v1', data: { reason: 'it answered 410' } }] });
+    const items = async () => (await boss(`/sites/${host}/attention`)).body.items as AttentionItem[];
+    const follow = async (kind: string) => {
+      const [{ action }] = (await items()).filter((item) => item.kind === kind) as [AttentionItem];
+      expect(await boss(action.route, { method: action.method, body: action.body })).toMatchObject({ status: 200 });
+    };
+    await follow('webhook_disabled');
+    await boss(`/sites/${host}/pause`, { method: 'PUT', body: { paused: true } });
+    await follow('site_paused');
+    expect(await items()).toEqual([]);
   });
 
   it('names a parked projection to operators of all sites', async () => {

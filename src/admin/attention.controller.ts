@@ -27,7 +27,15 @@ const itemSchema = z
     }),
     detail: z.string(),
     action: z
-      .object({ label: z.string(), method: z.enum(['GET', 'POST', 'PUT']), route: z.string() })
+      .object({
+        label: z.string(),
+        method: z.enum(['GET', 'POST', 'PUT']),
+        route: z.string(),
+        body: z.record(z.string(), z.boolean()).optional().meta({
+          description:
+            'Of the request. Without it there is none, or it has to be chosen, such as the settings of a connection.',
+        }),
+      })
       .meta({ description: 'The request that leads to the fix. The route is below /api/v1.' }),
   })
   .meta({ id: 'AttentionItem' });

@@ -2,7 +2,8 @@ import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { listOtherCells, type OtherCell, UNREADABLE } from '../sites/other-cells.js';
+import { CellLists } from '../sites/cell-lists.js';
+import { type OtherCell, UNREADABLE } from '../sites/other-cells.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
@@ -20,14 +21,18 @@ const cellSchema = z
 @ApiTags('Installation')
 @Controller('cells')
 export class CellsController {
-  constructor(@Inject(SETTINGS) private readonly settings: Settings) {}
+  private readonly lists: CellLists;
+
+  constructor(@Inject(SETTINGS) { otherCells }: Settings) {
+    this.lists = new CellLists(otherCells);
+  }
 
   @Get()
   @Requires('read')
   @ApiOperation({ summary: 'List other cells with their sites' })
   @Returns(listOf(cellSchema), 'The cells in CELLS, each with those of its sites that you may see by their host.')
   async list(@Caller() caller: Principal) {
-    const cells = await listOtherCells(this.settings.otherCells);
+    const cells = await this.lists.all();
     return { items: cells.map((cell) => shown(cell, caller)) };
   }
 }

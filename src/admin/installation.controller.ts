@@ -13,6 +13,7 @@ const installationSchema = z
     sandboxUrl: z.string().optional().meta({
       description: 'The sandbox that stands in for the platforms, on the same machine. It shows what it received.',
     }),
+    cells: z.array(z.string()).meta({ description: 'Names of the other cells that this one knows: CELLS.' }),
     pushEverySeconds: z.number().meta({ description: 'How often totals are pushed to webhooks: OUTBOUND_EVERY.' }),
     retention: z
       .object({
@@ -41,6 +42,7 @@ export class InstallationController {
     return {
       localUrl: `http${tlsCert ? 's' : ''}://localhost:${port}`,
       sandboxUrl: findDemoSandbox(this.settings),
+      cells: this.settings.otherCells.map(({ name }) => name),
       pushEverySeconds: outboundEveryMs / 1_000,
       retention: {
         events: logRetentionMs === undefined ? undefined : formatDuration(logRetentionMs),

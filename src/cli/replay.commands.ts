@@ -14,6 +14,7 @@ import { type Publish, replayEvents } from '../history/replay-events.js';
 import { usesKafka } from '../kafka/client.js';
 import { TopicPublisher } from '../kafka/topic-publisher.js';
 import { UserError } from '../kernel/errors.js';
+import { type StoredEvent, siteOrder } from '../log/event.js';
 import { withReaderHold } from '../log/retention-holds.js';
 import type { SiteConnection } from '../sites/connection.js';
 import { connectionOf } from '../sites/named-connection.js';
@@ -98,7 +99,7 @@ export function addReplay(program: Command, session: Session): void {
       const request: ReplayRequest = {
         ...prepared,
         site: site.host,
-        settingsPosition: (await log.readStream(SITE, site.id)).at(-1)?.position as number,
+        settingsPosition: siteOrder((await log.readStream(SITE, site.id)).at(-1) as StoredEvent),
         nowMs: postgres.clock.nowMs(),
         dryRun,
       };
@@ -140,7 +141,7 @@ export function addReplay(program: Command, session: Session): void {
         throw new UserError('Kafka is not configured: set KAFKA_BROKERS to the addresses of your brokers.');
       const publisher = await TopicPublisher.open(settings, topic);
       const publish: Publish = (events) => publisher.publish(events);
-      const range = await positionRangeOf(log, { from, to });
+      const range = await positionRangeOf(log, { from, to }, site);
       const client = await postgres.connect('replay');
       try {
         const progress = (events: number, position: number) => {

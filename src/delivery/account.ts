@@ -68,5 +68,5 @@ export function isStillConnected(
 ): boolean {
   if (accountOf(platform, settings).key === account.key) return true;
   if (platform.hidesRefusals) return false;
-  return !versions.some(({ position, reconnected }) => reconnected && position > (settingsPosition ?? 0));
+  return !versions.some(({ place, reconnected }) => reconnected && place > (settingsPosition ?? 0));
 }

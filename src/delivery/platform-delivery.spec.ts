@@ -47,13 +47,13 @@ describe('PlatformDelivery', () => {
       verdict: () => verdict,
     } as unknown as Platform;
     const versions = [
-      { position: 1, settings: { pixel_id: 'first' } },
-      { position: 8, settings: SECOND },
+      { place: 1, settings: { pixel_id: 'first' } },
+      { place: 8, settings: SECOND },
     ];
     destination = {
       site: { settings: { withhold: 'identifiers' }, host: 'shop.example' },
       platform,
-      siteConnection: { state: 'active', settings: SECOND, position: 8, versions },
+      siteConnection: { state: 'active', settings: SECOND, place: 8, versions },
       connection: { settings: SECOND, secrets: {} },
       state: 'active',
     } as unknown as Destination;
@@ -148,10 +148,10 @@ describe('PlatformDelivery', () => {
     const retried = (await deliver({ attempt: 2 })) as Outcome;
     expect(retried).toMatchObject({ settings: 8, unknown: true });
     Object.assign(destination?.siteConnection as object, {
-      ...{ position: 20, settings: { pixel_id: 'third' } },
+      ...{ place: 20, settings: { pixel_id: 'third' } },
       versions: [
         ...(destination as Destination).siteConnection.versions,
-        { position: 20, settings: { pixel_id: 'third' } },
+        { place: 20, settings: { pixel_id: 'third' } },
       ],
     });
     const { settings: settingsPosition, unknownSince, bodySha256 } = retried;
@@ -162,7 +162,7 @@ describe('PlatformDelivery', () => {
   it('reports that a bound delivery has lost its account when another one was connected after a disconnection', async () => {
     const { siteConnection } = destination as Destination;
     Object.assign(siteConnection, {
-      versions: [siteConnection.versions[0], { position: 8, settings: SECOND, reconnected: true }],
+      versions: [siteConnection.versions[0], { place: 8, settings: SECOND, reconnected: true }],
     });
     const unknownSince = isoAgo(1);
     expect(await deliver({ attempt: 2, unknownSince })).toMatchObject({

@@ -318,7 +318,7 @@ function unknownSinceOf({ unknownSince, maybeSentAt }: DeliveryRequest): string 
  */
 function recordedPosition(request: DeliveryRequest, destination: Destination | undefined): number | undefined {
   if (request.unknownSince !== undefined || !destination) return request.settingsPosition;
-  return request.attempt === 1 ? undefined : destination.siteConnection.position;
+  return request.attempt === 1 ? undefined : destination.siteConnection.place;
 }
 
 function positionOf(request: DeliveryRequest, destination: Destination): number | undefined {

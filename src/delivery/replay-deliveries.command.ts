@@ -10,7 +10,7 @@ export interface ReplayRequest {
   readonly platform: ConnectionName;
   /** A position range (`after` exclusive, `until` inclusive), or one conversion. */
   readonly range: { readonly after: number; readonly until: number } | { readonly conversion: string };
-  /** Position of the site's newest event. */
+  /** Place of the site's newest event in the order of its events (`siteOrder`). */
   readonly settingsPosition: number;
   /** Which deliveries are requested. */
   readonly statuses: readonly ReplayStatus[];

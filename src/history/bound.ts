@@ -16,9 +16,9 @@ export function parseBound(text: string): Bound | undefined {
   return exists ? { time } : undefined;
 }
 
-/** The last position before the bound. */
-export async function lastBefore(log: Pick<LogReads, 'positionBefore'>, bound: Bound): Promise<number> {
-  return 'position' in bound ? bound.position - 1 : log.positionBefore(bound.time);
+/** The last position before the bound. A time separates the events of a site by when they were stored first, if a site is given. */
+export async function lastBefore(log: Pick<LogReads, 'positionBefore'>, bound: Bound, site?: string): Promise<number> {
+  return 'position' in bound ? bound.position - 1 : log.positionBefore(bound.time, site);
 }
 
 /** A part of the log between two positions. */
@@ -33,10 +33,12 @@ export interface PositionRange {
 export async function positionRangeOf(
   log: EventLog,
   { from, to }: { from?: Bound | undefined; to?: Bound | undefined },
+  /** Of which events are read, if they are those of one. */
+  site?: string,
 ): Promise<PositionRange> {
   const head = await log.head();
-  const after = from ? await lastBefore(log, from) : 0;
-  const last = to ? await lastBefore(log, to) : head;
+  const after = from ? await lastBefore(log, from, site) : 0;
+  const last = to ? await lastBefore(log, to, site) : head;
   if (from && to && isAfter(from, after, to, last))
     throw new UserError('The start of the range is after its end. Exchange "from" and "to".');
   return { after, until: Math.min(head, last) };

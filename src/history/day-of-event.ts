@@ -10,20 +10,20 @@ export interface LogDay {
 }
 
 /**
- * The UTC day of an event. One that was stored while the database's clock was ahead belongs to the day on which the clock was set
- * back: days are ranges of positions, and by its own time it would take all events of the days between along.
+ * The UTC day on which an event was stored in this log: days are ranges of positions. One that was stored while the database's clock was
+ * ahead belongs to the day on which the clock was set back, and a copied one to the day on which it was copied. By its own time it would
+ * take all events of the days between along.
  */
 export async function dayOfEvent(log: EventLog, event: { position: number; time: string }): Promise<LogDay> {
   const startsBefore = async (day: number) => (await log.positionBefore(new Date(day * DAY_MS))) < event.position;
-  let day = Math.floor(Date.parse(event.time) / DAY_MS);
-  if (!(await startsBefore(day))) {
-    let [earliest, latest] = [0, day];
-    while (latest - earliest > 1) {
-      const middle = Math.floor((earliest + latest) / 2);
-      if (await startsBefore(middle)) earliest = middle;
-      else latest = middle;
-    }
-    day = earliest;
+  const own = Math.floor(Date.parse(event.time) / DAY_MS);
+  // The day starts before the event, and the next one does not.
+  let [day, next] = (await startsBefore(own)) ? [own, own + 1] : [0, own];
+  for (let days = 1; day >= own && (await startsBefore(next)); days *= 2) [day, next] = [next, next + days];
+  while (next - day > 1) {
+    const middle = Math.floor((day + next) / 2);
+    if (await startsBefore(middle)) day = middle;
+    else next = middle;
   }
   return {
     day: new Date(day * DAY_MS).toISOString().slice(0, 10),

@@ -24,7 +24,7 @@ class CopyClient {
 
 function rowAt(position: number): string {
   const data = JSON.stringify({ text: 'x'.repeat(ROW_BYTES) });
-  return `${[position, `id-${position}`, 'test', 's', 1, 'test.large.v1', 'shop.example', 0, 'system', data, 'f', '\\N', '\\N'].join('\t')}\n`;
+  return `${[position, `id-${position}`, 'test', 's', 1, 'test.large.v1', 'shop.example', 0, 'system', data, 'f', '\\N', '\\N', '\\N'].join('\t')}\n`;
 }
 
 describe('exportEvents', () => {

@@ -76,8 +76,8 @@ export async function findAttempts(
 ): Promise<AttemptPage> {
   const { log } = dependencies;
   const { from, to, cursor = Number.MAX_SAFE_INTEGER, limit, event, reason } = filter;
-  const after = from ? await lastBefore(log, from) : 0;
-  const before = Math.min(cursor, to ? (await lastBefore(log, to)) + 1 : Number.MAX_SAFE_INTEGER);
+  const after = from ? await lastBefore(log, from, site.host) : 0;
+  const before = Math.min(cursor, to ? (await lastBefore(log, to, site.host)) + 1 : Number.MAX_SAFE_INTEGER);
   const keys = attemptKeys(site, filter);
   if (filter.conversion !== undefined || filter.order !== undefined)
     return findOfConversions(dependencies, site, filter, (attempt) => {

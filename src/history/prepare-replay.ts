@@ -30,7 +30,7 @@ export async function prepareReplay(
     throw new UserError('A forced delivery makes a conversion count twice, so it requires the id of one conversion.');
   const range =
     conversion === undefined
-      ? await positionRangeOf(log, { from, to })
+      ? await positionRangeOf(log, { from, to }, site.host)
       : await requireReceived(log, site.host, conversion);
   return { platform, range, statuses: status === undefined ? ['failed', 'skipped'] : [status], force };
 }

@@ -9,7 +9,7 @@ import {
 import { SITE } from '../events/site.events.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
-import type { StoredEvent } from '../log/event.js';
+import { type StoredEvent, siteOrder } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
@@ -85,14 +85,14 @@ export async function retryDeliveries(
     kind: 'delivery' as const,
     statuses: force ? undefined : outcomesOf(statuses, outcome),
   };
-  const until = cursor?.until ?? (await newestOf(dependencies, filter));
+  const until = cursor?.until ?? (await newestOf(dependencies, site, filter));
   const search = { ...matching, to: { position: until + 1 }, cursor: cursor?.before };
   const dedupSecret = filter.order === undefined ? undefined : await secrets.dedupSecret(site.host);
   // On the primary: what has been sent meanwhile must not be sent again.
   const page = await findAttempts({ log, dedupSecret, read: (read) => postgres.read(read) }, site, search);
   const targets = targetsOf(site, page.events);
   const [newest] = await log.readEnds(SITE, [site.id]);
-  const common = { site: site.host, settingsPosition: newest?.position ?? 0, statuses, force, dryRun };
+  const common = { site: site.host, settingsPosition: newest ? siteOrder(newest) : 0, statuses, force, dryRun };
   // With `force` the filter names one delivery: another page would only have earlier attempts of it, and send it again.
   const next = force ? undefined : page.next;
   const result: RetryResult = {
@@ -121,9 +121,13 @@ export async function retryDeliveries(
   return result;
 }
 
-async function newestOf({ log }: RetryDependencies, { to }: Pick<AttemptFilter, 'to'>): Promise<number> {
+async function newestOf(
+  { log }: RetryDependencies,
+  { host }: Site,
+  { to }: Pick<AttemptFilter, 'to'>,
+): Promise<number> {
   const head = await log.head();
-  return to ? Math.min(head, await lastBefore(log, to)) : head;
+  return to ? Math.min(head, await lastBefore(log, to, host)) : head;
 }
 
 function outcomesOf(statuses: readonly ReplayStatus[], outcome: RetriedOutcome | undefined): string[] {

@@ -117,12 +117,14 @@ export async function previewSettings(
 async function readBack(log: EventLog, site: string, sinceMs: number, types: readonly ExaminedType[]) {
   const untilMs = performance.now() + WITHIN_MS;
   const events: StoredEvent<ExaminedType>[] = [];
-  const least = await log.positionBefore(new Date(sinceMs));
+  const least = await log.positionBefore(new Date(sinceMs), site);
   let before: number | undefined = (await log.head()) + 1;
   while (before !== undefined && before > least + 1) {
     if (events.length >= EVENTS_MAX || performance.now() > untilMs) {
       const [next] = await log.read({ after: before - 1, limit: 1 });
-      return { events: events.reverse(), reachedMs: next ? Date.parse(next.time) : Number.POSITIVE_INFINITY };
+      // The time of an event that was copied with another site says nothing about this one.
+      const reached = next?.origin === undefined ? next : events.at(-1);
+      return { events: events.reverse(), reachedMs: reached ? Date.parse(reached.time) : Number.POSITIVE_INFINITY };
     }
     const page: { events: StoredEvent<ExaminedType>[]; next?: number } = await pageBackwards<ExaminedType>(log, {
       ...{ site, types, before, limit: PAGE_EVENTS },

@@ -35,7 +35,7 @@ export async function prepareJob(log: EventLog, site: Site, job: NewJob): Promis
     const { from: _, to: __, ...selection } = job;
     return { kind: 'replay', ...(await prepareReplay(log, site, { ...selection, ...bounds })), dryRun: true };
   }
-  const range = await positionRangeOf(log, bounds);
+  const range = await positionRangeOf(log, bounds, site.host);
   if (job.kind === 'export')
     return { kind: 'export', format: job.format, ...(job.types && { types: job.types }), ...range };
   return { kind: 'shadow', rules: shadowRules(site, job), ...(await requireShort(log, range)) };

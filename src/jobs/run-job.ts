@@ -8,6 +8,7 @@ import { runExport } from '../history/run-export.js';
 import { runShadow } from '../history/shadow/run-shadow.js';
 import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
+import { type StoredEvent, siteOrder } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { type ReaderHold, withReaderHold } from '../log/retention-holds.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -91,7 +92,7 @@ async function replayJob(
     ...request,
     site: host,
     range,
-    settingsPosition: (await log.readStream(SITE, site.id)).at(-1)?.position as number,
+    settingsPosition: siteOrder((await log.readStream(SITE, site.id)).at(-1) as StoredEvent),
     nowMs: postgres.clock.nowMs(),
   });
   let savedMs = performance.now();

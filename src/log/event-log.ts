@@ -78,9 +78,16 @@ export abstract class EventLog {
 
   /**
    * The last position before a time. An event that was stored while the database's clock was ahead counts from the moment at
-   * which the clock was set back.
+   * which the clock was set back, a copied one from when it was copied. With a site it separates the events of this site, of
+   * which copied ones count from when they were stored first.
    */
-  abstract positionBefore(time: Date): Promise<number>;
+  abstract positionBefore(time: Date, site?: string): Promise<number>;
+
+  /**
+   * The position that separates the events of a site up to a place of its order (`siteOrder`) from the later ones. The place itself,
+   * unless the site came from another log.
+   */
+  abstract positionOf(site: string, place: number): Promise<number>;
 
   /** Delivers every event after a position, in order and without gaps, until stopped. Resolves once caught up. */
   abstract follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower>;

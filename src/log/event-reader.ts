@@ -1,13 +1,10 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
-import { effectiveTimeMs, readClockSteps } from './clock-steps.js';
 import { copyOut } from './copy.js';
 import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
 import type { EventSubject, SubjectOptions } from './event-log.js';
 import { EventRow, rowColumns } from './event-row.js';
 
 const COUNTED_AT_ONCE = 200_000;
-/** Places of the log whose time one query reads. */
-const PROBES = 63;
 
 /** A pool, or a client inside a transaction. All SELECTs on events are in this folder. */
 export type Queryable = Pool | ClientBase;
@@ -371,15 +368,6 @@ export async function countAfter(source: Queryable, after: number, limit: number
   return Number(rows[0]?.count ?? 0);
 }
 
-/** Time of the first event after a position. */
-export async function readTimeAfter(source: Queryable, after: number): Promise<Date | undefined> {
-  const { rows } = await source.query<{ time: Date }>(
-    'SELECT time FROM cc.events WHERE position > $1 ORDER BY position LIMIT 1',
-    [after],
-  );
-  return rows[0]?.time;
-}
-
 export interface StreamGroup {
   readonly name: string;
   readonly streams: number;
@@ -518,37 +506,6 @@ export async function readSubjects(
     values: [after, until, types, bytes],
   });
   return rows;
-}
-
-/**
- * The last position before a time. Effective time (`clock-steps.ts`) is monotonic along the log, so a search by bisection needs no
- * index on it. Each query reads several places of the range, because a query costs more than reading a place.
- */
-export async function readPositionBefore(source: Queryable, time: Date): Promise<number> {
-  const steps = await readClockSteps(source);
-  let low = 0;
-  let high = await readHead(source);
-  while (low < high) {
-    const distance = Math.ceil((high - low) / (PROBES + 1));
-    const probes = Array.from({ length: PROBES }, (_, index) => low + index * distance).filter((probe) => probe < high);
-    const { rows } = await source.query<{ after: number; position: number; time: number }>({
-      name: 'read-times-after',
-      text: `SELECT p.after::float8 AS after, e.position::float8 AS position, extract(epoch FROM e.time)::float8 * 1000 AS time
-               FROM unnest($1::bigint[]) AS p (after) CROSS JOIN LATERAL (
-                 SELECT position, time FROM cc.events WHERE position > p.after ORDER BY position LIMIT 1) e`,
-      values: [probes],
-    });
-    const next = new Map(rows.map((row) => [row.after, row]));
-    for (const probe of probes) {
-      const event = next.get(probe);
-      if (!event || effectiveTimeMs(steps, event.position, event.time) >= time.getTime()) {
-        high = probe;
-        break;
-      }
-      low = event.position;
-    }
-  }
-  return low;
 }
 
 /** The one place where a row becomes a typed event: `type` decides the shape, which the event's schema describes. */

@@ -23,7 +23,6 @@ import {
   readIdsAt,
   readOpenings,
   readPageEnd,
-  readPositionBefore,
   readStream,
   readStreams,
   readSubjects,
@@ -34,6 +33,8 @@ import { Follower, type FollowerSource, type FollowOptions, POLL_EVERY_MS } from
 import { readRemovedUntil } from './log-audit.js';
 import { fieldsOf, RecentEvents, subjectsOf } from './recent-events.js';
 import { sharedRead } from './shared-read.js';
+import { readPositionOf } from './site-order.js';
+import { readPositionBefore } from './stored-time.js';
 
 export interface LogObserver {
   /** A batch was committed. */
@@ -154,8 +155,12 @@ export class PostgresEventLog extends EventLog {
     return readPageEnd(this.postgres.pool, after, limit);
   }
 
-  positionBefore(time: Date): Promise<number> {
-    return readPositionBefore(this.postgres.pool, time);
+  positionBefore(time: Date, site?: string): Promise<number> {
+    return readPositionBefore(this.postgres.pool, time, site);
+  }
+
+  positionOf(site: string, place: number): Promise<number> {
+    return readPositionOf(this.postgres.pool, site, place);
   }
 
   async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {

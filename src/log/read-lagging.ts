@@ -9,10 +9,10 @@ import {
   readEvents,
   readHead,
   readOpenings,
-  readPositionBefore,
   readStreams,
   type SomeOptions,
 } from './event-reader.js';
+import { readPositionBefore } from './stored-time.js';
 
 /** How much of the log an answer is about. */
 export interface ReadUntil {
@@ -75,7 +75,7 @@ class ClientLogReads implements LogReads {
     return this.until;
   }
 
-  positionBefore(time: Date): Promise<number> {
-    return readPositionBefore(this.client, time);
+  positionBefore(time: Date, site?: string): Promise<number> {
+    return readPositionBefore(this.client, time, site);
   }
 }

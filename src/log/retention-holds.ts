@@ -1,8 +1,9 @@
 import type { Client } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { type Queryable, readTimeAfter } from './event-reader.js';
+import type { Queryable } from './event-reader.js';
 import { readRemovedUntil } from './log-audit.js';
+import { readTimeAfter } from './stored-time.js';
 
 /** Advisory lock. Retention holds it alone while it decides and removes; a reader registers while it shares it. */
 export const RETENTION_LOCK = 4845006;

@@ -17,7 +17,7 @@ const connection = (state: SiteConnection['state'], reason?: string): SiteConnec
   ...(reason !== undefined && { reason }),
   settings: {},
   secretNames: [],
-  position: 1,
+  place: 1,
   versions: [],
   since: NOW,
 });
@@ -38,8 +38,8 @@ const webhook = {
   url: 'https://crm.example',
   enabled: true,
   since: NOW,
-  first: { position: 1, time: NOW },
-  position: 1,
+  first: { place: 1, time: NOW },
+  place: 1,
   secretSince: NOW,
 };
 const items = (state: Partial<SiteState>) =>
@@ -73,7 +73,12 @@ describe('siteItems', () => {
   it('reports a paused site as a warning, and nothing that waits for its end', () => {
     const paused = site({ paused: true, connections: [connection('active')] });
     expect(items({ site: paused, waiting: waiting(DAY_MS) })).toMatchObject([
-      { kind: 'site_paused', severity: 'warning', site: HOST, action: { route: '/sites/shop.example/pause' } },
+      {
+        kind: 'site_paused',
+        severity: 'warning',
+        site: HOST,
+        action: { route: '/sites/shop.example/pause', body: { paused: false } },
+      },
     ]);
   });
 
@@ -135,7 +140,7 @@ describe('siteItems', () => {
       {
         kind: 'webhook_disabled',
         severity: 'error',
-        action: { method: 'PUT', route: '/sites/shop.example/webhook/enabled' },
+        action: { method: 'PUT', route: '/sites/shop.example/webhook/enabled', body: { enabled: true } },
       },
     ]);
     expect(items({ site: site({ webhook: { ...webhook, enabled: false } }), lastPush })).toEqual([]);

@@ -42,6 +42,8 @@ export interface Action {
   readonly method: 'GET' | 'POST' | 'PUT';
   /** Below `/api/v1`. */
   readonly route: string;
+  /** Absent if there is none, or if a person has to choose it. */
+  readonly body?: Readonly<Record<string, boolean>>;
 }
 
 /** Something that a person should look at. */
@@ -97,7 +99,7 @@ function pausedItem(site: string): AttentionItem {
   return {
     ...{ kind: 'site_paused', severity: 'warning', site },
     detail: 'Senders are asked to try again later, and nothing is sent.',
-    action: { label: 'Resume', method: 'PUT', route: `/sites/${site}/pause` },
+    action: { label: 'Resume', method: 'PUT', route: `/sites/${site}/pause`, body: { paused: false } },
   };
 }
 
@@ -167,7 +169,7 @@ function webhookItems({ site: { host, webhook }, lastPush }: SiteState): Attenti
   const route = `/sites/${host}/webhook`;
   if (!webhook.enabled) {
     if (webhook.reason === undefined) return [];
-    const action: Action = { label: 'Enable', method: 'PUT', route: `${route}/enabled` };
+    const action: Action = { label: 'Enable', method: 'PUT', route: `${route}/enabled`, body: { enabled: true } };
     return [{ kind: 'webhook_disabled', severity: 'error', time: webhook.since, detail: webhook.reason, action }];
   }
   if (lastPush?.type !== 'outbound.failed.v1') return [];

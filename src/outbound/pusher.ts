@@ -75,10 +75,11 @@ export class Pusher {
   /** Counts from the end of the last window to the head of the log and records the result. Undefined if another process did. */
   async close({ site, webhook }: Receiver, end: End): Promise<End> {
     const begin = nextWindowStart(webhook, end);
-    const until = Math.max(begin.fromPosition, await this.log.head());
-    const counts = await this.log.count({ site, after: begin.fromPosition, until, types: COUNTED, by: COUNTED_BY });
+    const after = await this.log.positionOf(site, begin.fromPosition);
+    const until = Math.max(after, await this.log.head());
+    const counts = await this.log.count({ site, after, until, types: COUNTED, by: COUNTED_BY });
     const removedUntil = await this.log.removedUntil();
-    const isIncomplete = removedUntil > begin.fromPosition;
+    const isIncomplete = removedUntil > after;
     if (isIncomplete) this.options.incomplete?.(site, removedUntil);
     // The clock may step back, windows must not.
     const windowEnd = new Date(Math.max(this.options.now(), Date.parse(begin.windowStart))).toISOString();

@@ -12,8 +12,8 @@ const webhook: SiteWebhook = {
   url: 'https://hooks.shop.example/totals',
   enabled: true,
   since: iso('09:50:00'),
-  first: { position: 10, time: iso('09:50:00') },
-  position: 10,
+  first: { place: 10, time: iso('09:50:00') },
+  place: 10,
   secretSince: iso('09:50:00'),
 };
 const window: ReportingWindow = {
@@ -71,7 +71,7 @@ describe('when an attempt has failed', () => {
   });
 
   it('sends at once and resets the failure count when the webhook was set or enabled since', () => {
-    const enabled = { ...webhook, position: 50 };
+    const enabled = { ...webhook, place: 50 };
     expect(step(failed(), '10:00:04', enabled)).toEqual({ kind: 'send', window });
     expect(step(failed(iso('20:00:00')), '10:00:04', enabled)).toEqual({ kind: 'send', window });
     expect(failuresOf(enabled, failed())).toBeUndefined();

@@ -1,6 +1,6 @@
 import { type FailedPushAttempt, type OutboundEvent, type ReportingWindow } from '../events/outbound.events.js';
 import { derivedUuid } from '../kernel/uuid.js';
-import type { StoredEvent } from '../log/event.js';
+import { type StoredEvent, siteOrder } from '../log/event.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { nextTickMs } from './ticks.js';
 
@@ -8,7 +8,7 @@ import { nextTickMs } from './ticks.js';
 const PROPAGATED_WITHIN_MS = 60_000;
 
 /** The last event of a site's stream; undefined before the first window. */
-export type End = (OutboundEvent & Pick<StoredEvent, 'position' | 'version' | 'time'>) | undefined;
+export type End = (OutboundEvent & Pick<StoredEvent, 'position' | 'origin' | 'version' | 'time'>) | undefined;
 
 export type Step =
   | { readonly kind: 'wait'; readonly untilMs: number }
@@ -40,8 +40,8 @@ export function pendingOf(end: End): ReportingWindow | undefined {
 
 /** Start of the next window. */
 export function nextWindowStart(webhook: SiteWebhook, end: End): Pick<ReportingWindow, 'fromPosition' | 'windowStart'> {
-  const { position, time } = webhook.first;
-  return { fromPosition: end?.data.toPosition ?? position, windowStart: end?.data.windowEnd ?? time };
+  const { place, time } = webhook.first;
+  return { fromPosition: end?.data.toPosition ?? place, windowStart: end?.data.windowEnd ?? time };
 }
 
 export function attemptsOf(end: End): number {
@@ -62,7 +62,7 @@ export function streamOf(site: string): string {
 }
 
 function isChangedSince(webhook: SiteWebhook, end: End): boolean {
-  return end !== undefined && webhook.position > end.position;
+  return end !== undefined && webhook.place > siteOrder(end);
 }
 
 function nextAttemptMs(end: End): number {

@@ -14,7 +14,7 @@ export interface WebhookHoldOptions {
 
 /** Events that are in no reporting window which the receiver has accepted. */
 export function webhookHolds(
-  log: Pick<EventLog, 'readEnds'>,
+  log: Pick<EventLog, 'readEnds' | 'positionOf'>,
   sites: Pick<SiteRepository, 'all'>,
   options: WebhookHoldOptions,
 ): HoldSource {
@@ -29,9 +29,8 @@ export function webhookHolds(
     );
     const ends = new Map(events.map((event) => [event.site, event]));
     const nowMs = options.nowMs();
-    return set
-      .filter(({ webhook }) => isHolding(webhook, nowMs, options.disabledHoldMs))
-      .map(({ host, webhook }) => holdOf(host, webhook, ends.get(host)));
+    const holding = set.filter(({ webhook }) => isHolding(webhook, nowMs, options.disabledHoldMs));
+    return Promise.all(holding.map(({ host, webhook }) => holdOf(log, host, webhook, ends.get(host))));
   };
 }
 
@@ -48,18 +47,24 @@ export function isHolding(
   return reason !== undefined && (disabledHoldMs === undefined || nowMs - Date.parse(since) < disabledHoldMs);
 }
 
-function holdOf(host: string, webhook: SiteWebhook, end: End): RetentionHold {
+async function holdOf(
+  log: Pick<EventLog, 'positionOf'>,
+  host: string,
+  webhook: SiteWebhook,
+  end: End,
+): Promise<RetentionHold> {
   const pending = pendingOf(end);
   const { fromPosition } = pending ?? nextWindowStart(webhook, end);
+  const position = await log.positionOf(host, fromPosition);
   if (webhook.enabled) {
     const fix = pending
       ? `The push is retried; "webhook show --site ${host}" shows the error. "webhook disable --site ${host}" gives up the totals.`
       : 'The totals are pushed at the next tick of OUTBOUND_EVERY by a running service.';
-    return { holder: `the webhook of ${host}`, position: fromPosition, fix };
+    return { holder: `the webhook of ${host}`, position, fix };
   }
   return {
     holder: `the disabled webhook of ${host} (${webhook.reason})`,
-    position: fromPosition,
+    position,
     fix: `Fix the receiver and run "webhook enable --site ${host}", or give up the totals with "webhook disable --site ${host}".`,
   };
 }

@@ -40,8 +40,8 @@ describe('connection', () => {
         state: 'active',
         settings: { pixel_id: '1' },
         secretNames: ['access_token'],
-        position: 1,
-        versions: [{ position: 1, settings: { pixel_id: '1' } }],
+        place: 1,
+        versions: [{ place: 1, settings: { pixel_id: '1' } }],
         since: timeOf(1),
       },
     ]);
@@ -99,8 +99,8 @@ describe('connection', () => {
       disconnected,
       connected({ pixel_id: '3' }),
     );
-    expect(connection.position).toBe(5);
-    expect([0, 1, 2, 3, 4, 5, 99].map((position) => settingsAt(connection, position)?.['pixel_id'])).toEqual([
+    expect(connection.place).toBe(5);
+    expect([0, 1, 2, 3, 4, 5, 99].map((place) => settingsAt(connection, place)?.['pixel_id'])).toEqual([
       undefined,
       '1',
       '1',
@@ -114,8 +114,8 @@ describe('connection', () => {
   it('adds no version when only a secret changes', () => {
     const connection = connectionAfter(connected(), connected({ pixel_id: '1' }, ['access_token', 'other']));
     expect(connection).toMatchObject({
-      position: 1,
-      versions: [{ position: 1 }],
+      place: 1,
+      versions: [{ place: 1 }],
       secretNames: ['access_token', 'other'],
     });
   });

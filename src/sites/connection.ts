@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ConnectionEvent, type PlatformConnection } from '../events/site.events.js';
-import type { StoredEvent } from '../log/event.js';
+import { type StoredEvent, siteOrder } from '../log/event.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Connection, Settings } from '../platforms/platform.js';
 
@@ -14,8 +14,8 @@ export interface SiteConnection {
   readonly settings: Settings;
   readonly secretNames: readonly string[];
   readonly endpoint?: string;
-  /** Position of the event that last changed the settings. */
-  readonly position: number;
+  /** Place of the event that last changed the settings, in the order of the site's events. */
+  readonly place: number;
   /** All versions of the settings, oldest first. A conversion's payload is built with the settings of its arrival. */
   readonly versions: readonly SettingsVersion[];
   /** Time of the last change of `state`, or of the disconnection. */
@@ -25,7 +25,8 @@ export interface SiteConnection {
 }
 
 export interface SettingsVersion {
-  readonly position: number;
+  /** Place of its event in the order of the site's events. */
+  readonly place: number;
   readonly settings: Settings;
   /** The platform had been disconnected before. */
   readonly reconnected?: true;
@@ -36,15 +37,15 @@ export function isHeldBack({ state, disconnected }: Pick<SiteConnection, 'state'
   return state !== 'active' && !disconnected;
 }
 
-/** The settings in force at a position; undefined before the first ones. */
-export function settingsAt({ versions }: SiteConnection, position: number): Settings | undefined {
-  return versions.findLast((version) => version.position <= position)?.settings;
+/** The settings in force at a place of the site's order; undefined before the first ones. */
+export function settingsAt({ versions }: SiteConnection, place: number): Settings | undefined {
+  return versions.findLast((version) => version.place <= place)?.settings;
 }
 
 export function evolveConnections(
   connections: readonly SiteConnection[],
   event: ConnectionEvent,
-  stored: Pick<StoredEvent, 'position' | 'time'>,
+  stored: Pick<StoredEvent, 'position' | 'origin' | 'time'>,
 ): readonly SiteConnection[] {
   const before = connections.find(({ platform }) => platform === event.data.platform);
   const after = evolveConnection(before, event, stored);
@@ -55,9 +56,10 @@ export function evolveConnections(
 function evolveConnection(
   before: SiteConnection | undefined,
   event: ConnectionEvent,
-  { position, time }: Pick<StoredEvent, 'position' | 'time'>,
+  stored: Pick<StoredEvent, 'position' | 'origin' | 'time'>,
 ): SiteConnection | undefined {
-  if (event.type === 'site.platform_connected.v1') return connected(before, event.data, position, time);
+  const { time } = stored;
+  if (event.type === 'site.platform_connected.v1') return connected(before, event.data, siteOrder(stored), time);
   if (!before || before.disconnected) return before;
   switch (event.type) {
     case 'site.platform_disconnected.v1':
@@ -74,7 +76,7 @@ function evolveConnection(
 function connected(
   before: SiteConnection | undefined,
   { platform, settings, secretNames, endpoint, reconnected }: PlatformConnection,
-  position: number,
+  place: number,
   time: string,
 ): SiteConnection {
   const keepsState = before && !before.disconnected && !isReactivatedByConnecting(before);
@@ -87,8 +89,8 @@ function connected(
     settings,
     secretNames,
     ...(endpoint !== undefined && { endpoint }),
-    position: isNewVersion ? position : last.position,
-    versions: isNewVersion ? [...earlier, { position, settings, ...(reconnected && { reconnected }) }] : earlier,
+    place: isNewVersion ? place : last.place,
+    versions: isNewVersion ? [...earlier, { place, settings, ...(reconnected && { reconnected }) }] : earlier,
     since: keepsState ? before.since : time,
   };
 }

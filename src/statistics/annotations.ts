@@ -41,11 +41,17 @@ export async function readAnnotations(
   sites: readonly string[],
   { fromMs, toMs }: Period,
 ): Promise<Annotation[]> {
-  const after = await log.positionBefore(new Date(fromMs));
-  const until = await log.positionBefore(new Date(toMs));
-  const found = [...(await readChanges(log, sites, after, until)), ...(await readVersions(log, after, until))];
-  return found
-    .sort((one, other) => one.position - other.position)
+  const rangeOf = async (site?: string) => ({
+    after: await log.positionBefore(new Date(fromMs), site),
+    until: await log.positionBefore(new Date(toMs), site),
+  });
+  const stored = await rangeOf();
+  const ofSites = sites.length === 1 ? await rangeOf(sites[0]) : stored;
+  const changes = await readChanges(log, sites, ofSites.after, ofSites.until);
+  // Those that were copied in the period are not of the period.
+  const isWithin = ({ time }: Annotation) => Date.parse(time) >= fromMs || ofSites !== stored;
+  return [...changes.filter(isWithin), ...(await readVersions(log, stored.after, stored.until))]
+    .sort((one, other) => Date.parse(one.time) - Date.parse(other.time) || one.position - other.position)
     .slice(-ANNOTATIONS_MAX)
     .map(({ position, ...annotation }) => annotation);
 }

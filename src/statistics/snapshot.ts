@@ -1,7 +1,8 @@
 import { type ClientBase, DatabaseError } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import { Semaphore } from '../kernel/semaphore.js';
-import { readHead, readTimeAfter } from '../log/event-reader.js';
+import { readHead } from '../log/event-reader.js';
+import { readTimeAfter } from '../log/stored-time.js';
 import type { Postgres } from '../postgres/postgres.js';
 
 const STATEMENT_TIMEOUT = '5s';

@@ -196,6 +196,10 @@ export class InMemoryLog extends EventLog {
     return this.all().findLast((event) => Date.parse(event.time) < time.getTime())?.position ?? 0;
   }
 
+  async positionOf(_site: string, place: number): Promise<number> {
+    return place;
+  }
+
   async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {
     const follower = new Follower(this, options, apply, () => this.followers.delete(follower));
     this.followers.add(follower);

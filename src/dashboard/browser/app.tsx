@@ -64,6 +64,8 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: bool
       sites: sites.data?.items ?? [],
       localUrl: IS_LOCAL ? installation.data?.localUrl : undefined,
       sandboxUrl: installation.data?.sandboxUrl,
+      // A problem must not keep the first page from being shown.
+      cells: installation.data?.cells ?? (installation.problem && []),
       pushEvery: installation.data && formatDuration(installation.data.pushEverySeconds * 1_000),
       reloadSites: reload,
       signOut: (where) => {
@@ -79,7 +81,7 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: bool
         });
       },
     }),
-    [user, sites.data, installation.data, reload, onSignedOut, route],
+    [user, sites.data, installation.data, installation.problem, reload, onSignedOut, route],
   );
   return (
     <SessionContext.Provider value={session}>

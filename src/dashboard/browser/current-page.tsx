@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { Empty } from './components/states.js';
+import { Empty, Loading } from './components/states.js';
 import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, type SitePage } from './navigation.js';
 import { Account } from './pages/account.js';
 import { AddSite } from './pages/add-site.js';
@@ -29,7 +29,7 @@ import { SyncLog } from './pages/sync-log.js';
 import { Tag } from './pages/tag.js';
 import { Traffic } from './pages/traffic.js';
 import { Webhook } from './pages/webhook.js';
-import { type Site, settingsOf, useSession } from './session.js';
+import { hasAllSites, type Site, settingsOf, useSession } from './session.js';
 
 const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => preact.JSX.Element>> = {
   overview: Overview,
@@ -54,9 +54,11 @@ const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => prea
 /** The page that the address names. */
 export function CurrentPage() {
   const { path } = useLocation();
-  const { sites, user } = useSession();
+  const session = useSession();
+  const { sites, user } = session;
   if (path === '/') {
-    if (sites.length > 1) return <AllSites />;
+    if (hasAllSites(session)) return <AllSites />;
+    if (!session.cells) return <Loading />;
     return <Redirect to={sites[0] ? pathOf(sites[0].host, FIRST_PAGE) : '/sites/new'} />;
   }
   if (path === '/sites/new') return <AddSite />;

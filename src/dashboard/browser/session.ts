@@ -13,6 +13,8 @@ export interface Session {
   readonly localUrl: string | undefined;
   /** The sandbox that the service started beside it. Undefined if there is none. */
   readonly sandboxUrl: string | undefined;
+  /** Names of the other cells. Undefined until they are known. */
+  readonly cells: readonly string[] | undefined;
   /** How often totals are pushed to webhooks, such as `15 min`. Undefined until it is known. */
   readonly pushEvery: string | undefined;
   /** After a site was added or removed. */
@@ -28,6 +30,11 @@ export function useSession(): Session {
   const session = useContext(SessionContext);
   if (!session) throw new Error('There is no session');
   return session;
+}
+
+/** Whether there is more than the only site of the user: others, or other cells. */
+export function hasAllSites({ sites, cells = [] }: Pick<Session, 'sites' | 'cells'>): boolean {
+  return sites.length > 1 || cells.length > 0;
 }
 
 /** Whether the user may change sites. The API decides; this hides what it would refuse. */

@@ -9,7 +9,7 @@ import { ShortcutHelp } from './components/shortcut-help.js';
 import { useNewPage } from './focus.js';
 import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
 import { moveToRow, useRowKeys } from './row-keys.js';
-import { mayOperateAll, type Site, useSession } from './session.js';
+import { hasAllSites, mayOperateAll, type Site, useSession } from './session.js';
 import { applyTheme, readTheme, THEMES, type Theme } from './theme.js';
 import { useShortcuts } from './use-shortcuts.js';
 
@@ -91,7 +91,8 @@ function Brand() {
 const ALL_SITES = '/';
 
 function SiteSwitcher({ site }: { site: Site | undefined }) {
-  const { sites, user } = useSession();
+  const session = useSession();
+  const { sites, user } = session;
   const { path, route } = useLocation();
   if (!site) return null;
   const shown = path === ALL_SITES ? ALL_SITES : site.host;
@@ -108,7 +109,7 @@ function SiteSwitcher({ site }: { site: Site | undefined }) {
         event.currentTarget.value = shown;
       }}
     >
-      {sites.length > 1 && <option value={ALL_SITES}>All sites</option>}
+      {hasAllSites(session) && <option value={ALL_SITES}>All sites</option>}
       {sites.map(({ host }) => (
         <option key={host} value={host}>
           {host}

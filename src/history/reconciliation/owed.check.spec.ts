@@ -60,6 +60,20 @@ describe('owed check', () => {
     expect(detail).not.toContain('meta was due');
   });
 
+  it('explains a conversion without an outcome by the pause of its site, and for a while by its end', async () => {
+    await connect('meta');
+    await receive(['meta']);
+    await append('site', 's1', 'site.paused.v1', {});
+    expect(await finding()).toMatchObject({ ok: true, detail: expect.stringContaining('1 of them held back') });
+    now = NOW - 10 * MINUTE;
+    await append('site', 's1', 'site.resumed.v1', {});
+    expect((await finding()).ok).toBe(true);
+    now = NOW;
+    const later = owedCheck(false, NOW + 10 * MINUTE);
+    for (const [category, id] of streams) later.read(await log.readStream(category, id));
+    expect(later.finish()).toMatchObject({ ok: false, detail: expect.stringContaining('has no outcome') });
+  });
+
   it('passes for a delivery whose next attempt is not due, and fails for one that was forgotten', async () => {
     const waiting = await receive(['meta']);
     await outcome(waiting, 'deferred', { platform: 'meta', reason: 'timeout', nextTry: iso(NOW + MINUTE) });

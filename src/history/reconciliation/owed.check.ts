@@ -24,13 +24,24 @@ class ConnectionState {
   readonly late: string[] = [];
 }
 
+/** A site, and its deliveries that were never attempted. */
+class SiteState {
+  isHeld = false;
+  /** When its deliveries last began again. */
+  continuedMs = Number.NEGATIVE_INFINITY;
+  unattempted = 0;
+  readonly late: string[] = [];
+}
+
 /**
  * Every delivery has a final outcome, or its schedule explains why not: its next attempt is not due, its site or connection is
- * paused, its connection is parked, or the connection works on a backlog. A conversion without any outcome is explained by its age only.
+ * paused, its connection is parked, or the connection works on a backlog. A conversion without any outcome is explained by its age and
+ * its site only: a connection that is held back has an outcome.
  */
 export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
   const violations = new Violations();
   const connections = new Map<string, ConnectionState>();
+  const sites = new Map<string, SiteState>();
   let owed = 0;
   let oldestMs = Number.POSITIVE_INFINITY;
 
@@ -38,6 +49,11 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
     const key = `${platform} of ${site}`;
     const found = connections.get(key) ?? new ConnectionState();
     connections.set(key, found);
+    return found;
+  };
+  const siteOf = (host: string) => {
+    const found = sites.get(host) ?? new SiteState();
+    sites.set(host, found);
     return found;
   };
   const readDelivery = (delivery: Delivery, stream: readonly StoredEvent[]) => {
@@ -53,7 +69,11 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
     if (stream.some((event) => 'platform' in event.data && event.data.platform === platform)) {
       connection.waiting += 1;
       if (isLate) connection.late.push(where);
-    } else if (isLate) violations.add(`${where} and has no outcome`);
+    } else {
+      const site = siteOf(first.site);
+      site.unattempted += 1;
+      if (isLate) site.late.push(`${where} and has no outcome`);
+    }
   };
 
   return {
@@ -63,9 +83,12 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
       if (first?.stream.startsWith(`${SITE}-`)) {
         const site = stream.reduce(evolve, undefined);
         const resumed = stream.findLast(({ type }) => CONTINUED.includes(type));
+        const state = siteOf(first.site);
+        state.isHeld = site !== undefined && isHeld(site);
+        if (resumed) state.continuedMs = Math.max(state.continuedMs, Date.parse(resumed.time));
         for (const connection of site?.connections ?? []) {
           const found = connectionOf(first.site, connection.platform);
-          found.isHeldBack = (site && isHeld(site)) || isHeldBack(connection);
+          found.isHeldBack = state.isHeld || isHeldBack(connection);
           const sinceMs = Math.max(Date.parse(connection.since), Date.parse(resumed?.time ?? connection.since));
           if (!found.isHeldBack) found.activeMs = Math.max(found.activeMs, sinceMs);
         }
@@ -86,9 +109,13 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
         if (connection.isHeldBack) held += connection.waiting;
         else if (nowMs - connection.activeMs > LATE_MAX_MS) for (const where of connection.late) violations.add(where);
       }
+      for (const site of sites.values()) {
+        if (site.isHeld) held += site.unattempted;
+        else if (nowMs - site.continuedMs > LATE_MAX_MS) for (const where of site.late) violations.add(where);
+      }
       if (owed === 0) return violations.finding('no delivery');
       const since = `the oldest conversion is of ${new Date(oldestMs).toISOString()}`;
-      return violations.finding(`${owed} deliveries, ${held} of them held back by their connection; ${since}`);
+      return violations.finding(`${owed} deliveries, ${held} of them held back by their site or connection; ${since}`);
     },
   };
 }

@@ -2,6 +2,7 @@ import { OUTBOUND, type ReportingWindow, type Totals } from '../../events/outbou
 import type { EventLog } from '../../log/event-log.js';
 import { streamOf } from '../../outbound/reporting-window.js';
 import { COUNTED, COUNTED_BY, sumTotals } from '../../outbound/totals.js';
+import type { PositionRange } from '../bound.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -18,12 +19,13 @@ export const pushesCheck: Check = {
       const closed = events.filter((event) => event.type === 'outbound.closed.v1').map(({ data }) => data);
       const delivered = events.filter((event) => event.type === 'outbound.delivered.v1').map(({ data }) => data);
       acknowledged += delivered.length;
+      const ranges = await rangesOf(log, host, closed);
       // The events of earlier windows can no longer be counted, and their opening events may be gone.
-      const countable = closed.filter(({ fromPosition }) => fromPosition >= removedUntil);
+      const countable = ranges.filter(({ after }) => after >= removedUntil);
       for (const violation of [...gapsIn(host, closed), ...(await wrongTotals(log, host, countable))])
         violations.add(violation);
-      for (const window of delivered.filter(({ toPosition }) => toPosition > removedUntil))
-        if (!closed.some((candidate) => isSame(candidate, window)))
+      for (const window of delivered)
+        if (!closed.some((candidate) => isSame(candidate, window)) && (await isKept(log, host, window, removedUntil)))
           violations.add(
             `${host}: reporting window ${window.stretchId} was pushed with other totals than it was closed with`,
           );
@@ -40,10 +42,28 @@ function gapsIn(host: string, closed: readonly ReportingWindow[]): string[] {
   });
 }
 
-async function wrongTotals(log: EventLog, host: string, closed: readonly ReportingWindow[]): Promise<string[]> {
+/** A window with its range of positions in this log. */
+type Counted = ReportingWindow & PositionRange;
+
+/** Windows refer to places in the order of the site's events, which are positions of the log that the site was in. */
+async function rangesOf(log: EventLog, host: string, closed: readonly ReportingWindow[]): Promise<Counted[]> {
+  const ranges: Counted[] = [];
+  for (const window of closed) {
+    const after = await log.positionOf(host, window.fromPosition);
+    ranges.push({ ...window, after, until: await log.positionOf(host, window.toPosition) });
+  }
+  return ranges;
+}
+
+/** Whether retention has left the event that closed the window. */
+async function isKept(log: EventLog, host: string, { toPosition }: ReportingWindow, removedUntil: number) {
+  return (await log.positionOf(host, toPosition)) > removedUntil;
+}
+
+async function wrongTotals(log: EventLog, host: string, windows: readonly Counted[]): Promise<string[]> {
   const violations: string[] = [];
-  for (const { stretchId, fromPosition, toPosition, body } of closed) {
-    const range = { after: fromPosition, until: toPosition };
+  for (const { stretchId, after, until, body } of windows) {
+    const range = { after, until };
     const counted = sumTotals(await log.count({ ...range, site: host, types: COUNTED, by: COUNTED_BY }));
     if (!isEqual(counted, body))
       violations.push(

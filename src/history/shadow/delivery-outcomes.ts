@@ -2,7 +2,7 @@ import type { StoredOpening } from '../../conversions/conversion.js';
 import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
 import { buildPayload, settingsAsOf } from '../../delivery/payload.js';
 import type { ReceivedConversion } from '../../delivery/received-conversion.js';
-import type { StoredEvent } from '../../log/event.js';
+import { type StoredEvent, siteOrder } from '../../log/event.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import { platformOf } from '../../platforms/index.js';
 import type { Site } from '../../sites/site.js';
@@ -47,7 +47,7 @@ export function simulatedOutcomes(
       continue;
     }
     const settings = applyChanges(
-      settingsAsOf(connection, settingsPosition ?? received.position),
+      settingsAsOf(connection, settingsPosition ?? siteOrder(received)),
       rules.settings[name] ?? {},
     );
     const payload = buildPayload(received, platform, settings, { platform: name });

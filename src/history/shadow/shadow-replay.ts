@@ -79,15 +79,16 @@ async function addEarlierClaims(
   { after, until, site, rules }: ShadowRequest,
   engine: ShadowRulesEngine,
 ): Promise<void> {
-  const [first] = await log.read({ after, limit: 1 });
-  if (!first) return;
   const windowMs = rules.dedupWindowMs ?? WINDOW_MAX_MS;
-  const isOver = ({ time }: StoredOpening) => Date.parse(time) > Date.parse(first.time) + windowMs;
+  let firstMs: number | undefined;
   for await (const page of openings(client, site.host, after, until)) {
     for (const event of page) engine.expect(event);
-    if (page.some(isOver)) break;
+    firstMs ??= Date.parse((page[0] as StoredOpening).time);
+    const endMs = firstMs + windowMs;
+    if (page.some(({ time }) => Date.parse(time) > endMs)) break;
   }
-  const start = await log.positionBefore(new Date(Date.parse(first.time) - windowMs));
+  if (firstMs === undefined) return;
+  const start = await log.positionBefore(new Date(firstMs - windowMs), site.host);
   for await (const page of openings(client, site.host, start, after))
     for (const event of page) engine.addEarlierClaim(event);
 }

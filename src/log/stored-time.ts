@@ -1,0 +1,47 @@
+import { findLastBefore } from './bisect.js';
+import { effectiveTimeMs, readClockSteps } from './clock-steps.js';
+import { type Queryable, readHead } from './event-reader.js';
+import { readCopiedBefore } from './site-order.js';
+
+/** When an event was stored in this log. A copied one keeps the time at which another log stored it, so its seal tells. */
+const STORED_TIME = `CASE WHEN e.origin IS NULL THEN e.time
+  ELSE coalesce((SELECT s.time FROM cc.seals s WHERE s.last >= e.position ORDER BY s.last LIMIT 1), e.time) END`;
+
+/** When the first event after a position was stored. */
+export async function readTimeAfter(source: Queryable, after: number): Promise<Date | undefined> {
+  const { rows } = await source.query<{ time: Date }>(
+    `SELECT ${STORED_TIME} AS time FROM cc.events e WHERE e.position > $1 ORDER BY e.position LIMIT 1`,
+    [after],
+  );
+  return rows[0]?.time;
+}
+
+/**
+ * The last position before a time, by when events were stored in this log. With a site it separates the events of this site, and
+ * copied ones count by when they were stored first.
+ */
+export async function readPositionBefore(source: Queryable, time: Date, site?: string): Promise<number> {
+  const stored = await readStoredBefore(source, time);
+  return site === undefined ? stored : Math.max(stored, await readCopiedBefore(source, site, time));
+}
+
+/** Effective time (`clock-steps.ts`) is monotonic along the log, so a search by bisection needs no index on it. */
+async function readStoredBefore(source: Queryable, time: Date): Promise<number> {
+  const steps = await readClockSteps(source);
+  return findLastBefore(await readHead(source), async (places) => {
+    const { rows } = await source.query<{ after: number; position: number; time: number }>({
+      name: 'read-times-after',
+      text: `SELECT p.after::float8 AS after, e.position::float8 AS position, extract(epoch FROM e.time)::float8 * 1000 AS time
+               FROM unnest($1::bigint[]) AS p (after) CROSS JOIN LATERAL (
+                 SELECT e.position, ${STORED_TIME} AS time FROM cc.events e WHERE e.position > p.after
+                  ORDER BY e.position LIMIT 1) e`,
+      values: [places],
+    });
+    return new Map(
+      rows.map(({ after, position, time: storedMs }) => {
+        const isBefore = effectiveTimeMs(steps, position, storedMs) < time.getTime();
+        return [after, { place: position, isBefore }] as const;
+      }),
+    );
+  });
+}
