@@ -40,6 +40,7 @@ interface CellProcess {
 
 const folders: string[] = [];
 const children = new Set<ChildProcess>();
+const services: ServiceProcess[] = [];
 let sandbox: RunningSandbox;
 let a: CellProcess;
 let b: CellProcess;
@@ -75,10 +76,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
-  for (const cell of [a, b]) {
-    await cell?.database.end();
-    await cell?.service.end('SIGTERM');
-  }
+  for (const cell of [a, b]) await cell?.database.end();
+  for (const service of services) await service.end('SIGTERM');
   await sandbox?.stop();
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }, 120_000);
@@ -96,8 +95,9 @@ async function startCell(name: string): Promise<CellProcess> {
     },
     NODE_OPTIONS: `--import ${SHORT_WINDOWS}`,
   });
+  services.push(service);
   const adminUrl = await eventually(
-    async () => /The management API listens.*"url":"([^"]+)"/.exec(service.output())?.[1],
+    async () => /"url":"([^"]+)"[^\n]*The management API listens/.exec(service.output())?.[1],
     (found) => found !== undefined,
     { withinMs: 60_000 },
   );
