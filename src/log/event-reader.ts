@@ -292,12 +292,15 @@ export interface PublicEvent {
   readonly time: string;
   readonly actor: string;
   readonly data: string;
+  /** From another log, which has published it: it is passed over, and its data is not read. */
+  readonly isCopied?: boolean;
 }
 
 type PublicRow = Omit<PublicEvent, 'position'> & { position: string };
 
 const PUBLIC_COLUMNS = `position, id, category, category || '-' || stream AS stream, version, type, site,
-                  extract(epoch FROM time) * 1000 AS time, actor, data::text AS data`;
+                  extract(epoch FROM time) * 1000 AS time, actor, CASE WHEN origin IS NULL THEN data::text ELSE '' END AS data,
+                  origin IS NOT NULL AS "isCopied"`;
 
 export async function readPublicEvents(source: Queryable, after: number, limit: number): Promise<PublicEvent[]> {
   const { rows } = await source.query<PublicRow>({
@@ -366,6 +369,16 @@ export async function countAfter(source: Queryable, after: number, limit: number
     [after, limit],
   );
   return Number(rows[0]?.count ?? 0);
+}
+
+/** Whether some of the events in (after, until] were copied from another log. */
+export async function hasCopied(source: Queryable, after: number, until: number): Promise<boolean> {
+  const { rows } = await source.query<{ has: boolean }>({
+    name: 'has-copied-events',
+    text: 'SELECT EXISTS (SELECT FROM cc.events WHERE position > $1 AND position <= $2 AND origin IS NOT NULL) AS has',
+    values: [after, until],
+  });
+  return rows[0]?.has ?? false;
 }
 
 export interface StreamGroup {
