@@ -147,9 +147,9 @@ describe('an event of this process', () => {
     const options = { after: 0, until: 3, limit: 3, category: 'conversion', opening, field: 'platform' };
     const { stream } = request;
     expect(fieldsOf(rows, options)).toEqual([
-      { position: 1, stream, isOpening: true, timeMs: 1_000, value: '["meta"]' },
-      { position: 2, stream, isOpening: false, timeMs: 0, value: '"meta"' },
-      { position: 3, stream, isOpening: false, timeMs: 0, value: null },
+      { position: 1, stream, isOpening: true, site: 'a.example', timeMs: 1_000, value: '["meta"]' },
+      { position: 2, stream, isOpening: false, site: '', timeMs: 0, value: '"meta"' },
+      { position: 3, stream, isOpening: false, site: '', timeMs: 0, value: null },
     ]);
     expect(fieldsOf(rows, { ...options, limit: 1 })).toHaveLength(1);
     expect(fieldsOf(rows, { ...options, category: 'visitor' })).toEqual([]);

@@ -201,8 +201,16 @@ export function fieldsOf(rows: readonly RecentRow[], options: FieldOptions): Eve
     const isOpening = row.type === opening.type;
     const value = (row.data() as Readonly<Record<string, unknown>>)[isOpening ? opening.field : field];
     const timeMs = isOpening ? row.timeMs : 0;
+    const site = isOpening ? row.site : '';
     const { position, streamId: stream } = row;
-    fields.push({ position, stream, isOpening, timeMs, value: value === undefined ? null : JSON.stringify(value) });
+    fields.push({
+      position,
+      stream,
+      isOpening,
+      site,
+      timeMs,
+      value: value === undefined ? null : JSON.stringify(value),
+    });
   }
   return fields;
 }
