@@ -23,7 +23,7 @@ describe('the newest events of this process', () => {
 
   beforeEach(() => {
     nowMs = 0;
-    recent = new RecentEvents(() => nowMs);
+    recent = new RecentEvents('all', () => nowMs);
     recent.add(5, [rowAt(6), rowAt(7)], 100);
     recent.add(7, [rowAt(8)], 100);
   });
@@ -69,7 +69,7 @@ describe('the newest events of this process', () => {
 
   it('do not stay in memory when nothing follows them', () => {
     jest.useFakeTimers();
-    const idle = new RecentEvents(() => nowMs);
+    const idle = new RecentEvents('all', () => nowMs);
     idle.add(5, [rowAt(6)], 100);
     nowMs = 10_001;
     jest.advanceTimersByTime(10_001);

@@ -121,6 +121,19 @@ export function storePage(target: Postgres, site: string, rows: Buffer): Promise
   return inTransaction(target, (client) => storeSiteCopy(client, site, rows, INLINE));
 }
 
+/** All pages as one. */
+export function readAll(source: Postgres, site: string): Promise<Buffer> {
+  return source.read(async (client) => {
+    const parts: Buffer[] = [];
+    for (let after = 0, isLast = false; !isLast; ) {
+      const page = await readSiteCopy(client, site, after, 1_000);
+      parts.push(page.rows);
+      ({ last: after, isLast } = page);
+    }
+    return Buffer.concat(parts);
+  });
+}
+
 /** Copies everything of a site. Returns how many events were stored and how many were there already. */
 export async function copySite(source: Postgres, target: Postgres, site: string, pageEvents = 7) {
   await begin(source, target, site);

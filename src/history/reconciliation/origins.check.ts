@@ -25,11 +25,12 @@ export function originsCheck(): EventCheck {
   const checkOrder = (row: SealedRow) => {
     const { site, position, origin } = row;
     if (origin !== undefined) copied.set(site, (copied.get(site) ?? 0) + 1);
+    // Erasures are stored in the log that a site has left, and in the one that it arrives in, too.
+    if (row.type === ERASED) return;
     const place = origin ?? position;
-    // Erasures are stored in the log that a site has left, too, and in the one that it arrives in.
-    if (place > position || (place <= (places.get(site) ?? 0) && row.type !== ERASED))
+    if (place > position || place <= (places.get(site) ?? 0))
       violations.add(`the ${row.type} at position ${position} is not in the order of ${site}`);
-    if (row.type !== ERASED) places.set(site, Math.max(place, places.get(site) ?? 0));
+    places.set(site, Math.max(place, places.get(site) ?? 0));
   };
   const checkKey = (row: SealedRow, keyId: unknown) => {
     if (!keys.has(`${row.site} ${keyId}`))
