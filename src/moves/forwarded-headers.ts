@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
-import { FORWARDED_BY } from './forwarding-decision.js';
+import { FORWARDED_BY } from '../sites/forwarding-decision.js';
 
 /** Of one connection (RFC 9110, 7.6.1), in addition to those that `Connection` names. */
 const HOP_BY_HOP = [

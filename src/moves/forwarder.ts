@@ -59,8 +59,8 @@ export class Forwarder {
     const underWay = this.underWay.get(origin) ?? 0;
     if (underWay >= (this.options.requestsMax ?? REQUESTS_MAX))
       throw new ForwardingFailure('busy', `${underWay} requests wait for ${address.host}`);
-    this.underWay.set(origin, underWay + 1);
     const sent = this.open(address, request);
+    this.underWay.set(origin, underWay + 1);
     // After the response, or the failure.
     sent.once('close', () => this.leave(origin));
     return this.response(sent, address, request);

@@ -7,16 +7,29 @@ import type { HotRoutes } from '../http/hot-routes.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Settings } from '../kernel/settings.js';
+import {
+  decideForwarding,
+  FORWARDED_BY,
+  type ForwardingDecision,
+  NOT_FORWARDED,
+} from '../sites/forwarding-decision.js';
 import type { Site } from '../sites/site.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
 import { requestHeaders, responseHeaders } from './forwarded-headers.js';
 import { Forwarder, ForwardingFailure } from './forwarder.js';
-import { decideForwarding, FORWARDED_BY, type ForwardingDecision } from './forwarding-decision.js';
 import type { ForwardingMetrics } from './forwarding-metrics.js';
 
 const RETRY_AFTER = { 'Retry-After': '5' };
 /** How long a request may take to arrive. */
 const ARRIVAL_MS = 10_000;
+
+/** What operators can do. */
+const FIXES = {
+  unknown: 'Continue its move with "sites move".',
+  loop: 'Another cell forwards them to this one, which the site has left: continue its move with "sites move".',
+  address: 'CELL_ADDRESS was not set in the other cell when it moved: let its DNS name lead there.',
+  silent: 'Check that the other cell runs, and CELL_ADDRESS there.',
+} as const satisfies Record<keyof typeof NOT_FORWARDED, string>;
 
 type Destination = ForwardingDecision & { kind: 'forward' };
 
@@ -27,8 +40,8 @@ type Destination = ForwardingDecision & { kind: 'forward' };
 export class Forwarding {
   private readonly origin: RequestOrigin;
   private readonly forwarder: Forwarder;
-  /** Moves whose forwarding was logged, by host and epoch. */
-  private readonly begun = new Set<string>();
+  /** What was logged of the move of a site. */
+  private readonly logged = new Set<string>();
   /** Cells that did not answer the last request. */
   private readonly silent = new Set<string>();
 
@@ -60,8 +73,10 @@ export class Forwarding {
     // This cell says itself that a request is not secure.
     if (decision.kind === 'here' || !this.origin.isSecure(request)) return false;
     if (decision.kind === 'refuse') {
+      const { reason } = decision;
       this.metrics.count(site?.host ?? '', 'refused');
-      refuse(request, response, decision.reason);
+      if (site) this.logRefusal(site, reason);
+      refuse(request, response, reason);
     } else void this.forward(request, response, site as Site, host as string, decision);
     return true;
   }
@@ -112,30 +127,35 @@ export class Forwarding {
     return { host, by, address: this.origin.address(request), country: country || undefined };
   }
 
-  private logBegin({ host, epoch }: Site, cell: string, address: URL): void {
-    const move = `${host} ${epoch}`;
-    if (this.begun.has(move)) return;
-    this.begun.add(move);
+  private logBegin(site: Site, cell: string, address: URL): void {
+    if (!this.isNew(site, 'begin')) return;
     this.logger.info('Forwarding requests for a site that has moved, until its DNS name leads to the other cell', {
-      ...{ site: host, cell, address: address.origin },
+      ...{ site: site.host, cell, address: address.origin },
     });
+  }
+
+  private logRefusal(site: Site, reason: keyof typeof FIXES): void {
+    if (!this.isNew(site, reason)) return;
+    this.logger.warn(`Requests for a site that has moved are answered with 503. ${FIXES[reason]}`, { site: site.host });
+  }
+
+  private isNew({ host, epoch }: Site, what: string): boolean {
+    const entry = `${what} ${epoch} ${host}`;
+    const isNew = !this.logged.has(entry);
+    this.logged.add(entry);
+    return isNew;
   }
 
   private logSilence(cell: string, { host }: URL, error: string): void {
     if (this.silent.has(host)) return;
     this.silent.add(host);
-    this.logger.warn(
-      'A cell does not answer forwarded requests: senders get 503. Check that it runs, and CELL_ADDRESS there',
-      {
-        ...{ cell, error },
-      },
-    );
+    this.logger.warn(`A cell does not answer forwarded requests: senders get 503. ${FIXES.silent}`, { cell, error });
   }
 }
 
-function refuse(request: IncomingMessage, response: ServerResponse, reason: string): void {
+function refuse(request: IncomingMessage, response: ServerResponse, reason: keyof typeof NOT_FORWARDED): void {
   const answer = request.url?.startsWith(INBOUND_PATH) ? failureAnswer : textAnswer;
-  sendAnswer(response, answer(503, reason, RETRY_AFTER), randomUUID());
+  sendAnswer(response, answer(503, NOT_FORWARDED[reason], RETRY_AFTER), randomUUID());
   // What is left of the body is not read by anything else.
   request.resume();
 }
