@@ -22,6 +22,7 @@ import type { ForwardingMetrics } from './forwarding-metrics.js';
 const RETRY_AFTER = { 'Retry-After': '5' };
 /** How long a request may take to arrive. */
 const ARRIVAL_MS = 10_000;
+const SILENCE_EVERY_MS = 60_000;
 
 /** What operators can do. */
 const FIXES = {
@@ -42,8 +43,8 @@ export class Forwarding {
   private readonly forwarder: Forwarder;
   /** What was logged of the move of a site. */
   private readonly logged = new Set<string>();
-  /** Cells that did not answer the last request. */
-  private readonly silent = new Set<string>();
+  /** When it was logged last that a cell does not answer, by the name of the cell. */
+  private readonly silenceLoggedMs = new Map<string, number>();
 
   constructor(
     private readonly sites: Pick<SiteDirectory, 'find'>,
@@ -98,7 +99,6 @@ export class Forwarding {
       const headers = requestHeaders(request.headers, { ...this.client(request, host), hasBody: body !== undefined });
       const answer = await this.forwarder.send(address, { method, path, headers, body, signal: gone.signal });
       this.metrics.count(site.host, 'answered');
-      if (this.silent.delete(address.host)) this.logger.info('A cell answers forwarded requests again', { cell: to });
       response.writeHead(answer.statusCode as number, responseHeaders(answer.headers));
       // A response that breaks off breaks off for the client, too.
       pipeline(answer, response, () => request.resume());
@@ -109,12 +109,8 @@ export class Forwarding {
           ? error
           : { outcome: 'unreachable' as const, message: (error as Error).name };
       this.metrics.count(site.host, outcome);
-      this.logSilence(to, address, message);
-      refuse(
-        request,
-        response,
-        `The site has moved to cell ${to}, which does not answer at the moment. Send it again.`,
-      );
+      if (outcome !== 'busy') this.logSilence(to, message);
+      refuse(request, response, 'silent');
     }
   }
 
@@ -146,16 +142,20 @@ export class Forwarding {
     return isNew;
   }
 
-  private logSilence(cell: string, { host }: URL, error: string): void {
-    if (this.silent.has(host)) return;
-    this.silent.add(host);
+  private logSilence(cell: string, error: string): void {
+    const nowMs = performance.now();
+    if (nowMs - (this.silenceLoggedMs.get(cell) ?? Number.NEGATIVE_INFINITY) < SILENCE_EVERY_MS) return;
+    this.silenceLoggedMs.set(cell, nowMs);
     this.logger.warn(`A cell does not answer forwarded requests: senders get 503. ${FIXES.silent}`, { cell, error });
   }
 }
 
 function refuse(request: IncomingMessage, response: ServerResponse, reason: keyof typeof NOT_FORWARDED): void {
-  const answer = request.url?.startsWith(INBOUND_PATH) ? failureAnswer : textAnswer;
-  sendAnswer(response, answer(503, NOT_FORWARDED[reason], RETRY_AFTER), randomUUID());
+  const text = NOT_FORWARDED[reason];
+  const answer = request.url?.startsWith(INBOUND_PATH)
+    ? failureAnswer(503, text, RETRY_AFTER)
+    : textAnswer(503, text, { ...RETRY_AFTER, Vary: 'Origin' });
+  sendAnswer(response, answer, randomUUID());
   // What is left of the body is not read by anything else.
   request.resume();
 }
