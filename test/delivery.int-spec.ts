@@ -327,6 +327,9 @@ async function openInstance(deliver: Deliver = soon, window = LONG): Promise<Ins
   const ownLog = new PostgresEventLog(own);
   const platform = {
     tick: () => {},
+    actsFor: () => true,
+    hasLeft: () => false,
+    closedSites: () => [],
     isParked: () => false,
     capacity: () => 1_000,
     deliver: (request: DeliveryRequest, done: (outcome: Outcome | undefined) => void) => {

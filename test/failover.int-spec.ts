@@ -45,6 +45,8 @@ describe('a failover that lost the last events', () => {
       return events?.slice(1).map(({ type }) => type);
     };
     const platform = {
+      actsFor: () => true,
+      hasLeft: () => false,
       deliver: ({ platform: name }: DeliveryRequest, done: (outcome: Outcome) => void) =>
         done({ conversionId: conversion, platform: name, attempt: 1, status: 'delivered' }),
     } as unknown as PlatformDelivery;

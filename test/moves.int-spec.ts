@@ -211,9 +211,11 @@ describe('sites move', () => {
     const personal = () =>
       other.postgres.pool.query('SELECT FROM cc.personal WHERE site = $1 AND subject IS NOT NULL', [site.host]);
     expect((await personal()).rowCount).toBeGreaterThan(0);
-    expect(await a.cli('visitors', 'erase', '--email', 'jane@example.com', '--site', site.host, '--yes')).toMatchObject({
-      code: 0,
-    });
+    expect(await a.cli('visitors', 'erase', '--email', 'jane@example.com', '--site', site.host, '--yes')).toMatchObject(
+      {
+        code: 0,
+      },
+    );
     await operator.execute(new PauseSite('cli', site.host));
     expect(await move(a, b)).toMatchObject({ code: 0, error: expect.stringContaining('has opened it') });
     expect((await personal()).rowCount).toBe(0);

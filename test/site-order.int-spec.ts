@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { PassThrough } from 'node:stream';
 import { jest } from '@jest/globals';
 import { allProjections } from '../src/app/projections.js';
 import { runCli } from '../src/cli/run-cli.js';
@@ -16,13 +15,14 @@ import { previewSettings } from '../src/history/settings-preview.js';
 import type { VerifyDependencies } from '../src/history/verify.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
-import type { StoredEvent } from '../src/log/event.js';
+import { type StoredEvent, siteOrder } from '../src/log/event.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { moveOut } from '../src/moves/move-out.js';
 import { nextStep, nextWindowStart, pendingOf, streamOf } from '../src/outbound/reporting-window.js';
 import { COUNTED, COUNTED_BY, sumTotals } from '../src/outbound/totals.js';
+import { Lease } from '../src/postgres/lease.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { StartMove } from '../src/sites/move.commands.js';
@@ -32,6 +32,8 @@ import { SiteSecrets } from '../src/sites/site-secrets.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
 import { readAnnotations } from '../src/statistics/annotations.js';
 import { BotScorer, loadBotList } from '../src/visitors/bots/bot-scorer.js';
+import { LATE_MATCHES_LEASE } from '../src/visitors/retention-holds.js';
+import { Collector } from './support/collector.js';
 import { createMigratedDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
@@ -96,6 +98,8 @@ let receiver: WebhookReceiver;
 let north: Cell;
 let south: Cell;
 let key: string;
+/** The newest conversion that was received by an instance that ended before it delivered it. */
+let owed: string;
 /** Times within the history of the site. */
 let times: { from: Date; to: Date };
 
@@ -109,11 +113,11 @@ async function openCell(): Promise<Cell> {
     sites: new SiteRepository(log),
     projections: new ProjectionRunner(postgres, allProjections(secrets)),
     async cli(...argv) {
-      const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+      const [stdout, stderr] = [new Collector(), new Collector()];
       const env = { DATABASE_URL: url, SECRET_KEY, OUTBOUND_ALLOW_PRIVATE: 'true', OUTBOUND_RETRY_SCHEDULE: '1h' };
       const code = await runCli([...argv, '--json'], { env, stdout, stderr });
-      const text = String(stdout.read() ?? '');
-      if (code !== 0) throw new Error(`${argv.join(' ')}: ${stderr.read()}${text}`);
+      const { text } = stdout;
+      if (code !== 0) throw new Error(`${argv.join(' ')}: ${stderr.text}${text}`);
       return text.trimEnd().includes('\n') && !text.startsWith('{\n') && !text.startsWith('[')
         ? text
             .trimEnd()
@@ -207,8 +211,10 @@ async function others(cell: Cell): Promise<void> {
 }
 
 /** What one stay of the site in a cell leaves: every kind of event whose data refers to others. */
-async function stay(cell: Cell, name: string): Promise<void> {
+async function stay(cell: Cell, name: string, { isMatchedLate }: { isMatchedLate: boolean }): Promise<string> {
+  const lease = isMatchedLate ? undefined : await Lease.take(cell.postgres, LATE_MATCHES_LEASE, 0, 600_000);
   const service = await serve(cell);
+  let late: string;
   try {
     await others(cell);
     await connect(cell, 'meta', `pixel_id=1${name.length}`, 'access_token=token');
@@ -233,17 +239,14 @@ async function stay(cell: Cell, name: string): Promise<void> {
     await push(cell, 500);
     // Skipped, and reopened by the visit that is identified later.
     const cookie = await callTag(service, 'collect', {});
-    const late = await sale(service, `${name}-late`);
+    late = await sale(service, `${name}-late`);
     await callTag(
       service,
       'identify',
       { hash: subjectOf(`${name}-late`), cookies: { _ga: '111111111.1700000000' } },
       cookie,
     );
-    await eventually(
-      () => cell.log.readStream(CONVERSION, late),
-      (events) => events.some(({ type }) => type === 'conversion.reopened.v1'),
-    );
+    if (isMatchedLate) await reopened(cell, late);
     await cell.cli('sites', 'set', HOST, '--block', emailOf(`${name}-blocked`));
     await service.refreshSites();
     await sale(service, `${name}-blocked`);
@@ -268,12 +271,14 @@ async function stay(cell: Cell, name: string): Promise<void> {
     await others(cell);
   } finally {
     await service.stop();
+    await lease?.release();
   }
   // Received by an instance that ended before it delivered it.
   const [last] = (await cell.log.read({ site: HOST, types: ['conversion.received.v1'], limit: 1, newest: true })) as [
     StoredEvent<'conversion.received.v1'>,
   ];
   const conversion = uuidv7();
+  owed = conversion;
   await cell.log.append({
     ...{ category: CONVERSION, stream: conversion, site: HOST, actor: 'system', expected: 'new' },
     events: [
@@ -284,10 +289,18 @@ async function stay(cell: Cell, name: string): Promise<void> {
       },
     ],
   });
+  return late;
 }
 
+const reopened = (cell: Cell, conversion: string) =>
+  eventually(
+    async () =>
+      (await cell.log.readStream(CONVERSION, conversion)).find(({ type }) => type === 'conversion.reopened.v1'),
+    (event) => event !== undefined,
+  );
+
 /** Moves the site, with events of others stored in between. */
-async function move(from: Cell, to: Cell): Promise<void> {
+async function move(from: Cell, to: Cell, whileArriving = async () => {}): Promise<void> {
   const { epoch } = await from.sites.get(HOST);
   const commands = siteCommandDispatcher(from.sites, from.secrets);
   const departure = { to: 'elsewhere', epoch: epoch + 1 };
@@ -300,6 +313,7 @@ async function move(from: Cell, to: Cell): Promise<void> {
   expect((await copySite(from.postgres, to.postgres, HOST)).stored).toBeGreaterThan(0);
   isCopied = true;
   await between;
+  await whileArriving();
   await open(to.postgres, HOST);
   const stream = streamIdOf(HOST);
   const { events, position } = left;
@@ -434,9 +448,9 @@ function comparable(value: unknown): Record<string, unknown> {
 }
 
 /** Moves the site and compares what both logs answer. */
-async function expectSameAnswers(from: Cell, to: Cell): Promise<void> {
+async function expectSameAnswers(from: Cell, to: Cell, whileArriving?: () => Promise<void>): Promise<void> {
   const expected = await answersOf(from);
-  await move(from, to);
+  await move(from, to, whileArriving);
   const found = await answersOf(to);
   expect(differencesOf(found, expected)).toEqual([]);
 }
@@ -468,7 +482,7 @@ beforeAll(async () => {
   key = (await operator.issueKey(HOST)).key;
   await operator.close();
   await north.cli('webhook', 'set', '--site', HOST, '--url', `${receiver.url}/totals`, '--secret', 'k'.repeat(32));
-  await stay(north, 'first');
+  await stay(north, 'first', { isMatchedLate: true });
   const events = await north.log.read({ site: HOST, categories: [CONVERSION] });
   const timeOf = (share: number) => new Date((events[Math.floor(events.length * share)] as StoredEvent).time);
   times = { from: timeOf(0.25), to: timeOf(0.75) };
@@ -490,4 +504,41 @@ it('a log gives the same answers about a site that came from another one', async
   expect((first['exported'] as unknown[]).length).toBeGreaterThan(10);
   expect(first['pushes']).toMatchObject({ ok: true });
   await expectSameAnswers(north, south);
+});
+
+it('and so does the first log when the site comes back, which acts for it only when it has arrived', async () => {
+  const late = await stay(south, 'second', { isMatchedLate: false });
+  const before = await north.log.head();
+  const service = await serve(north);
+  await expectSameAnswers(south, north, async () => {
+    // Everything was read: visits by the scan for late matches, conversions without an outcome by that for owed deliveries.
+    const head = await north.log.head();
+    await eventually(
+      async () => {
+        const { rows } = await north.postgres.pool.query<{ name: string; reached: string }>(
+          `SELECT name, reached FROM cc.leases WHERE name = 'late-matches' AND reached >= $1`,
+          [head],
+        );
+        return rows.length;
+      },
+      (found) => found === 1,
+    );
+    await service.stop();
+    const stored = await north.log.read({ site: HOST, after: before });
+    expect(stored.filter(({ origin }) => origin === undefined)).toEqual([]);
+  });
+  const again = await serve(north);
+  try {
+    const { data } = (await reopened(north, late)) as StoredEvent<'conversion.reopened.v1'>;
+    const visits = await north.log.read({ site: HOST, types: ['visitor.identified.v1'] });
+    expect(visits.map(siteOrder)).toContain(data.by);
+    await eventually(
+      () => north.log.readStream(CONVERSION, owed),
+      (events) => events.length > 1,
+      // The instance that received it might still be delivering it.
+      { withinMs: 120_000 },
+    );
+  } finally {
+    await again.stop();
+  }
 });

@@ -7,6 +7,7 @@ Two cells are ready.
 
 ${cells.join('\n')}
 Kafka       ${cluster.brokers}
+all topics  node docs/read-topics.mjs ${cluster.brokers} ${cluster.cells.map(({ name }) => `${name}.`).join(' ')}
 data, logs  ${data}
 addresses   ${cluster.directory}/cluster.json
 

@@ -15,7 +15,7 @@ import { siteCard } from './site-output.js';
 import { subcommand, UsageError } from './subcommand.js';
 import { card } from './table.js';
 
-/** Measured on one machine with both cells; see docs/scale.md. */
+/** A rough estimate for the dry run: while it copies, the command states what it takes from the rate so far. */
 const EVENTS_PER_SECOND = 10_000;
 const SHOW_EVERY_MS = 200;
 

@@ -6,7 +6,7 @@ import { platformOf } from '../platforms/index.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import { ParkConnection, PauseConnection, ResumeConnection } from '../sites/connection.commands.js';
 import type { SiteConnection } from '../sites/connection.js';
-import { isHeld, type Site } from '../sites/site.js';
+import { isClosed, isHeld, type Site } from '../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 
 /** A connection of a site. */
@@ -51,6 +51,25 @@ export class Connections {
       if (destination) destinations.set(name, destination);
     }
     return destination;
+  }
+
+  /**
+   * Whether this cell delivers for the site. Not before the site is known: what was copied from another log is read by several readers.
+   * Deliveries of a removed site end without a request.
+   */
+  actsFor(host: string): boolean {
+    const found = this.directory.find(host);
+    return found ? !isClosed(found.site) : this.directory.wasRemoved(host);
+  }
+
+  /** Whether the site has moved to another cell, which owes its deliveries. */
+  hasLeft(host: string): boolean {
+    return this.directory.find(host)?.site.move?.state === 'left';
+  }
+
+  /** The sites that another cell acts for. */
+  closedSites(): string[] {
+    return this.directory.all().flatMap(({ site }) => (isClosed(site) ? [site.host] : []));
   }
 
   async park(site: string, platform: ConnectionName, reason: string): Promise<void> {

@@ -2,6 +2,7 @@ import { CONVERSION } from '../events/conversion.events.js';
 import type { DeliveryEvent } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projection.js';
+import { listEvents } from '../log/reducer.js';
 import { isUnknownOutcome } from '../platforms/unknown-outcome.js';
 
 /** A delivery that waits for its next attempt or for the platform's confirmation. */
@@ -67,16 +68,23 @@ const RELEASED = ['site.platform_resumed.v1', 'site.platform_connected.v1'] as c
 /** Reasons for which a delivery waits until its connection works again. */
 export const HELD_BACK: readonly string[] = ['authorization', 'paused'];
 
+type Change = StoredEvent<(typeof WAITING | typeof SETTLED | typeof RELEASED)[number]>;
+
+const CHANGES = [
+  listEvents<Change>({ types: WAITING }),
+  listEvents<Change>({ types: SETTLED, unless: { field: 'attempt', is: '1' } }),
+  listEvents<Change>({ types: RELEASED }),
+];
+
 /** Deliveries that wait: the work list of the retry scheduler. */
 export const deliveriesProjection: Projection = {
   name: 'deliveries',
   tables: ['deliveries'],
+  reducers: CHANGES,
   async fold(page: Page): Promise<void> {
-    const events = [
-      ...(await page.events({ types: WAITING })),
-      ...(await page.events({ types: SETTLED, unless: { field: 'attempt', is: '1' } })),
-      ...(await page.events({ types: RELEASED })),
-    ].sort((one, other) => one.position - other.position);
+    const events: Change[] = [];
+    for (const changes of CHANGES) events.push(...(await page.reduce(changes)));
+    events.sort((one, other) => one.position - other.position);
     let changes = new Map<string, WaitingDelivery | { conversion: string; platform: string; settled: true }>();
     for (const event of events) {
       if (event.type === 'site.platform_resumed.v1' || event.type === 'site.platform_connected.v1') {

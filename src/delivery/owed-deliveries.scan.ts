@@ -53,7 +53,12 @@ export class OwedDeliveriesScan {
 
   /** Deliveries that are owed; undefined if another instance scans. */
   owed(): Iterable<OwedDelivery> | undefined {
-    return this.lease?.held ? this.unsettled.owed(performance.now()) : undefined;
+    return this.lease?.held ? this.owedHere() : undefined;
+  }
+
+  /** Without those of sites that another cell acts for. */
+  private *owedHere(): Generator<OwedDelivery> {
+    for (const owed of this.unsettled.owed(performance.now())) if (this.deliveries.actsFor(owed.site)) yield owed;
   }
 
   private poll(): void {
@@ -72,6 +77,8 @@ export class OwedDeliveriesScan {
       lease.reached = this.unsettled.settledUpTo;
       return lease.held && !this.stopping;
     });
+    this.unsettled.forget((site) => this.deliveries.hasLeft(site));
+    lease.reached = this.unsettled.settledUpTo;
     await this.startOwed();
     await this.deleteForgottenLeases();
   }
@@ -95,7 +102,7 @@ export class OwedDeliveriesScan {
     if (this.stopping || this.postgres.clock.refusal()) return;
     const max = IN_FLIGHT_MAX - this.attempts.inFlight;
     const due: DueAttempt[] = [];
-    for (const owed of this.unsettled.owed(performance.now())) {
+    for (const owed of this.owedHere()) {
       if (due.length >= max) break;
       if (this.attempts.isFree(owed)) due.push(this.toAttempt(owed));
     }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { withTimeout } from '../kernel/with-timeout.js';
 import { EventLog } from '../log/event-log.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import { Postgres } from '../postgres/postgres.js';
 import { isHeldBack } from '../sites/connection.js';
 import { ConnectionLabels } from './connection-labels.js';
@@ -60,10 +61,13 @@ export class OwedMetrics {
       return;
     }
     if (performance.now() - this.countedMs < COUNT_EVERY_MS) return;
-    const { byPlatform, lateMs } = await reportOwed(this.postgres, unattempted, (site, platform) => {
+    const isWaiting = (site: string, platform: ConnectionName) => {
       const destination = this.connections.find(site, platform);
       return destination !== undefined && isHeldBack(destination);
-    });
+    };
+    const elsewhere = new Set(this.connections.closedSites());
+    const isElsewhere = (site: string) => elsewhere.has(site);
+    const { byPlatform, lateMs } = await reportOwed(this.postgres, unattempted, isWaiting, isElsewhere);
     this.countedMs = performance.now();
     this.lateMs = lateMs;
     gauge.reset();

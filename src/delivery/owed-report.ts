@@ -23,6 +23,8 @@ export async function reportOwed(
   postgres: Postgres,
   unattempted: Iterable<OwedDelivery>,
   isHeldBack: (site: string, platform: ConnectionName) => boolean,
+  /** Another cell acts for the site. */
+  isElsewhere: (site: string) => boolean = () => false,
 ): Promise<OwedReport> {
   const { rows } = await postgres.pool.query<{ site: string; platform: ConnectionName; count: number; late: number }>(
     `SELECT site, platform, count(*)::float8 AS count, date_part('epoch', to_timestamp($1) - min(due)) * 1000 AS late
@@ -32,12 +34,14 @@ export async function reportOwed(
   const byPlatform = new Map<ConnectionName, number>();
   let lateMs = 0;
   for (const { site, platform, count, late } of rows) {
+    if (isElsewhere(site)) continue;
     byPlatform.set(platform, (byPlatform.get(platform) ?? 0) + count);
     if (!isHeldBack(site, platform)) lateMs = Math.max(lateMs, late);
   }
   let found = 0;
   const now = performance.now();
-  for (const { platform, owedAtMs } of unattempted) {
+  for (const { site, platform, owedAtMs } of unattempted) {
+    if (isElsewhere(site)) continue;
     byPlatform.set(platform, (byPlatform.get(platform) ?? 0) + 1);
     lateMs = Math.max(lateMs, now - owedAtMs);
     found += 1;
@@ -65,7 +69,8 @@ export async function findUnattempted(postgres: Postgres, log: EventLog): Promis
 export async function scanLateMs(postgres: Postgres, log: EventLog): Promise<number> {
   const after = await readScanProgress(postgres);
   const [next] = await log.read({ after, categories: [CONVERSION], limit: 1 });
-  if (!next) return 0;
+  // One that was copied is owed since its site has arrived, which its time does not tell.
+  if (!next || next.origin !== undefined) return 0;
   return Math.max(0, postgres.clock.nowMs() - Date.parse(next.time) - ATTEMPT_WINDOW.owedAfterMs);
 }
 

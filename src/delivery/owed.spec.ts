@@ -16,7 +16,7 @@ beforeEach(() => {
 function apply(stream: string, value: unknown, isOpening = false, timeMs = 0): number {
   position += 1;
   const json = value === undefined ? null : JSON.stringify(value);
-  unsettled.apply({ position, stream, isOpening, timeMs, value: json } satisfies EventField);
+  unsettled.apply({ position, stream, isOpening, site: 'shop.example', timeMs, value: json } satisfies EventField);
   return position;
 }
 const receive = (stream: string, platforms: unknown, timeMs = 0) => apply(stream, platforms, true, timeMs);
@@ -67,6 +67,14 @@ describe('UnsettledConversions', () => {
     expect(owed()).toEqual(['d meta']);
   });
 
+  it('forgets conversions of sites that have left', () => {
+    const first = receive('e', ['meta']);
+    unsettled.forget((site) => site === 'other.example');
+    expect([owed(), unsettled.settledUpTo]).toEqual([['e meta'], first - 1]);
+    unsettled.forget((site) => site === 'shop.example');
+    expect([owed(), unsettled.settledUpTo]).toEqual([[], first]);
+  });
+
   it('remembers a limited number of conversions, and reads the others again', async () => {
     const platforms = fc.subarray(['meta', 'ga4', 'x'], { minLength: 1 });
     const rounds = fc.array(fc.tuple(fc.array(platforms, { maxLength: 8 }), fc.nat(6)), { maxLength: 12 });
@@ -74,7 +82,7 @@ describe('UnsettledConversions', () => {
       fc.asyncProperty(rounds, fc.integer({ min: 1, max: 5 }), async (rounds, max) => {
         const events: EventField[] = [];
         const append = (event: Pick<EventField, 'stream' | 'isOpening' | 'value'>) =>
-          events.push({ ...event, position: events.length + 1, timeMs: 0 });
+          events.push({ ...event, position: events.length + 1, site: 'shop.example', timeMs: 0 });
         const log = {
           readFields: async ({ after, until }: FieldOptions) =>
             events.filter(({ position }) => position > after && position <= until),

@@ -10,6 +10,7 @@ const REMEMBERED_MAX = 100_000;
 /** A received conversion without an outcome for some of its platforms. */
 interface UnsettledConversion {
   readonly position: number;
+  readonly site: string;
   /** When its deliveries are owed, by the monotonic clock. */
   readonly owedAtMs: number;
   /** Those without an outcome. While they are all, the list is the same for all conversions, which saves most of the memory. */
@@ -18,6 +19,7 @@ interface UnsettledConversion {
 
 export interface OwedDelivery {
   readonly conversion: string;
+  readonly site: string;
   readonly platform: ConnectionName;
   readonly owedAtMs: number;
 }
@@ -52,12 +54,12 @@ export class UnsettledConversions {
 
   /** In log order, of those that are remembered. */
   *owed(nowMs: number): Generator<OwedDelivery> {
-    for (const [conversion, { owedAtMs, platforms }] of this.byConversion) {
-      if (owedAtMs <= nowMs) for (const platform of platforms) yield { conversion, platform, owedAtMs };
+    for (const [conversion, { site, owedAtMs, platforms }] of this.byConversion) {
+      if (owedAtMs <= nowMs) for (const platform of platforms) yield { conversion, site, platform, owedAtMs };
     }
   }
 
-  apply({ position, stream, isOpening, timeMs, value }: EventField): void {
+  apply({ position, stream, isOpening, site, timeMs, value }: EventField): void {
     this.position = position;
     if (value === null) return;
     if (isOpening) {
@@ -65,7 +67,7 @@ export class UnsettledConversions {
       if (platforms.length === 0) return;
       if (this.byConversion.size >= this.rememberedMax) this.missedFrom ??= position;
       if (this.missedFrom === undefined)
-        this.byConversion.set(stream, { position, owedAtMs: this.owedAtMs(timeMs), platforms });
+        this.byConversion.set(stream, { position, site, owedAtMs: this.owedAtMs(timeMs), platforms });
       return;
     }
     const conversion = this.byConversion.get(stream);
@@ -73,6 +75,11 @@ export class UnsettledConversions {
     const settled = this.parse(value);
     conversion.platforms = conversion.platforms.filter((platform) => !settled.includes(platform));
     if (conversion.platforms.length === 0) this.byConversion.delete(stream);
+  }
+
+  /** Conversions of sites that have left are owed by the cell that they have moved to. */
+  forget(hasLeft: (site: string) => boolean): void {
+    for (const [conversion, { site }] of this.byConversion) if (hasLeft(site)) this.byConversion.delete(conversion);
   }
 
   /** Goes back to the first conversion that is not remembered, once there is room for more. */

@@ -129,6 +129,19 @@ export class PlatformDelivery {
     return received.span?.child(start) ?? this.tracing.start(start, received.personal?.traceparent);
   }
 
+  /** As `Connections` knows it. */
+  actsFor(site: string): boolean {
+    return this.connections.actsFor(site);
+  }
+
+  hasLeft(site: string): boolean {
+    return this.connections.hasLeft(site);
+  }
+
+  closedSites(): string[] {
+    return this.connections.closedSites();
+  }
+
   /** How many more deliveries the connection's queue can accept now. */
   capacity(site: string, name: ConnectionName): number {
     const destination = this.connections.find(site, name);

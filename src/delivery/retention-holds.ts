@@ -9,6 +9,7 @@ import { SCAN_LEASE } from './owed.js';
  * An unsettled delivery needs its conversion from the first event on: each attempt builds its payload from it. Up to where the
  * scan for owed deliveries has got, every delivery has an outcome; those that wait for another attempt are in the projection.
  * It is caught up after the scan's progress was read: its rows as of an older position lack outcomes that the scan has passed.
+ * Deliveries of a site that has left are in the log that it has moved to.
  */
 export function deliveryHolds(postgres: Postgres, projections: Pick<ProjectionRunner, 'catchUp'>): HoldSource {
   return async (until) => {
@@ -23,7 +24,8 @@ export function deliveryHolds(postgres: Postgres, projections: Pick<ProjectionRu
     await projections.catchUp(deliveriesProjection.name);
     const groups = await readOldestOpenings(
       postgres.pool,
-      `SELECT platform || ' of ' || site AS name, conversion AS stream FROM cc.deliveries`,
+      `SELECT d.platform || ' of ' || d.site AS name, d.conversion AS stream FROM cc.deliveries d
+        WHERE NOT EXISTS (SELECT FROM cc.sites s WHERE s.host = d.site AND s.move ->> 'state' = 'left')`,
       until,
     );
     const waiting = groups.map(({ name, streams, position }) => ({

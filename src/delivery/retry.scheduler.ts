@@ -72,7 +72,9 @@ export class RetryScheduler {
     await this.attempts.tidy();
     // No probes: of a parked connection only one delivery at a time is attempted.
     let started = await this.attempts.start(
-      (await this.readTooOld()).map((delivery) => this.toAttempt(delivery, false)),
+      (await this.readTooOld())
+        .filter(({ site }) => this.deliveries.actsFor(site))
+        .map((delivery) => this.toAttempt(delivery, false)),
     );
     for (const connection of await this.dueConnections()) {
       if (this.stopping) break;
@@ -102,6 +104,7 @@ export class RetryScheduler {
   }
 
   private capacity({ site, platform }: ConnectionKey): number {
+    if (!this.deliveries.actsFor(site)) return 0;
     const key = `${site} ${platform}`;
     if (!this.deliveries.isParked(site, platform)) {
       this.probed.delete(key);
@@ -119,9 +122,9 @@ export class RetryScheduler {
     return this.query<DueDelivery>({
       name: 'too-old-deliveries',
       text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d
-              WHERE d.give_up_at <= to_timestamp($2) AND d.kind = 'send' AND ${this.notLeased('$2')}
+              WHERE d.give_up_at <= to_timestamp($2) AND d.kind = 'send' AND d.site <> ALL ($3) AND ${this.notLeased('$2')}
               ORDER BY d.give_up_at LIMIT $1`,
-      values: [LEASED_MAX, this.nowSeconds()],
+      values: [LEASED_MAX, this.nowSeconds(), this.deliveries.closedSites()],
     });
   }
 

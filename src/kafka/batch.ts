@@ -51,7 +51,8 @@ export class PublishedPositions {
 
 /**
  * Groups a page of the log by target partition. Skips events that a partition already holds, separately for each
- * partition: after a crash, the events of one transaction may be visible in some partitions only.
+ * partition: after a crash, the events of one transaction may be visible in some partitions only. Skips events that were
+ * copied from another log as well: its relay has published them.
  */
 export function makeBatch(
   events: readonly PublicEvent[],
@@ -64,7 +65,7 @@ export function makeBatch(
   for (const event of events) {
     const { category } = event;
     const partitions = published.partitionsOf(category);
-    if (partitions !== undefined) {
+    if (partitions !== undefined && !event.isCopied) {
       const partition = shardOf(event.stream, partitions);
       if (event.position > published.get(category, partition)) {
         const key = `${category} ${partition}`;

@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg';
-import type { EventsOf, StoredEvent } from '../log/event.js';
-import { type CountOptions, countAmong, type EventCount } from '../log/event-reader.js';
-import type { PageFilter } from '../log/page-source.js';
+import type { StoredEvent } from '../log/event.js';
+import type { PageFilter, PageRow } from '../log/page-source.js';
 import { Page } from '../log/projection.js';
+import { NewestByActor, passes, type Reducer } from '../log/reducer.js';
 
 /** Events received from Kafka, as a page that a projection can fold. */
 export class ConsumedPage extends Page {
@@ -13,21 +13,69 @@ export class ConsumedPage extends Page {
     super(tx, (consumed[0]?.position ?? 1) - 1, consumed.at(-1)?.position ?? 0);
   }
 
-  override async events<Type extends string = string>(filter: PageFilter<Type> = {}): Promise<EventsOf<Type>[]> {
-    const { categories, unless } = filter;
-    const types: readonly string[] | undefined = filter.types;
-    return this.consumed.filter(({ stream, type, data }) => {
-      if (categories && !categories.includes(stream.slice(0, stream.indexOf('-')))) return false;
-      if (types && !types.includes(type)) return false;
-      return unless === undefined || String((data as Record<string, unknown>)[unless.field]) !== unless.is;
-    }) as EventsOf<Type>[];
+  override async each(filter: PageFilter, onRow: (row: PageRow) => void): Promise<void> {
+    for (const event of this.consumed) {
+      const row = new ConsumedRow(event);
+      if (passes(filter, row)) onRow(row);
+    }
   }
 
-  override async count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
-    return countAmong(await this.events({ types }), by);
+  override async reduce<State>(reducer: Reducer<State>): Promise<State> {
+    if (reducer instanceof NewestByActor)
+      throw new Error('The actor is not published to Kafka: a projection that needs it must be fed from the log');
+    const state = reducer.start();
+    await this.each(reducer, (row) => reducer.add(state, row));
+    return state;
+  }
+}
+
+class ConsumedRow implements PageRow {
+  readonly category: string;
+  readonly streamId: string;
+
+  constructor(private readonly consumed: StoredEvent) {
+    const end = consumed.stream.indexOf('-');
+    this.category = consumed.stream.slice(0, end);
+    this.streamId = consumed.stream.slice(end + 1);
   }
 
-  override newestByActor(): never {
-    throw new Error('The actor is not published to Kafka: a projection that needs it must be fed from the log');
+  get position(): number {
+    return this.consumed.position;
+  }
+
+  get type(): string {
+    return this.consumed.type;
+  }
+
+  get site(): string {
+    return this.consumed.site;
+  }
+
+  get actor(): string {
+    return this.consumed.actor;
+  }
+
+  get time(): string {
+    return this.consumed.time;
+  }
+
+  get timeMs(): number {
+    return Date.parse(this.consumed.time);
+  }
+
+  get subject(): undefined {
+    return undefined;
+  }
+
+  data(): StoredEvent['data'] {
+    return this.consumed.data;
+  }
+
+  personal(): null {
+    return null;
+  }
+
+  event(): StoredEvent {
+    return this.consumed;
   }
 }

@@ -9,7 +9,7 @@ const here = (lowest: number, highest: number, id: string | null = null): Stream
 });
 const event = (version: number, more: Partial<CopiedEvent> = {}): CopiedEvent => ({
   ...{ position: version, order: version, isLate: false, id: `id-${version}`, category: 'conversion', stream: 's' },
-  ...{ version, isErased: false, fields: [] },
+  ...{ version, isErased: false, isErasedOnly: false, fields: [] },
   ...more,
 });
 const missing = (events: CopiedEvent[], found: StreamHere[]) =>
@@ -29,6 +29,10 @@ describe('arriving events', () => {
   it('may lack the start of a stream, unless retention keeps all of it', () => {
     expect(missing([event(3), event(4)], [NOTHING, NOTHING])).toEqual([3, 4]);
     expect(() => missing([event(3, { category: 'site' })], [NOTHING])).toThrow(SiteForked);
+  });
+
+  it('are not stored by a row that only says that they are erased', () => {
+    expect(missing([event(3, { isErased: true, isErasedOnly: true })], [NOTHING])).toEqual([]);
   });
 
   it('are a fork if another event has their version, or if one before them is missing', () => {

@@ -40,6 +40,7 @@ export function compareArrivals(site: string, events: readonly CopiedEvent[], he
       if (event.isErased && subject !== null) erased.add(subject);
       continue;
     }
+    if (event.isErasedOnly) continue;
     // Retention has removed it here.
     if (lowest !== null && version < lowest) continue;
     const before = reached.get(stream) ?? highest;

@@ -75,6 +75,8 @@ describe('rows of another log', () => {
     ['with a short digest', { ...withoutPersonal, erased: 'ef'.repeat(31) }],
     ['with a subject but without the row', { ...withoutPersonal, subject: 'ab' }],
     ['with a site of a personal part but without the row', { ...withoutPersonal, of: SITE }],
+    ['that only says that it is erased, without a digest', { ...withoutPersonal, has: 'e' }],
+    ['that only says that it is erased, with its part', { has: 'e', erased: 'ef'.repeat(32) }],
     ['that says neither whether it has a personal part', { has: 'x' }],
   ])('are refused %s', (_, row) => {
     expect(() => parsed(row)).toThrow(SiteCopyRefused);

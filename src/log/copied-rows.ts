@@ -22,6 +22,10 @@ const WITHOUT_SITE: readonly string[] = [LOG, USER];
 /** A site has one stream with a derived id in each of these categories. */
 const DERIVED: readonly string[] = ['site', 'outbound', 'auth'];
 
+const ERASED = 'visitor.erased.v1';
+/** In the place of whether a row has a personal part. */
+export const ERASED_ONLY = 'e';
+
 const TYPES: ReadonlySet<string> = new Set(Object.keys(EVENT_SCHEMAS));
 const CATEGORIES: ReadonlySet<string> = new Set(
   [...TYPES].map(categoryOf).filter((category) => !WITHOUT_SITE.includes(category)),
@@ -41,6 +45,8 @@ export interface CopiedEvent {
   readonly stream: string;
   readonly version: number;
   readonly isErased: boolean;
+  /** The row only says that it is erased. */
+  readonly isErasedOnly: boolean;
   /** As `EventRow` expects them, without the escapes of COPY. */
   readonly fields: readonly (string | null)[];
 }
@@ -67,11 +73,13 @@ export function parseCopiedRows(rows: Buffer, site: string): CopiedEvent[] {
     if (ids.has(event.id)) refuse('occurs twice');
     ids.add(event.id);
     const before = reached.get(event.stream);
-    if (before !== undefined && event.version !== before + 1)
+    if (before !== undefined && (event.isErasedOnly ? event.version <= before : event.version !== before + 1))
       refuse(`has version ${event.version} of its stream instead of ${before + 1}`);
     reached.set(event.stream, event.version);
-    events.push({ ...event, isLate: event.order <= highest });
-    highest = Math.max(highest, event.order);
+    // A log that the site has left states erasures too, so theirs is no place in the order.
+    const isOrdered = fields[5] !== ERASED;
+    events.push({ ...event, isLate: isOrdered && event.order <= highest });
+    if (isOrdered) highest = Math.max(highest, event.order);
   }
   return events;
 }
@@ -105,6 +113,7 @@ function checkRow(
     ...{ position, order, id: id as string, category: ofType, stream: stream as string, fields },
     version: wholeNumber(version, VERSION_MAX, 'an event without a valid version'),
     isErased: fields[17] !== null,
+    isErasedOnly: fields[10] === ERASED_ONLY,
   };
 }
 
@@ -118,7 +127,8 @@ function checkPersonal(fields: readonly (string | null)[], site: string, refuse:
     if (ofSite !== site) refuse('has a personal part of another site');
     if (erased !== null) refuse('has a personal part although it is recorded as erased');
     if (personal !== null) parsedObject(personal, refuse);
-  } else if (has !== 'f' || [subject, personal, salt, ofSite].some((part) => part !== null))
+  } else if (has === ERASED_ONLY && erased === null) refuse('is said to be erased without a digest');
+  else if ((has !== 'f' && has !== ERASED_ONLY) || [subject, personal, salt, ofSite].some((part) => part !== null))
     refuse('has a part of a personal row without the row');
 }
 

@@ -20,12 +20,21 @@ export interface EventField {
   readonly stream: string;
   readonly isOpening: boolean;
   /** Only of an opening. */
+  readonly site: string;
+  /** Only of an opening. */
   readonly timeMs: number;
   /** As JSON; null if the event has no such field. */
   readonly value: string | null;
 }
 
-type Row = [position: string, stream: string, isOpening: boolean, timeMs: number | null, data: string];
+type Row = [
+  position: string,
+  stream: string,
+  isOpening: boolean,
+  site: string | null,
+  timeMs: number | null,
+  data: string,
+];
 
 /**
  * One field of the events of a category, in log order, for readers of the whole log that need nothing else of them. The data is
@@ -36,16 +45,17 @@ export async function readEventFields(source: Queryable, options: FieldOptions):
   const { rows } = await source.query<Row>({
     name: 'read-event-fields',
     rowMode: 'array',
-    text: `SELECT position, stream, type = $4, CASE WHEN type = $4 THEN date_part('epoch', time) * 1000 END, data::text
+    text: `SELECT position, stream, type = $4, CASE WHEN type = $4 THEN site END, CASE WHEN type = $4 THEN date_part('epoch', time) * 1000 END, data::text
              FROM cc.events WHERE position > $1 AND position <= $2 AND category = $3 ORDER BY position LIMIT $5`,
     values: [after, until, category, opening.type, limit],
   });
   const openingField = fieldReader(opening.field);
   const otherField = fieldReader(field);
-  return rows.map(([position, stream, isOpening, timeMs, data]) => ({
+  return rows.map(([position, stream, isOpening, site, timeMs, data]) => ({
     position: Number(position),
     stream,
     isOpening,
+    site: site ?? '',
     timeMs: timeMs ?? 0,
     value: isOpening ? openingField(data) : otherField(data),
   }));

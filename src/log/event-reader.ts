@@ -292,12 +292,15 @@ export interface PublicEvent {
   readonly time: string;
   readonly actor: string;
   readonly data: string;
+  /** From another log, which has published it: it is passed over, and its data is not read. */
+  readonly isCopied?: boolean;
 }
 
 type PublicRow = Omit<PublicEvent, 'position'> & { position: string };
 
 const PUBLIC_COLUMNS = `position, id, category, category || '-' || stream AS stream, version, type, site,
-                  extract(epoch FROM time) * 1000 AS time, actor, data::text AS data`;
+                  extract(epoch FROM time) * 1000 AS time, actor, CASE WHEN origin IS NULL THEN data::text ELSE '' END AS data,
+                  origin IS NOT NULL AS "isCopied"`;
 
 export async function readPublicEvents(source: Queryable, after: number, limit: number): Promise<PublicEvent[]> {
   const { rows } = await source.query<PublicRow>({
@@ -366,6 +369,16 @@ export async function countAfter(source: Queryable, after: number, limit: number
     [after, limit],
   );
   return Number(rows[0]?.count ?? 0);
+}
+
+/** Whether some of the events in (after, until] were copied from another log. */
+export async function hasCopied(source: Queryable, after: number, until: number): Promise<boolean> {
+  const { rows } = await source.query<{ has: boolean }>({
+    name: 'has-copied-events',
+    text: 'SELECT EXISTS (SELECT FROM cc.events WHERE position > $1 AND position <= $2 AND origin IS NOT NULL) AS has',
+    values: [after, until],
+  });
+  return rows[0]?.has ?? false;
 }
 
 export interface StreamGroup {
@@ -465,21 +478,44 @@ export function countAmong(events: readonly StoredEvent[], by: CountOptions['by'
   return counted.counts();
 }
 
+type Group = { -readonly [Field in keyof EventCount]: EventCount[Field] };
+
 /** Counts events in memory as the database does it in `countEvents`. */
 export class CountedEvents {
-  private readonly groups = new Map<string, { -readonly [Field in keyof EventCount]: EventCount[Field] }>();
+  private readonly groups = new Map<string, Group>();
+  private last: Group | undefined;
 
   constructor(private readonly by: CountOptions['by']) {}
 
+  /** As counted by the database. */
+  static of(counts: readonly EventCount[], by: CountOptions['by']): CountedEvents {
+    const counted = new CountedEvents(by);
+    for (const [index, count] of counts.entries()) counted.groups.set(String(index), count);
+    return counted;
+  }
+
   add(site: string, type: string, timeMs: number, data: object): void {
     const minute = Math.floor(timeMs / 60_000) * 60_000;
+    // Consecutive events are mostly counted together. Finding that out allocates nothing.
+    const { last } = this;
+    if (last && last.minute === minute && last.type === type && last.site === site && this.hasValues(last, data)) {
+      last.count += 1;
+      return;
+    }
     const values = this.by.map((field) => fieldText(data, field));
     let key = `${minute} ${type} ${site}`;
     // With its length, because a value may contain anything.
     for (const value of values) key += value === null ? ' -' : ` ${value.length} ${value}`;
-    const group = this.groups.get(key);
-    if (group) group.count += 1;
-    else this.groups.set(key, { site, type, minute, values, count: 1 });
+    this.last = this.groups.get(key) ?? { site, type, minute, values, count: 0 };
+    this.last.count += 1;
+    this.groups.set(key, this.last);
+  }
+
+  private hasValues({ values }: Group, data: object): boolean {
+    return this.by.every((field, index) => {
+      const value = (data as Readonly<Record<string, unknown>>)[field] ?? null;
+      return value === values[index] || (value !== null && fieldText(data, field) === values[index]);
+    });
   }
 
   counts(): EventCount[] {

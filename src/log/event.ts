@@ -34,6 +34,11 @@ export function siteOrder({ position, origin }: Pick<Envelope, 'position' | 'ori
   return origin ?? position;
 }
 
+/** The event was copied from another log, with its site. */
+export function isCopied(event: Pick<Envelope, 'origin'> | undefined): boolean {
+  return event?.origin !== undefined;
+}
+
 /**
  * An event as read from the log: a union discriminated by `type`. The personal part is stored beside the event and is null
  * after erasure. A newer version may have written types that are not in the union, so a `switch` needs a default branch.

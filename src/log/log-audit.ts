@@ -43,20 +43,28 @@ export async function readRemovedUntil(source: Queryable): Promise<number> {
   return Number(rows[0]?.until ?? 0);
 }
 
-/** Number of events whose time is before that of the previous event, except where the log records that its clock was set back. */
-export async function countOutOfOrder(source: Queryable, until: number): Promise<number> {
-  const { rows } = await source.query<{ count: string }>(
-    // Retention may have removed the event right before a step, so that an earlier one precedes it now.
-    `SELECT count(*) FROM (
-       SELECT position, time, lag(time) OVER (ORDER BY position) AS previous FROM cc.events WHERE position <= $1) e
-      WHERE time < previous AND NOT EXISTS (
-        SELECT FROM cc.clock_steps s WHERE s.position = e.position AND s.before_time >= e.previous AND s.after_time = e.time)`,
+/**
+ * Number of events, and of seals, whose time is before that of the previous one, except where the log records that its clock was
+ * set back. Events that were copied from another log keep the time that they had there: only their seals are compared.
+ */
+export async function countOutOfOrder(source: Queryable, until: number): Promise<{ events: number; seals: number }> {
+  const { rows } = await source.query<{ events: number; seals: number }>(
+    `SELECT (${countEarlier('SELECT position, time FROM cc.events WHERE position <= $1 AND origin IS NULL')}) AS events,
+            (${countEarlier('SELECT last AS position, time FROM cc.seals WHERE last <= $1')}) AS seals`,
     [until],
   );
-  return Number(rows[0]?.count ?? 0);
+  return rows[0] as { events: number; seals: number };
 }
 
-/** Position, category and stream (with its category) of every event up to a position, in order. */
+/** A step is at the first event after it, which may have been copied, and retention may have removed the one before it. */
+const countEarlier = (timed: string) => `SELECT count(*)::float8 FROM (
+    SELECT position, time, lag(time) OVER earlier AS previous, lag(position) OVER earlier AS after FROM (${timed}) t
+    WINDOW earlier AS (ORDER BY position)) e
+   WHERE time < previous AND NOT EXISTS (
+     SELECT FROM cc.clock_steps s WHERE s.position > e.after AND s.position <= e.position
+        AND s.before_time >= e.previous AND s.after_time <= e.time)`;
+
+/** Position, category and stream (with its category) of every event up to a position, in order, except copied ones: they are not published. */
 export async function copyStreamsByPosition(
   client: ClientBase,
   until: number,
@@ -64,7 +72,8 @@ export async function copyStreamsByPosition(
 ): Promise<void> {
   await copyOut(
     client,
-    `COPY (SELECT position, category, stream FROM cc.events WHERE position <= ${Number(until)} ORDER BY position) TO STDOUT`,
+    `COPY (SELECT position, category, stream FROM cc.events
+       WHERE position <= ${Number(until)} AND origin IS NULL ORDER BY position) TO STDOUT`,
     (line) => {
       const [position, category, stream] = line.toString('utf8', 0, line.length - 1).split('\t') as [
         string,

@@ -9,6 +9,7 @@ import { Interval } from '@nestjs/schedule';
 import { Gauge, Histogram, Registry } from 'prom-client';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { Postgres } from '../postgres/postgres.js';
 import { EventLog } from './event-log.js';
@@ -20,6 +21,9 @@ import { RecentEvents } from './recent-events.js';
 
 /** The list of projections, which a global module above the folders that define them provides. */
 export const PROJECTIONS = Symbol('PROJECTIONS');
+
+/** The data fields that are read by `EventLog.readFields`. Others would be read from the database. */
+const FIELDS_READ = ['platform', 'platforms'];
 
 function openLog(postgres: Postgres, recent: RecentEvents, registry: Registry, logger: Logger): EventLog {
   const batchSize = new Histogram({
@@ -79,7 +83,12 @@ export class PartitionMaintenance implements OnModuleInit {
 
 @Module({
   providers: [
-    { provide: RecentEvents, useFactory: () => new RecentEvents() },
+    {
+      provide: RecentEvents,
+      // The relay publishes whole events.
+      useFactory: ({ kafkaBrokers }: Settings) => new RecentEvents(kafkaBrokers ? 'all' : FIELDS_READ),
+      inject: [SETTINGS],
+    },
     { provide: EventLog, useFactory: openLog, inject: [Postgres, RecentEvents, Registry, Logger] },
     {
       provide: ProjectionRunner,

@@ -1,16 +1,8 @@
 import type { ClientBase } from 'pg';
 import type { StoredEvent } from './event.js';
-import {
-  CountedEvents,
-  type CountOptions,
-  copyEvents,
-  countEvents,
-  type EventCount,
-  fieldText,
-  type ReadOptions,
-  readNewestByActor,
-} from './event-reader.js';
+import { CountedEvents, copyEvents, countEvents, type ReadOptions, readNewestByActor } from './event-reader.js';
 import { EventRow } from './event-row.js';
+import { CountReducer, NewestByActor, passes, type Reducer } from './reducer.js';
 
 export type PageFilter<Type extends string = string> = Pick<ReadOptions<Type>, 'categories' | 'types' | 'unless'>;
 
@@ -37,8 +29,7 @@ export interface PageSource {
   /** Reads other events. */
   readonly client: ClientBase;
   each(filter: PageFilter, onRow: (row: PageRow) => void, personal?: 'all' | 'subject'): Promise<void>;
-  count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]>;
-  newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]>;
+  reduce<State>(reducer: Reducer<State>): Promise<State>;
 }
 
 /** Asks the database for each: best for a projection that needs few of the events, or their number. */
@@ -54,13 +45,20 @@ export class LogPageSource implements PageSource {
     await copyEvents(this.client, { after: this.after, until: this.until, ...filter }, onRow, personal);
   }
 
-  count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
-    const { after, until } = this;
-    return countEvents(this.client, { after, until, types, by });
+  async reduce<State>(reducer: Reducer<State>): Promise<State> {
+    if (reducer instanceof CountReducer) return (await this.count(reducer)) as State;
+    if (reducer instanceof NewestByActor) return (await this.newestByActor(reducer)) as State;
+    return reduceRows(reducer, (onRow) => this.each(reducer, onRow));
   }
 
-  newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
-    return readNewestByActor(this.client, this.after, this.until, prefix);
+  private async count({ types, by }: CountReducer): Promise<CountedEvents> {
+    const { after, until } = this;
+    return CountedEvents.of(await countEvents(this.client, { after, until, types, by }), by);
+  }
+
+  private async newestByActor({ prefix }: NewestByActor): Promise<Map<string, number>> {
+    const newest = await readNewestByActor(this.client, this.after, this.until, prefix);
+    return new Map(newest.map(({ actor, time }) => [actor, time.getTime()]));
   }
 }
 
@@ -77,28 +75,22 @@ export class SharedPageSource implements PageSource {
     return new SharedPageSource(client, rows);
   }
 
-  async each({ categories, types, unless }: PageFilter, onRow: (row: PageRow) => void): Promise<void> {
-    for (const row of this.rows) {
-      if (types && !types.includes(row.type)) continue;
-      if (categories && !categories.includes(row.category)) continue;
-      if (unless && fieldText(row.data(), unless.field) === unless.is) continue;
-      onRow(row);
-    }
+  async each(filter: PageFilter, onRow: (row: PageRow) => void): Promise<void> {
+    for (const row of this.rows) if (passes(filter, row)) onRow(row);
   }
 
-  async count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
-    const counted = new CountedEvents(by);
-    for (const row of this.rows) if (types.includes(row.type)) counted.add(row.site, row.type, row.timeMs, row.data());
-    return counted.counts();
+  reduce<State>(reducer: Reducer<State>): Promise<State> {
+    return reduceRows(reducer, (onRow) => this.each(reducer, onRow));
   }
+}
 
-  async newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
-    const newest = new Map<string, string>();
-    for (const { actor, time } of this.rows) {
-      if (actor.startsWith(prefix) && time > (newest.get(actor) ?? '')) newest.set(actor, time);
-    }
-    return [...newest].map(([actor, time]) => ({ actor, time: new Date(time) }));
-  }
+export async function reduceRows<State>(
+  reducer: Reducer<State>,
+  each: (onRow: (row: PageRow) => void) => Promise<void>,
+): Promise<State> {
+  const state = reducer.start();
+  await each((row) => reducer.add(state, row));
+  return state;
 }
 
 class KeptRow extends EventRow {

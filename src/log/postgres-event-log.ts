@@ -109,7 +109,8 @@ export class PostgresEventLog extends EventLog {
   }
 
   async readFields(options: FieldOptions): Promise<EventField[]> {
-    const rows = await this.recent.read(options.after, options.until);
+    const { after, until, opening, field } = options;
+    const rows = this.recent.keeps([opening.field, field]) ? await this.recent.read(after, until) : undefined;
     if (rows) return fieldsOf(rows, options);
     return readEventFields(withQueryTimeout(this.postgres.pool, PAGE_QUERY_TIMEOUT_MS), options);
   }

@@ -1,14 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { countAfter, readEvents, readHead, readNewestPosition, readPageEnd, withQueryTimeout } from './event-reader.js';
-import { SharedPageSource } from './page-source.js';
+import { EventFeed, type Gathered } from './event-feed.js';
+import {
+  countAfter,
+  readEvents,
+  readHead,
+  readIdsAt,
+  readNewestPosition,
+  readPageEnd,
+  withQueryTimeout,
+} from './event-reader.js';
+import { type PageSource, SharedPageSource } from './page-source.js';
 import { type Projection, pageFor } from './projection.js';
 import { ProjectionAsOf } from './projection-as-of.js';
 import { compareProjection, type ProjectionDifference } from './projection-difference.js';
 import { projectionHolds } from './projection-holds.js';
 import { rebuildLock, rebuildProjection } from './projection-rebuild.js';
-import { RecentEvents, type RecentRow } from './recent-events.js';
+import { RecentEvents } from './recent-events.js';
 import type { HoldSource } from './retention-holds.js';
 
 const POLL_EVERY_MS = 500;
@@ -42,13 +52,17 @@ export class ProjectionRunner {
   private folded = { head: -1, beganMs: Number.NEGATIVE_INFINITY };
   /** Fed by Kafka consumers: excluded from the rounds, but still caught up, rebuilt and reported here. */
   private readonly fedByKafka = new Set<string>();
+  private readonly feed: EventFeed;
 
   constructor(
     private readonly postgres: Postgres,
     private readonly projections: readonly Projection[],
     private readonly onMessage: (line: string) => void = () => {},
-    private readonly recent = new RecentEvents(),
-  ) {}
+    recent = new RecentEvents(),
+  ) {
+    this.feed = new EventFeed(projections.flatMap(({ inline, reducers = [] }) => (inline ? [] : reducers)));
+    recent.attach(this.feed);
+  }
 
   /** Unparks projections: a restart may bring a version that can fold the event. */
   async start(): Promise<void> {
@@ -237,7 +251,9 @@ export class ProjectionRunner {
         values: [projections.map(({ name }) => name), after],
       });
       const locked = rows.map(({ name }) => name);
-      const { until, source } = locked.length === 0 ? { until: after } : await this.nextPage(client, after, most);
+      const isFed = projections.every(({ reducers }) => reducers);
+      const { until, source } =
+        locked.length === 0 ? { until: after } : await this.nextPage(client, after, most, isFed);
       if (until > after) {
         for (const projection of projections)
           if (locked.includes(projection.name))
@@ -256,18 +272,34 @@ export class ProjectionRunner {
     return true;
   }
 
-  /** From memory if this process has appended all events after the checkpoint. */
-  private async nextPage(client: ClientBase, after: number, most: number) {
+  /** From memory if this process has appended all events after the checkpoint, and those alone. */
+  private async nextPage(
+    client: ClientBase,
+    after: number,
+    most: number,
+    isFed: boolean,
+  ): Promise<{ until: number; source?: PageSource }> {
     // Read after the checkpoints were locked: an erasure that held them has appended its event by now, and that event is not in memory.
     const newest = await readNewestPosition(client);
-    const recent = newest > after ? await this.recent.read(after, newest) : undefined;
-    if (recent) {
-      const rows = recent.filter(({ position }) => position <= most).slice(0, PAGE_EVENTS);
-      const until = rows.length === PAGE_EVENTS ? (rows.at(-1) as RecentRow).position : Math.min(most, newest);
-      return { until, source: new SharedPageSource(client, rows) };
-    }
-    const until = Math.min(most, await readPageEnd(client, after, PAGE_EVENTS));
-    return { until, source: until > after ? await SharedPageSource.read(client, after, until) : undefined };
+    if (newest <= after) return { until: after };
+    const gathered = isFed ? await this.gathered(after, newest, most) : undefined;
+    // Another database than that of the appends may answer here: a standby that was promoted may lack the newest of them.
+    if (gathered && (await readIdsAt(client, [gathered.until])).get(gathered.until) === gathered.lastId)
+      return { until: gathered.until, source: gathered.source(client) };
+    // Up to where the feed begins, so that the next page is taken from there.
+    const begins = isFed ? (this.feed.after ?? 0) : 0;
+    const until = Math.min(most, begins > after ? begins : newest, await readPageEnd(client, after, PAGE_EVENTS));
+    return { until, source: await SharedPageSource.read(client, after, until) };
+  }
+
+  /** What this process has appended after the checkpoint, at least up to the newest event and at most up to another one. */
+  private async gathered(after: number, newest: number, most: number): Promise<Gathered | undefined> {
+    if ((this.feed.after ?? after) < after) this.feed.skip();
+    // The answer to an append arrives a little after its commit.
+    for (let waits = 0; waits < 4 && this.feed.after === after && (this.feed.until ?? 0) < newest; waits += 1)
+      await sleep(5);
+    const { until = 0 } = this.feed;
+    return until >= newest && until <= most ? this.feed.take(after) : undefined;
   }
 
   /** Folds one page and returns the checkpoint. Inline projections are always complete. */

@@ -1,8 +1,9 @@
 import type { ClientBase } from 'pg';
 import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
-import { type CountOptions, countAmong, type EventCount, readOpenings } from './event-reader.js';
-import { LogPageSource, type PageFilter, type PageRow, type PageSource } from './page-source.js';
+import { readOpenings } from './event-reader.js';
+import { LogPageSource, type PageFilter, type PageRow, type PageSource, reduceRows } from './page-source.js';
 import { PartitionCheckpoints } from './partition-checkpoints.js';
+import type { Reducer } from './reducer.js';
 import type { StagedTable } from './staging-table.js';
 
 /**
@@ -35,6 +36,8 @@ export interface Projection {
   readonly prunedBy?: Readonly<Record<string, string>>;
   /** Its fold only adds to this staging table, which the rebuild merges. For inline projections only. */
   readonly stagingTable?: StagedTable;
+  /** All reducers that `fold` uses. Without them, it reads the events of a page from the database. */
+  readonly reducers?: readonly Reducer<unknown>[];
   fold(page: Page): Promise<void>;
 }
 
@@ -63,12 +66,8 @@ export class Page {
     return readOpenings(this.source.client, category, streams);
   }
 
-  count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
-    return this.source.count(types, by);
-  }
-
-  newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
-    return this.source.newestByActor(prefix);
+  reduce<State>(reducer: Reducer<State>): Promise<State> {
+    return this.source.reduce(reducer);
   }
 }
 
@@ -93,8 +92,14 @@ class SharedPage extends Page {
     return events;
   }
 
-  override async count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
-    return this.checkpoints.isEmpty ? super.count(types, by) : countAmong(await this.events({ types }), by);
+  override async reduce<State>(reducer: Reducer<State>): Promise<State> {
+    if (this.checkpoints.isEmpty) return super.reduce(reducer);
+    const all = new LogPageSource(this.tx, this.after, this.until);
+    return reduceRows(reducer, (onRow) =>
+      all.each(reducer, (row) => {
+        if (!this.checkpoints.covers(row.event())) onRow(row);
+      }),
+    );
   }
 }
 

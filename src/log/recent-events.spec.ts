@@ -23,7 +23,7 @@ describe('the newest events of this process', () => {
 
   beforeEach(() => {
     nowMs = 0;
-    recent = new RecentEvents(() => nowMs);
+    recent = new RecentEvents('all', () => nowMs);
     recent.add(5, [rowAt(6), rowAt(7)], 100);
     recent.add(7, [rowAt(8)], 100);
   });
@@ -69,7 +69,7 @@ describe('the newest events of this process', () => {
 
   it('do not stay in memory when nothing follows them', () => {
     jest.useFakeTimers();
-    const idle = new RecentEvents(() => nowMs);
+    const idle = new RecentEvents('all', () => nowMs);
     idle.add(5, [rowAt(6)], 100);
     nowMs = 10_001;
     jest.advanceTimersByTime(10_001);
@@ -147,9 +147,9 @@ describe('an event of this process', () => {
     const options = { after: 0, until: 3, limit: 3, category: 'conversion', opening, field: 'platform' };
     const { stream } = request;
     expect(fieldsOf(rows, options)).toEqual([
-      { position: 1, stream, isOpening: true, timeMs: 1_000, value: '["meta"]' },
-      { position: 2, stream, isOpening: false, timeMs: 0, value: '"meta"' },
-      { position: 3, stream, isOpening: false, timeMs: 0, value: null },
+      { position: 1, stream, isOpening: true, site: 'a.example', timeMs: 1_000, value: '["meta"]' },
+      { position: 2, stream, isOpening: false, site: '', timeMs: 0, value: '"meta"' },
+      { position: 3, stream, isOpening: false, site: '', timeMs: 0, value: null },
     ]);
     expect(fieldsOf(rows, { ...options, limit: 1 })).toHaveLength(1);
     expect(fieldsOf(rows, { ...options, category: 'visitor' })).toEqual([]);

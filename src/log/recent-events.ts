@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { VISITOR } from '../events/visitor.events.js';
 import type { AppendRequest, NewEvent, StoredEvent } from './event.js';
+import type { EventFeed } from './event-feed.js';
 import type { EventField, FieldOptions } from './event-fields.js';
 import type { EventSubject, SubjectOptions } from './event-log.js';
 import type { PublicEvent } from './event-reader.js';
@@ -10,7 +12,9 @@ const CHARACTERS_MAX = 8_000_000;
 /** Shorter than a database takes to be restored or to fail over, after which positions may belong to other events. Kept up to twice as long, never read. */
 const HELD_MS = 10_000;
 
-/** Consecutive events of the log. */
+const NOTHING = {};
+
+/** Consecutive events of the log, or what was kept of them. */
 interface Batch {
   /** Position of the newest event before them. */
   readonly previous: number;
@@ -30,10 +34,24 @@ export class RecentEvents {
   private events = 0;
   private characters = 0;
   private expiry: NodeJS.Timeout | undefined;
+  private readonly feeds: EventFeed[] = [];
   /** How often it was emptied. What was appended before the last time must not be added any more. */
   cleared = 0;
 
-  constructor(private readonly monotonicMs: () => number = () => performance.now()) {}
+  /** `keep`: the data fields of the events that are kept. Whole events that wait for readers are what the garbage collector copies most. */
+  constructor(
+    private readonly keep: 'all' | readonly string[] = 'all',
+    private readonly monotonicMs: () => number = () => performance.now(),
+  ) {}
+
+  /** The feed gets the events that are added from now on, before their fields are dropped. */
+  attach(feed: EventFeed): void {
+    this.feeds.push(feed);
+  }
+
+  keeps(fields: readonly string[]): boolean {
+    return this.keep === 'all' || fields.every((field) => this.keep.includes(field));
+  }
 
   /** Position of the newest event that it holds. */
   get last(): number {
@@ -44,9 +62,12 @@ export class RecentEvents {
   add(previous: number, rows: readonly RecentRow[], characters: number): void {
     const last = rows.at(-1)?.position;
     if (last === undefined) return;
+    for (const feed of this.feeds) feed.add(previous, rows);
+    const { keep } = this;
+    const kept = keep === 'all' ? rows : rows.filter((row) => row.keepOnly(keep));
     if (previous !== this.last) this.empty();
-    this.batches.push({ previous, last, rows, characters, addedMs: this.monotonicMs() });
-    this.events += rows.length;
+    this.batches.push({ previous, last, rows: kept, characters, addedMs: this.monotonicMs() });
+    this.events += kept.length;
     this.characters += characters;
     while (this.events > EVENTS_MAX || this.characters > CHARACTERS_MAX) this.dropFirst();
     this.expiry ??= setInterval(() => this.dropExpired(), HELD_MS).unref();
@@ -67,6 +88,7 @@ export class RecentEvents {
   /** After a failed append: the database may have been replaced by one that has lost the newest events. */
   clear(): void {
     this.cleared += 1;
+    for (const feed of this.feeds) feed.clear();
     this.empty();
   }
 
@@ -115,8 +137,8 @@ export class RecentRow implements PageRow {
   readonly actor: string;
   readonly streamId: string;
   readonly type: string;
-  private readonly content: StoredEvent['data'];
-  private readonly person: NewEvent['personal'];
+  private content: StoredEvent['data'];
+  private person: NewEvent['personal'];
   private stored: StoredEvent | undefined;
 
   constructor(
@@ -127,7 +149,7 @@ export class RecentRow implements PageRow {
     private readonly version: number,
     request: Pick<AppendRequest, 'category' | 'stream' | 'site' | 'actor'>,
     event: NewEvent,
-    private readonly id: string,
+    readonly id: string,
   ) {
     // Copied: the request and its inline part are not needed any more.
     this.category = request.category;
@@ -167,6 +189,20 @@ export class RecentRow implements PageRow {
     return this.stored;
   }
 
+  /** Drops everything else, except the subject of a visitor event. Returns whether anything is left. */
+  keepOnly(fields: readonly string[]): boolean {
+    const { subject } = this;
+    let kept: Record<string, unknown> | undefined;
+    for (const field of fields) {
+      const value = (this.content as Readonly<Record<string, unknown>>)[field];
+      if (value !== undefined) kept = { ...kept, [field]: value };
+    }
+    this.content = (kept ?? NOTHING) as StoredEvent['data'];
+    this.person = this.category === VISITOR && subject !== undefined ? { subject } : undefined;
+    this.stored = undefined;
+    return kept !== undefined || this.person !== undefined;
+  }
+
   publicEvent(): PublicEvent {
     const { position, id, category, stream, version, type, site, time, actor } = this;
     return { position, id, category, stream, version, type, site, time, actor, data: JSON.stringify(this.content) };
@@ -201,8 +237,16 @@ export function fieldsOf(rows: readonly RecentRow[], options: FieldOptions): Eve
     const isOpening = row.type === opening.type;
     const value = (row.data() as Readonly<Record<string, unknown>>)[isOpening ? opening.field : field];
     const timeMs = isOpening ? row.timeMs : 0;
+    const site = isOpening ? row.site : '';
     const { position, streamId: stream } = row;
-    fields.push({ position, stream, isOpening, timeMs, value: value === undefined ? null : JSON.stringify(value) });
+    fields.push({
+      position,
+      stream,
+      isOpening,
+      site,
+      timeMs,
+      value: value === undefined ? null : JSON.stringify(value),
+    });
   }
   return fields;
 }

@@ -73,8 +73,11 @@ export async function findExpiredPartition(source: Queryable, before: Date): Pro
   const oldest = rows[0];
   if (!oldest) return undefined;
   const newest = await source.query<{ position: string; expired: boolean }>(
-    // A clock that was ahead gave events a time that had not come: they are not newer than the step back after them.
-    `SELECT position, least(time, (SELECT min(after_time) FROM cc.clock_steps s WHERE s.position > e.position)) < $3 AS expired
+    // A clock that was ahead gave events a time that had not come: they are not newer than the step back after them. One that
+    // was copied may be older than those before it: it counts from the copy.
+    `SELECT position, least(
+              CASE WHEN origin IS NULL THEN time ELSE (SELECT s.time FROM cc.seals s WHERE s.last >= e.position ORDER BY s.last LIMIT 1) END,
+              (SELECT min(after_time) FROM cc.clock_steps s WHERE s.position > e.position)) < $3 AS expired
        FROM cc.events e WHERE position >= $1 AND position < $2 ORDER BY position DESC LIMIT 1`,
     [oldest.first, oldest.beyond, before],
   );

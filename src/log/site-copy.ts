@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type ClientBase, DatabaseError, escapeLiteral } from 'pg';
 import { type Arrivals, compareArrivals, type StreamHere } from './arrivals.js';
-import { type CopiedEvent, parseCopiedRows } from './copied-rows.js';
+import { type CopiedEvent, ERASED_ONLY, parseCopiedRows } from './copied-rows.js';
 import { copyIn, copyOut } from './copy.js';
 import { copyLine } from './copy-text.js';
 import { readNewestPosition } from './event-reader.js';
@@ -18,6 +18,7 @@ const SCANNED_EVENTS = 100_000;
 /** Larger pages would hold the append lock for longer. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 const SALT_BYTES = 16;
+const ERASED = 'visitor.erased.v1';
 /** Shorter than an append waits for the lock: a client that freezes before its commit must not fail the appends of others. */
 export const IDLE_WITH_LOCK_MS = 2_000;
 
@@ -33,8 +34,9 @@ export interface SiteCopy {
 
 /**
  * The next events of a site after a position, at most `limit`, with their personal parts and what the hash chain needs of those that
- * were erased. Fewer are returned at the end of the log, or if they are large. With `erased`, only events whose personal parts are erased: for
- * what was copied before the erasure.
+ * were erased. Fewer are returned at the end of the log, if they are large, and up to the erasure of a person: what was copied about
+ * that person can then be erased before later events follow, which the erasure does not concern. With `erased`, only events whose personal parts are erased: for
+ * what was copied before the erasure; none of them is stored by that.
  */
 export async function readSiteCopy(
   client: ClientBase,
@@ -54,9 +56,10 @@ export async function readSiteCopy(
       isFull ||= bytes >= PAGE_BYTES;
       if (isFull) return;
       // The buffer belongs to the connection.
-      lines.push(Buffer.from(line));
+      lines.push(options.erased ? erasedLine(line) : Buffer.from(line));
       bytes += line.length;
       last = row.at(line).position;
+      isFull = isErasure(row);
     });
     isFull ||= lines.length >= limit;
     if (isFull) break;
@@ -64,6 +67,18 @@ export async function readSiteCopy(
     if (isEnd) return { rows: Buffer.concat(lines), count: lines.length, last, isLast: true };
   }
   return { rows: Buffer.concat(lines), count: lines.length, last, isLast: false };
+}
+
+/** Says only that the event is erased: it is not stored by this, because events before it may not have been copied yet. */
+function erasedLine(line: Buffer): Buffer {
+  const fields = line.toString('utf8').split('\t');
+  fields[10] = ERASED_ONLY;
+  return Buffer.from(fields.join('\t'));
+}
+
+/** Of a person. Parts of visits without one end by their age, many at once. */
+function isErasure(row: EventRow): boolean {
+  return row.type === ERASED && !(row.data() as { readonly unidentified?: boolean }).unidentified;
 }
 
 async function readScanEnd(client: ClientBase, after: number): Promise<{ until: number; isEnd: boolean }> {

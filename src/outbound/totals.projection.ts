@@ -1,14 +1,18 @@
 import type { EventCount } from '../log/event-reader.js';
 import type { Page, Projection } from '../log/projection.js';
+import { CountReducer } from '../log/reducer.js';
 import { COUNTED, COUNTED_BY, sumTotals } from './totals.js';
+
+const COUNTS = new CountReducer(COUNTED, COUNTED_BY);
 
 /** Totals by site and minute, for display. Pushes do not use it: they are counted from the log itself. */
 export const totalsProjection: Projection = {
   name: 'totals',
   tables: ['totals'],
+  reducers: [COUNTS],
   async fold(page: Page): Promise<void> {
     const byMinute = new Map<string, EventCount[]>();
-    for (const count of await page.count(COUNTED, COUNTED_BY)) {
+    for (const count of (await page.reduce(COUNTS)).counts()) {
       const id = `${count.site} ${count.minute}`;
       byMinute.set(id, [...(byMinute.get(id) ?? []), count]);
     }

@@ -256,8 +256,12 @@ function poolLimits({ connectWithinMs }: ServiceAccess) {
 }
 
 async function openClock(pool: Pool): Promise<DatabaseClock> {
-  const { rows } = await pool.query<{ time: Date }>('SELECT time FROM events ORDER BY position DESC LIMIT 1');
-  return new DatabaseClock(await readClock(pool), rows[0]?.time.getTime());
+  // By its seal: an event that was copied from another log has the time that it had there.
+  const { rows } = await pool.query<{ time: Date | null }>(
+    `SELECT coalesce((SELECT time FROM seals ORDER BY last DESC LIMIT 1),
+                     (SELECT time FROM events ORDER BY position DESC LIMIT 1)) AS time`,
+  );
+  return new DatabaseClock(await readClock(pool), rows[0]?.time?.getTime());
 }
 
 /** What starts while the database's clock is wrong for a moment must not judge anything by it. */

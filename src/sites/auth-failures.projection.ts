@@ -1,13 +1,19 @@
 import { AUTH } from '../events/auth.events.js';
+import type { TypesOf } from '../events/index.js';
+import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projection.js';
+import { listEvents } from '../log/reducer.js';
+
+const FAILURES = listEvents<StoredEvent<TypesOf<typeof AUTH>>>({ categories: [AUTH] });
 
 /** Failed authentications by site and minute. */
 export const authFailuresProjection: Projection = {
   name: 'auth_failures',
   tables: ['auth_failures'],
+  reducers: [FAILURES],
   async fold(page: Page): Promise<void> {
     const counts = new Map<string, { site: string; minute: string; failed: number; throttled: number }>();
-    for (const event of await page.events({ categories: [AUTH] })) {
+    for (const event of await page.reduce(FAILURES)) {
       const minute = `${event.time.slice(0, 16)}:00Z`;
       const id = `${event.site} ${minute}`;
       const count = counts.get(id) ?? { site: event.site, minute, failed: 0, throttled: 0 };

@@ -1,5 +1,6 @@
 import { SITE } from '../events/site.events.js';
 import type { Page, Projection } from '../log/projection.js';
+import { listEvents } from '../log/reducer.js';
 import { evolve, type Site, type SiteMove } from './site.js';
 import type { SiteWebhook } from './webhook.js';
 
@@ -10,12 +11,15 @@ interface StoredSite extends Omit<Site, 'createdAt' | 'move' | 'webhook' | 'remo
   readonly createdAt: Date;
 }
 
+const EVENTS = listEvents({ categories: [SITE] });
+
 /** One row per site, for the command line and for SQL clients. Requests are answered from `SiteDirectory`. */
 export const sitesProjection: Projection = {
   name: 'sites',
   tables: ['sites'],
+  reducers: [EVENTS],
   async fold(page: Page): Promise<void> {
-    const events = await page.events({ categories: [SITE] });
+    const events = await page.reduce(EVENTS);
     if (events.length === 0) return;
     const ids = [...new Set(events.map((event) => event.stream.slice(SITE.length + 1)))];
     const { rows } = await page.tx.query<StoredSite>(

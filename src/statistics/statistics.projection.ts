@@ -3,7 +3,9 @@ import { CONVERSION, type ConversionData, type ConversionPersonal, isCounted } f
 import type { OutcomeType, Reopening } from '../events/delivery.events.js';
 import { INBOUND } from '../events/inbound.events.js';
 import type { StoredEvent } from '../log/event.js';
+import type { PageRow } from '../log/page-source.js';
 import type { Page, Projection } from '../log/projection.js';
+import { CountReducer, listEvents, type Reducer } from '../log/reducer.js';
 import type { Visit } from '../platforms/conversion.js';
 import { addToRows } from './add-to-rows.js';
 import { addAttributions, joinAttributions, takeAttributions } from './attributions.js';
@@ -15,7 +17,6 @@ const FIRST_MAX = 1_000;
 
 const RECEIVED = 'conversion.received.v1';
 const REOPENED = 'conversion.reopened.v1';
-const TYPES = [RECEIVED, 'conversion.deduplicated.v1', 'conversion.filtered.v1', REOPENED];
 
 /** The column of each outcome that is final unless the delivery is requested or opened again. */
 const COLUMN_OF_OUTCOME = {
@@ -42,6 +43,7 @@ export function statisticsProjection(firstMax = FIRST_MAX): Projection {
       ...['attributions', 'attribution_limits', 'identifier_statistics'],
     ],
     prunedBy: { attributions: 'quarter', attribution_limits: 'quarter', identifier_statistics: 'quarter' },
+    reducers: [CONVERSIONS, OUTCOMES, REFUSALS],
     async fold(page: Page): Promise<void> {
       await foldConversions(page, firstMax);
       await foldDeliveries(page);
@@ -81,25 +83,27 @@ class CountsByCurrency {
   }
 }
 
-async function foldConversions(page: Page, firstMax: number): Promise<void> {
-  const byCurrency = new CountsByCurrency();
-  const received: CountedConversion[] = [];
-  const visits = new Map<string, Visit | undefined>();
-  // One at a time: a page of events with their personal parts would keep the garbage collector busy.
-  await page.each({ types: TYPES }, (row) => {
+class Conversions {
+  readonly byCurrency = new CountsByCurrency();
+  readonly received: CountedConversion[] = [];
+  /** Of late matches, by conversion. */
+  readonly visits = new Map<string, Visit | undefined>();
+
+  add(row: PageRow): void {
     if (row.type === REOPENED) {
       // The first event of a late match; the others are about further deliveries of the conversion.
       const { joins, trial } = row.data() as Reopening;
-      if (joins !== undefined && !trial) visits.set(row.streamId, (row.personal() as { visit?: Visit } | null)?.visit);
+      if (joins !== undefined && !trial)
+        this.visits.set(row.streamId, (row.personal() as { visit?: Visit } | null)?.visit);
       return;
     }
     const data = row.data() as ConversionData & { differs?: string[] };
     if (!isCounted(data)) return;
     const { site, timeMs } = row;
-    const { value, counts } = byCurrency.of(site, quarterOf(timeMs), data.currency);
+    const { value, counts } = this.byCurrency.of(site, quarterOf(timeMs), data.currency);
     if (row.type === RECEIVED) {
       const personal = row.personal() as ConversionPersonal | null;
-      received.push(countedConversion({ position: row.position, site, timeMs, data, personal }));
+      this.received.push(countedConversion({ position: row.position, site, timeMs, data, personal }));
       counts.conversions += 1;
       value.add(data.value ?? 0);
       if (data.matched) counts.matched += 1;
@@ -107,7 +111,22 @@ async function foldConversions(page: Page, firstMax: number): Promise<void> {
       counts.duplicates += 1;
       if (data.differs?.length !== 0) counts.changed_duplicates += 1;
     } else counts.filtered += 1;
-  });
+  }
+}
+
+const CONVERSIONS: Reducer<Conversions> = {
+  types: [RECEIVED, 'conversion.deduplicated.v1', 'conversion.filtered.v1', REOPENED],
+  start: () => new Conversions(),
+  add: (conversions, row) => conversions.add(row),
+};
+const OUTCOMES = new CountReducer(Object.keys(COLUMN_OF_OUTCOME), ['platform', 'nextTry', 'uncounted']);
+const REFUSALS = listEvents<StoredEvent<'inbound.rejected.v1'>>({
+  categories: [INBOUND],
+  types: ['inbound.rejected.v1'],
+});
+
+async function foldConversions(page: Page, firstMax: number): Promise<void> {
+  const { byCurrency, received, visits } = await page.reduce(CONVERSIONS);
   const joins = await readJoins(page, visits);
   for (const { site, quarter, currency } of joins.counted) byCurrency.of(site, quarter, currency).counts.matched += 1;
   await addAttributions(page.tx, received, firstMax);
@@ -151,8 +170,7 @@ function partsOf({ position, site, time, data, personal }: StoredEvent<typeof RE
 
 async function foldDeliveries(page: Page): Promise<void> {
   const rows: object[] = [];
-  const counts = await page.count(Object.keys(COLUMN_OF_OUTCOME), ['platform', 'nextTry', 'uncounted']);
-  for (const { type, site, minute, values, count } of counts) {
+  for (const { type, site, minute, values, count } of (await page.reduce(OUTCOMES)).counts()) {
     const [platform, nextTry, uncounted] = values;
     // Before the last status request it is not known whether the conversion counts.
     if (nextTry !== null || uncounted !== null) continue;
@@ -164,7 +182,7 @@ async function foldDeliveries(page: Page): Promise<void> {
 }
 
 async function foldRefusals(page: Page): Promise<void> {
-  const refusals = await page.events({ categories: [INBOUND], types: ['inbound.rejected.v1'] });
+  const refusals = await page.reduce(REFUSALS);
   const rows = refusals.map(({ site, time, data }) => {
     return { site, quarter: quarterOf(Date.parse(time)), refused: data.count };
   });

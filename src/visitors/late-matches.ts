@@ -4,12 +4,14 @@ import { buildPayload } from '../delivery/payload.js';
 import { occurredMsOf, type ReceivedConversion } from '../delivery/received-conversion.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Reopening } from '../events/delivery.events.js';
+import { SITE } from '../events/site.events.js';
 import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
-import type { NewEvent, StoredEvent } from '../log/event.js';
+import { type NewEvent, type StoredEvent, siteOrder } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Platform, Settings } from '../platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../postgres/lease.js';
+import { isClosed } from '../sites/site.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { asOfRecord, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
 import { LATE_MATCHES_LEASE } from './retention-holds.js';
@@ -91,7 +93,11 @@ export class LateMatches {
   }
 
   private async handle(after: number, until: number): Promise<void> {
-    const found = [...(await this.unmatchedOf(after, until)), ...(await this.skippedAfterVisit(after, until))];
+    const found = [
+      ...(await this.unmatchedOf(after, until)),
+      ...(await this.skippedAfterVisit(after, until)),
+      ...(await this.unmatchedOfArrived(after, until)),
+    ];
     const distinct = new Map(found.map((unmatched) => [unmatched.conversion, unmatched] as const));
     for (const unmatched of distinct.values()) await this.reopen(unmatched);
   }
@@ -122,21 +128,40 @@ export class LateMatches {
     return rows;
   }
 
+  /** All that are unmatched of sites that arrived in this position range: while their events were copied, nothing was decided. */
+  private async unmatchedOfArrived(after: number, until: number): Promise<Unmatched[]> {
+    const arrivals = await this.log.read({ after, until, categories: [SITE], types: ['site.moved_in.v1'] });
+    const sites = arrivals.filter(({ origin }) => origin === undefined).map(({ site }) => site);
+    if (sites.length === 0) return [];
+    // It may not have read the arrival yet.
+    await this.directory.refresh();
+    const { rows } = await this.database.pool.query<Unmatched>(
+      `SELECT u.conversion, u.site, encode(u.subject, 'hex') AS subject, max(i.position)::float8 AS "visitPosition"
+         FROM cc.unmatched u
+         JOIN cc.identifiers i ON i.site = u.site AND i.subject = u.subject AND i.position > u.position
+        WHERE u.site = ANY ($1) GROUP BY u.conversion`,
+      [sites],
+    );
+    return rows;
+  }
+
   private async reopen({ conversion, site, subject, visitPosition }: Unmatched): Promise<void> {
     const open = this.directory.find(site);
-    if (!open) return;
+    // Another cell acts for a site that has left. One that arrives is looked at when it is open.
+    if (!open || isClosed(open.site)) return;
     for (let decisions = 0; decisions < DECISIONS_MAX; decisions += 1) {
       const record = await this.matcher.find(open.site, subject);
       // Ends the scan before its position advances, so that the next one decides with the record.
       if (record.consent === 'unreadable') throw new LogUnavailable('The identifier record could not be read');
       const events = await this.log.readStream(CONVERSION, conversion);
-      const reopenings = this.decide(events, open, record, visitPosition);
-      const [first, ...others] = reopenings;
-      if (!first) return;
+      const decided = this.decide(events, open, record);
+      if (decided.length === 0) return;
+      const by = await this.placeOf(visitPosition);
+      const [first, ...others] = decided.map(({ data, ...event }) => ({ ...event, data: { ...data, by } }));
       const outcome = await this.log.append({
         ...{ category: CONVERSION, stream: conversion, site, actor: 'system' },
         expected: events.at(-1)?.version ?? 0,
-        events: [first, ...others],
+        events: [first as NewEvent, ...others],
         asOf: asOfRecord(record),
       });
       // Otherwise the stream has new events, or the person was erased or has new ones: decide again.
@@ -146,12 +171,14 @@ export class LateMatches {
     throw new LogUnavailable('What is stored about the person changes again and again');
   }
 
-  private decide(
-    events: readonly StoredEvent[],
-    open: LoadedSite,
-    record: VisitorRecord,
-    visitPosition: number,
-  ): NewEvent[] {
+  /** Of the visitor event, in the order of the site's events. */
+  private async placeOf(position: number): Promise<number> {
+    const [visit] = await this.log.read({ after: position - 1, until: position });
+    return visit ? siteOrder(visit) : position;
+  }
+
+  /** Without `by`, which all of them have in common. */
+  private decide(events: readonly StoredEvent[], open: LoadedSite, record: VisitorRecord) {
     const [opening] = events;
     if (opening?.type !== 'conversion.received.v1' || !opening.personal) return [];
     const occurredMs = occurredMsOf(opening);
@@ -167,11 +194,10 @@ export class LateMatches {
     };
     const reopened = foldDeliveries(events).filter((delivery) => this.canReopen(delivery, withVisit, open));
     return reopened.map(({ platform, attempts }, index) => {
-      const data: Reopening = {
+      const data: Omit<Reopening, 'by'> = {
         conversionId: opening.data.conversionId,
         platform,
         attempt: attempts,
-        by: visitPosition,
         consent: match.consent,
         trial: opening.data.trial,
         ...(index === 0 && { joins: opening.time.slice(0, 10) }),

@@ -1,5 +1,6 @@
 import { CONVERSION } from '../events/conversion.events.js';
 import type { Page, Projection } from '../log/projection.js';
+import { CountReducer } from '../log/reducer.js';
 
 interface DayCounts {
   readonly site: string;
@@ -10,19 +11,21 @@ interface DayCounts {
   readonly judged: number;
 }
 
-const TYPES = ['conversion.received.v1', 'conversion.reopened.v1'];
+const COUNTS = new CountReducer(
+  ['conversion.received.v1', 'conversion.reopened.v1'],
+  ['trial', 'matched', 'judged', 'joins', 'correction'],
+);
 
 /** Received conversions by day, without corrections, and how many of them were matched to a visit. Reads no personal data. */
 export const matchRateProjection: Projection = {
   name: 'match_rate',
   tables: ['match_rate'],
+  reducers: [COUNTS],
   source: 'any',
   categories: [CONVERSION],
   async fold(page: Page): Promise<void> {
     const days = new Map<string, DayCounts>();
-    for (const { type, site, minute, values, count } of await page.count(TYPES, [
-      ...['trial', 'matched', 'judged', 'joins', 'correction'],
-    ])) {
+    for (const { type, site, minute, values, count } of (await page.reduce(COUNTS)).counts()) {
       const [trial, matched, judged, joins, correction] = values;
       const isLate = type === 'conversion.reopened.v1';
       const day = isLate ? joins : new Date(minute).toISOString().slice(0, 10);

@@ -1,6 +1,7 @@
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Outcome } from '../events/delivery.events.js';
 import type { Page, Projection } from '../log/projection.js';
+import type { Reducer } from '../log/reducer.js';
 import type { SkipReason } from '../platforms/platform.js';
 
 /** Skips that a visit identified after the conversion can resolve. */
@@ -16,20 +17,26 @@ export function lacksIdentifier({ reason }: Pick<Outcome, 'reason'>): boolean {
   return MISSING_IDENTIFIER_REASONS.includes(reason as SkipReason);
 }
 
+/** The position of the first such skip of each conversion. */
+const SKIPS: Reducer<Map<string, number>> = {
+  types: [SKIPPED],
+  start: () => new Map(),
+  add(skips, row) {
+    if (!skips.has(row.streamId) && lacksIdentifier(row.data() as Outcome)) skips.set(row.streamId, row.position);
+  },
+};
+
 /** Conversions of which at least one delivery was skipped because an identifier was missing. */
 export const unmatchedProjection: Projection = {
   name: 'unmatched',
   tables: ['unmatched'],
   subjectColumns: [{ table: 'unmatched', column: 'subject' }],
   prunedBy: { unmatched: 'time' },
+  reducers: [SKIPS],
   async fold(page: Page): Promise<void> {
-    const skipped = await page.events({ types: [SKIPPED] });
-    const unmatched = skipped.filter(({ data }) => lacksIdentifier(data));
-    // Reversed, so that the first skip of each conversion overwrites the later ones.
-    const skippedAt = new Map(unmatched.reverse().map(({ stream, position }) => [stream, position] as const));
-    if (skippedAt.size === 0) return;
-    const conversions = [...skippedAt.keys()].map((stream) => stream.slice(CONVERSION.length + 1));
-    const rows = (await page.openings(CONVERSION, conversions))
+    const skips = await page.reduce(SKIPS);
+    if (skips.size === 0) return;
+    const rows = (await page.openings(CONVERSION, [...skips.keys()]))
       // Erased people are not matched again, trial conversions are never sent, and corrections count in no match rate.
       .filter(
         (event) =>
@@ -38,10 +45,10 @@ export const unmatchedProjection: Projection = {
           !event.data.trial &&
           !event.data.correction,
       )
-      .map(({ stream, site, personal, position, time }) => ({
-        conversion: stream.slice(CONVERSION.length + 1),
-        ...{ site, subject: personal?.subject, position, skipped: skippedAt.get(stream), time },
-      }));
+      .map(({ stream, site, personal, position, time }) => {
+        const conversion = stream.slice(CONVERSION.length + 1);
+        return { conversion, site, subject: personal?.subject, position, skipped: skips.get(conversion), time };
+      });
     await page.tx.query(
       `INSERT INTO unmatched (conversion, site, subject, position, skipped, time)
        SELECT conversion, site, decode(subject, 'hex'), position, skipped, time FROM json_to_recordset($1) AS u (

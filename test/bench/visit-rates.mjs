@@ -97,9 +97,14 @@ async function insertIdentifiers(client) {
     userAgent: 'Mozilla/5.0',
     cookies: { _fbp: 'fb.1.1.1' },
   };
+  // Version 0.1, with which later ones are compared, had neither column.
+  const { rowCount } = await client.query(
+    `SELECT FROM information_schema.columns WHERE table_schema = 'cc' AND table_name = 'identifiers' AND column_name = 'visitor'`,
+  );
+  const [columns, values] = rowCount ? ['visitor, landed,', `'\\x01', now(),`] : ['', ''];
   await client.query(
-    `INSERT INTO cc.identifiers (site, subject, visitor, kind, at, landed, position, value)
-     SELECT 'localhost', sha256(convert_to('user' || n || '@example.com', 'UTF8')), '\\x01', k.kind, now(), now(), 0, k.value::json
+    `INSERT INTO cc.identifiers (site, subject, ${columns} kind, at, position, value)
+     SELECT 'localhost', sha256(convert_to('user' || n || '@example.com', 'UTF8')), ${values} k.kind, now(), 0, k.value::json
        FROM generate_series(1, ${IDENTIFIED}) n CROSS JOIN (VALUES ('visit', ${value(visit)}),
          ('bot', ${value({ score: 0, reasons: [], list: 'bench' })}),
          ('gclid', ${value({ id: 'Cj0KCQ' })}), ('fbclid', ${value({ id: 'IwAR' })}),

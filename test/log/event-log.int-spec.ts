@@ -150,7 +150,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       const step = rows[0].after_time.getTime();
       expect(await log.positionBefore(new Date(step))).toBe(0);
       expect(await log.positionBefore(new Date(step + 1))).toBe(head);
-      expect(await countOutOfOrder(postgres.pool, head)).toBe(0);
+      expect(await countOutOfOrder(postgres.pool, head)).toEqual({ events: 0, seals: 0 });
       // The claim of the time ahead counts from the step, so that it expires.
       await sleep(20);
       expect(await log.append(claiming(key, 10))).toMatchObject({ status: 'appended' });

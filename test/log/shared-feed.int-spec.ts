@@ -4,12 +4,19 @@ import { eraseSubject } from '../../src/log/erasure.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Projection } from '../../src/log/projection.js';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
-import { RecentEvents } from '../../src/log/recent-events.js';
+import { RecentEvents, RecentRow } from '../../src/log/recent-events.js';
+import { listEvents, type Reducer } from '../../src/log/reducer.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createMigratedDatabase, openDatabase } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 
 const SITE = 'shop.example';
+const THINGS = listEvents({ categories: ['thing'] });
+const POSITIONS: Reducer<number[]> = {
+  categories: ['thing'],
+  start: () => [],
+  add: (positions, { position }) => positions.push(position),
+};
 const SUBJECTS = ['aa', 'bb', 'cc'].map((pair) => pair.repeat(32));
 
 /** A row for each event that has a personal part. */
@@ -17,8 +24,9 @@ const people: Projection = {
   name: 'people',
   tables: ['people'],
   subjectColumns: [{ table: 'people', column: 'subject' }],
+  reducers: [THINGS],
   async fold(page) {
-    for (const { position, site, personal } of await page.events({ categories: ['thing'] })) {
+    for (const { position, site, personal } of await page.reduce(THINGS)) {
       const subject = (personal as { subject: string } | null)?.subject;
       if (subject)
         await page.tx.query(`INSERT INTO people VALUES ($1, $2, decode($3, 'hex'))`, [position, site, subject]);
@@ -30,8 +38,9 @@ const people: Projection = {
 const events: Projection = {
   name: 'all_events',
   tables: ['all_events'],
+  reducers: [POSITIONS],
   async fold(page) {
-    for (const { position } of await page.events({ categories: ['thing'] })) {
+    for (const position of await page.reduce(POSITIONS)) {
       await page.tx.query('INSERT INTO all_events VALUES ($1)', [position]);
     }
   },
@@ -153,5 +162,44 @@ describe('projections of two instances that read recent events from memory', () 
     await append(one, 1);
     await one.runner.round();
     expect((await rowsOf()).events.length).toBe(before + 3);
+  });
+
+  it('fold the event of the log at a position that had another one when this process appended it', async () => {
+    const [one, other] = instances as [Instance, Instance];
+    await one.runner.round();
+    const recent = new RecentEvents();
+    const runner = new ProjectionRunner(postgres, [people, events], () => {}, recent);
+    const previous = await one.log.head();
+    await append(other, 1);
+    const position = await one.log.head();
+    const lost = { type: 'thing.happened.v1', data: {}, personal: { subject: SUBJECTS[2] as string } };
+    const request = { category: 'thing', stream: uuidv7(), site: SITE, actor: 'system' };
+    recent.add(previous, [new RecentRow(position, 0, new Date(0).toISOString(), 1, request, lost, uuidv7())], 100);
+    await runner.round();
+    const { people: rows } = await rowsOf();
+    expect(rows.find((row) => Number(row.position) === position)?.encode).toBe(SUBJECTS[1]);
+  });
+
+  it('fold from memory what this process has appended', async () => {
+    const [one] = instances as [Instance];
+    await one.runner.round();
+    const recent = new RecentEvents();
+    const fed: number[] = [];
+    const watched: Projection = {
+      ...events,
+      fold: async (page) => {
+        fed.push(...(await page.reduce(POSITIONS)));
+        await expect(page.each({}, () => {})).rejects.toThrow('by its reducers alone');
+        return events.fold(page);
+      },
+    };
+    const log = new PostgresEventLog(postgres, {}, recent);
+    const runner = new ProjectionRunner(postgres, [watched], () => {}, recent);
+    await append({ log, runner }, 1);
+    await append({ log, runner }, 2);
+    const head = await log.head();
+    await runner.round();
+    expect(fed).toEqual([head - 1, head]);
+    await log.close();
   });
 });

@@ -121,13 +121,14 @@ export class InMemoryLog extends EventLog {
   async readFields(options: FieldOptions): Promise<EventField[]> {
     const { after, until, limit, category, opening, field } = options;
     return (await this.read({ after, until, limit, categories: [category] })).map(
-      ({ position, stream, type, time, data }) => {
+      ({ position, stream, type, site, time, data }) => {
         const isOpening = type === opening.type;
         const value = (data as Record<string, unknown>)[isOpening ? opening.field : field];
         return {
           position,
           stream: stream.slice(category.length + 1),
           isOpening,
+          site: isOpening ? site : '',
           timeMs: isOpening ? Date.parse(time) : 0,
           value: value === undefined ? null : JSON.stringify(value),
         };

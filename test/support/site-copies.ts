@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientBase } from 'pg';
 import { runCli } from '../../src/cli/run-cli.js';
+import { derivedUuid } from '../../src/kernel/uuid.js';
+import { appendingTransaction } from '../../src/log/append-in-transaction.js';
 import { readHead } from '../../src/log/event-reader.js';
 import { leapBeyond } from '../../src/log/lineage.js';
 import type { Projection } from '../../src/log/projection.js';
@@ -42,9 +44,13 @@ export interface Finding {
 }
 
 /** All checks of `history verify`, by name. */
-export async function verified(databaseUrl: string, ...options: string[]): Promise<Map<string, Finding>> {
+export async function verified(
+  databaseUrl: string,
+  environment: Record<string, string> = {},
+  ...options: string[]
+): Promise<Map<string, Finding>> {
   const [stdout, stderr] = [new Collector(), new Collector()];
-  const env = { DATABASE_URL: databaseUrl, SECRET_KEY };
+  const env = { DATABASE_URL: databaseUrl, SECRET_KEY, ...environment };
   await runCli(['history', 'verify', '--json', ...options], { env, stdout, stderr });
   const { checks } = JSON.parse(stdout.text || stderr.text) as { checks: Finding[] };
   return new Map(checks.map((check) => [check.name, check]));
@@ -59,6 +65,29 @@ export async function close(target: Postgres, site: string): Promise<void> {
 
 export async function open(target: Postgres, site: string): Promise<void> {
   await target.pool.query('DELETE FROM cc.paused_sites WHERE site = $1', [site]);
+}
+
+/** The site leaves the log: its last event there, and from then on it is closed. */
+export async function leave(source: Postgres, site: string, to: string, epoch: number): Promise<void> {
+  await appendingTransaction(source, async (client, append) => {
+    const { rowCount } = await client.query('SELECT FROM cc.events WHERE site = $1', [site]);
+    const data = { to, epoch, events: (rowCount as number) + 1 };
+    await append({ ...ofSite(site), events: [{ type: 'site.moved_out.v1', data }] });
+    await client.query('INSERT INTO cc.paused_sites (site, closed) VALUES ($1, true)', [site]);
+  });
+}
+
+/** The site is open in the log that it has been copied into. */
+export async function arrive(target: Postgres, site: string, from: string, epoch: number): Promise<void> {
+  await appendingTransaction(target, async (client, append) => {
+    await client.query('DELETE FROM cc.paused_sites WHERE site = $1', [site]);
+    const data = { from, epoch, events: 1, position: 1, head: '0'.repeat(64) };
+    await append({ ...ofSite(site), events: [{ type: 'site.moved_in.v1', data }] });
+  });
+}
+
+function ofSite(site: string) {
+  return { category: 'site', stream: derivedUuid(`site ${site}`), expected: 'any', site, actor: 'cli' } as const;
 }
 
 /** What the copy does before the first event: the site is closed, its secrets are there, and positions are beyond the source's. */
@@ -90,6 +119,19 @@ export async function inTransaction<Result>(
 
 export function storePage(target: Postgres, site: string, rows: Buffer): Promise<StoredCopy> {
   return inTransaction(target, (client) => storeSiteCopy(client, site, rows, INLINE));
+}
+
+/** All pages as one. */
+export function readAll(source: Postgres, site: string): Promise<Buffer> {
+  return source.read(async (client) => {
+    const parts: Buffer[] = [];
+    for (let after = 0, isLast = false; !isLast; ) {
+      const page = await readSiteCopy(client, site, after, 1_000);
+      parts.push(page.rows);
+      ({ last: after, isLast } = page);
+    }
+    return Buffer.concat(parts);
+  });
 }
 
 /** Copies everything of a site. Returns how many events were stored and how many were there already. */

@@ -53,10 +53,12 @@ async function heldBackConnections(sites: DoctorDependencies['sites']) {
 /** Deliveries that some instance should have attempted by now, whichever instance received the conversion. */
 export async function owed({ postgres, log, sites }: DoctorDependencies): Promise<Finding> {
   const heldBack = new Set((await heldBackConnections(sites)).map(({ host, platform }) => `${platform} of ${host}`));
+  const elsewhere = new Set((await sites.all()).filter(isClosed).map(({ host }) => host));
   const { byPlatform, unattempted, lateMs } = await reportOwed(
     postgres,
     await findUnattempted(postgres, log),
     (site, platform) => heldBack.has(`${platform} of ${site}`),
+    (site) => elsewhere.has(site),
   );
   const total = [...byPlatform.values()].reduce((sum, count) => sum + count, 0);
   if (total === 0) return { ok: true, detail: 'none' };

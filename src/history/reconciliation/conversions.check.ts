@@ -1,5 +1,6 @@
 import { isOpening } from '../../conversions/conversion.js';
 import { CONVERSION } from '../../events/conversion.events.js';
+import { isCopied } from '../../log/event.js';
 import type { StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -12,7 +13,8 @@ export function conversionsCheck(isShortened: boolean): StreamCheck {
     name: 'conversions',
     read(stream) {
       const [first] = stream;
-      if (!first?.stream.startsWith(`${CONVERSION}-`) || (isShortened && !isOpening(first))) return;
+      if (!first?.stream.startsWith(`${CONVERSION}-`) || ((isShortened || isCopied(first)) && !isOpening(first)))
+        return;
       conversions += 1;
       const openings = stream.filter(isOpening);
       for (const { type } of openings) {

@@ -1,7 +1,7 @@
 import { isOpening } from '../../conversions/conversion.js';
 import { isOutcome, outcomeType, resultsOf } from '../../delivery/delivery.js';
 import { CONVERSION } from '../../events/conversion.events.js';
-import type { StoredEvent } from '../../log/event.js';
+import { isCopied, type StoredEvent } from '../../log/event.js';
 import type { StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -20,7 +20,8 @@ export function deliveriesCheck(isShortened: boolean): StreamCheck {
     name: 'deliveries',
     read(stream) {
       const [first] = stream;
-      if (!first?.stream.startsWith(`${CONVERSION}-`) || (isShortened && !isOpening(first))) return;
+      if (!first?.stream.startsWith(`${CONVERSION}-`) || ((isShortened || isCopied(first)) && !isOpening(first)))
+        return;
       const pinned = first.type === 'conversion.received.v1' ? (first.data.platforms ?? []) : [];
       for (const platform of pinned) received.set(platform, (received.get(platform) ?? 0) + 1);
       for (const [platform, { status }] of Object.entries(resultsOf(stream))) {

@@ -3,20 +3,20 @@ import type { Check } from '../verify.js';
 
 /**
  * Time never decreases along the log, except where the log records that its clock was set back: looking up a position by time
- * depends on that.
+ * depends on that. Of events copied from another log, whose times are of that log, the seals tell when they were stored.
  */
 export const orderCheck: Check = {
   name: 'order',
   async examine({ postgres, until }) {
     const client = await postgres.connect('verify');
     try {
-      const outOfOrder = await countOutOfOrder(client, until);
-      if (outOfOrder === 0)
+      const { events, seals } = await countOutOfOrder(client, until);
+      if (events + seals === 0)
         return {
           ok: true,
           detail: `time never decreases up to position ${until}, except at recorded steps of the clock`,
         };
-      return { ok: false, detail: `${outOfOrder} events have an earlier time than the event before them` };
+      return { ok: false, detail: `${events} events and ${seals} seals have an earlier time than the one before them` };
     } finally {
       await client.end();
     }

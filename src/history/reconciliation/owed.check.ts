@@ -2,7 +2,7 @@ import { ATTEMPT_WINDOW } from '../../delivery/attempt-window.js';
 import { type Delivery, foldDeliveries, isOutcome } from '../../delivery/delivery.js';
 import { CONVERSION } from '../../events/conversion.events.js';
 import { SITE } from '../../events/site.events.js';
-import type { StoredEvent } from '../../log/event.js';
+import { isCopied, type StoredEvent } from '../../log/event.js';
 import { isHeldBack } from '../../sites/connection.js';
 import { evolve, isHeld } from '../../sites/site.js';
 import type { StreamCheck } from '../verify.js';
@@ -94,7 +94,8 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
         }
         return;
       }
-      if (!first?.stream.startsWith(`${CONVERSION}-`) || (isShortened && first.version > 1)) return;
+      if (!first?.stream.startsWith(`${CONVERSION}-`) || ((isShortened || isCopied(first)) && first.version > 1))
+        return;
       for (const event of stream) {
         if (!isOutcome(event)) continue;
         const connection = connectionOf(event.site, event.data.platform);

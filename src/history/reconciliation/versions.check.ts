@@ -1,7 +1,11 @@
+import { isCopied } from '../../log/event.js';
 import type { StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
-/** The versions of a stream count from 1 without a gap. In a shortened log the first events of a stream may be missing. */
+/**
+ * The versions of a stream count from 1 without a gap. In a shortened log the first events of a stream may be missing, as they may
+ * where it was copied from one.
+ */
 export function versionsCheck(isShortened: boolean): StreamCheck {
   const violations = new Violations();
   let streams = 0;
@@ -11,7 +15,7 @@ export function versionsCheck(isShortened: boolean): StreamCheck {
     read(stream) {
       streams += 1;
       events += stream.length;
-      let next = isShortened ? (stream[0]?.version ?? 1) : 1;
+      let next = isShortened || isCopied(stream[0]) ? (stream[0]?.version ?? 1) : 1;
       for (const { version, position, stream: name } of stream) {
         if (version !== next)
           violations.add(`${name} has version ${version} at position ${position} instead of ${next}`);

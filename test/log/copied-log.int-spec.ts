@@ -1,0 +1,253 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { jest } from '@jest/globals';
+import { readHead } from '../../src/log/event-reader.js';
+import { leapBeyond } from '../../src/log/lineage.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
+import { dropExpiredPartitions } from '../../src/log/retention.js';
+import type { Postgres } from '../../src/postgres/postgres.js';
+import { createMigratedDatabase, openDatabase } from '../support/databases.js';
+import { DAY_MS, thing } from '../support/event-log.contract.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import {
+  conversionId,
+  eventually,
+  openOperator,
+  post,
+  startTestService,
+  type TestService,
+  type TestSite,
+} from '../support/service.js';
+import {
+  arrive,
+  contentOf,
+  copySite,
+  type Finding,
+  leave,
+  makeHistory,
+  run,
+  tablesOf,
+  verified,
+} from '../support/site-copies.js';
+import { createSmallPartitions } from '../support/small-partitions.js';
+
+jest.setTimeout(300_000);
+
+const folder = mkdtempSync(join(tmpdir(), 'cc-copied-log-'));
+const purchase = (orderId: string) => ({
+  email: 'jane@example.com',
+  event: 'purchase',
+  value: 10,
+  currency: 'EUR',
+  orderId,
+});
+
+describe('a log with the events of a site of another one', () => {
+  let server: TestServer;
+  let urls: { source: string; target: string };
+  let source: Postgres;
+  let target: Postgres;
+  let site: TestSite;
+  let busy: TestSite;
+  let service: TestService;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    urls = { source: await createMigratedDatabase(server), target: await createMigratedDatabase(server) };
+    const operator = await openOperator(urls.source);
+    const first = await startTestService(urls.source);
+    await operator.openSite();
+    site = await operator.openSite();
+    await makeHistory(first, site, urls.source).finally(() => first.stop());
+    await operator.close();
+    const other = await openOperator(urls.target);
+    busy = await other.openSite();
+    await other.close();
+    source = await openDatabase(urls.source);
+    target = await openDatabase(urls.target);
+    // Everything that tails the log runs during the copy.
+    service = await startTestService(urls.target);
+    let isCopied = false;
+    const orders = async () => {
+      for (let order = 1; !isCopied; order += 1) await post(service, busy, purchase(`BUSY-${order}`));
+    };
+    const copy = copySite(source, target, site.host, 3).finally(() => {
+      isCopied = true;
+    });
+    await Promise.all([copy, orders()]);
+    await leave(source, site.host, 'b', 1);
+    expect(await copySite(source, target, site.host)).toMatchObject({ stored: 1 });
+    await arrive(target, site.host, 'a', 1);
+    await service.refreshSites();
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await source?.close();
+    await target?.close();
+    await server?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const caughtUp = (url: string) =>
+    eventually(
+      async () => JSON.parse(await run(url, 'projections', 'status', '--json')) as { lag: number; state: string }[],
+      (list) => list.every(({ lag, state }) => lag === 0 && state === 'running'),
+    );
+  const failuresIn = (report: Map<string, Finding>) => [...report.values()].filter(({ ok }) => !ok);
+  const failures = async (url: string) => failuresIn(await verified(url));
+
+  it('accepts what continues there, and recognises what was sent to the other', async () => {
+    expect((await post(service, site, purchase('A-2'))).body).toContain('"deduped":true');
+    const reply = await post(service, site, purchase('NEW-1'));
+    expect(reply.status).toBe(200);
+    expect(conversionId(reply)).toMatch(/-/);
+  });
+
+  it('passes every check, which say where the site came from', async () => {
+    await caughtUp(urls.target);
+    const report = await verified(urls.target);
+    expect(failuresIn(report)).toEqual([]);
+    const { length } = await contentOf(source, site.host);
+    expect(report.get('origins')?.detail).toMatch(
+      new RegExp(`copied from another log: ${length} events of ${site.host}$`),
+    );
+    expect(await failures(urls.source)).toEqual([]);
+  });
+
+  it('passes them after every projection was rebuilt', async () => {
+    const before = await tablesOf(target, site.host);
+    await run(urls.target, 'projections', 'rebuild', '--all');
+    expect(await tablesOf(target, site.host)).toEqual(before);
+    await caughtUp(urls.target);
+    expect(await failures(urls.target)).toEqual([]);
+  });
+
+  it('is exported with the origins, from which the chain is recomputed elsewhere', async () => {
+    const [events, seals] = [join(folder, 'events.ndjson'), join(folder, 'seals.ndjson')];
+    await run(urls.target, 'events', 'export', '--out', events);
+    writeFileSync(seals, await run(urls.target, 'history', 'seals'));
+    const output = execFileSync(process.execPath, ['docs/verify-chain.mjs', events, seals], { encoding: 'utf8' });
+    expect(output).toMatch(/^[1-9]\d* events in [1-9]\d* batches were recomputed/);
+    expect(output).not.toContain('VIOLATION');
+  });
+
+  it('continues at its own time after an event whose time has not come, from a log whose clock was ahead', async () => {
+    const url = await createMigratedDatabase(server);
+    const one = await openDatabase(url);
+    await run(url, 'sites', 'add', 'ahead.example');
+    const owner = await one.connectAsOwner('test');
+    await owner.query('SET session_replication_role = replica');
+    await owner.query(`UPDATE cc.events SET time = now() + interval '400 days' WHERE site = 'ahead.example'`);
+    await owner.end();
+    const middleUrl = await createMigratedDatabase(server);
+    const before = await openDatabase(middleUrl);
+    await copySite(one, before, 'ahead.example');
+    await before.close();
+    const middle = await openDatabase(middleUrl);
+    const log = new PostgresEventLog(middle);
+    expect(middle.clock.refusal()).toBeUndefined();
+    expect(await log.append({ ...thing(), site: 'other.example' })).toMatchObject({ status: 'appended' });
+    const { rows } = await middle.pool.query('SELECT FROM cc.clock_steps');
+    expect(rows).toEqual([]);
+    await log.close();
+    await one.close();
+    await middle.close();
+  });
+
+  it('passes every check when the site returns with what it got meanwhile', async () => {
+    await leave(target, site.host, 'a', 2);
+    const before = await contentOf(source, site.host);
+    const back = await copySite(target, source, site.host, 4);
+    expect(back.present).toBe(before.length);
+    expect(back.stored).toBe((await contentOf(target, site.host)).length - before.length);
+    expect(await contentOf(source, site.host)).toEqual(await contentOf(target, site.host));
+    await arrive(source, site.host, 'b', 2);
+    const again = await startTestService(urls.source);
+    await caughtUp(urls.source);
+    expect((await post(again, site, purchase('NEW-1'))).body).toContain('"deduped":true');
+    await caughtUp(urls.source);
+    await again.stop();
+    expect(await failures(urls.source)).toEqual([]);
+    expect(await failures(urls.target)).toEqual([]);
+  });
+
+  it.each([
+    ['an origin that was changed', 'UPDATE cc.events SET origin = origin + 1 WHERE origin IS NOT NULL', 'chain'],
+    ['an origin that was removed', 'UPDATE cc.events SET origin = NULL WHERE origin IS NOT NULL', 'chain'],
+    ['an origin that an event got', 'UPDATE cc.events SET origin = 1 WHERE origin IS NULL', 'chain'],
+    ['events out of the order of the site', 'UPDATE cc.events SET origin = 1 WHERE origin IS NOT NULL', 'origins'],
+    [
+      'a copy that was dated back',
+      `UPDATE cc.seals SET time = time - interval '1 day' WHERE last > 1000000000`,
+      'order',
+    ],
+  ])('fails a check with %s', async (_, change, check) => {
+    const [, name] = /\/(\w+)\?/.exec(urls.target) as RegExpExecArray;
+    const copy = `copy_${check}_${Math.floor(performance.now())}`;
+    await service.stop();
+    await target.close();
+    const admin = await source.connectAsOwner('test');
+    await admin.query(`CREATE DATABASE ${copy} TEMPLATE ${name}`);
+    await admin.end();
+    target = await openDatabase(urls.target);
+    service = await startTestService(urls.target);
+    const url = server.url(copy);
+    const altered = await openDatabase(url);
+    const owner = await altered.connectAsOwner('test');
+    await owner.query('SET session_replication_role = replica');
+    await owner.query(change);
+    await owner.end();
+    await altered.close();
+    expect((await verified(url)).get(check)).toMatchObject({ ok: false });
+  });
+});
+
+describe('retention of copied events', () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+  });
+  afterAll(() => server?.stop());
+
+  it('counts their age from the copy, and leaves a chain that verifies', async () => {
+    const [oldUrl, url] = [await createMigratedDatabase(server), await createMigratedDatabase(server)];
+    const [one, other] = [await openDatabase(oldUrl), await openDatabase(url)];
+    await run(oldUrl, 'sites', 'add', 'old.example');
+    const owner = await one.connectAsOwner('test');
+    await owner.query('SET session_replication_role = replica');
+    await owner.query(`UPDATE cc.events SET time = time - interval '100 days' WHERE site = 'old.example'`);
+    await owner.end();
+    await createSmallPartitions(other, 20);
+    await copySite(one, other, 'old.example');
+    const copied = 1_000_000_000;
+    expect(await readHead(other.pool)).toBeGreaterThanOrEqual(copied);
+    // Another leap, so that the copied events are the newest of their partition.
+    await other.read((client) => leapBeyond(client, copied + 950_000_000));
+    const log = new PostgresEventLog(other);
+    await log.append({ ...thing(), site: 'other.example' });
+    const left = async () =>
+      (
+        await other.pool.query(
+          'SELECT first::float8, thinned FROM cc.log_partitions WHERE first <= $1 ORDER BY first',
+          [copied],
+        )
+      ).rows;
+    const drop = (olderThanMs: number) =>
+      dropExpiredPartitions(other, { sign: async () => 'x', holds: [], onMessage: () => {}, olderThanMs });
+    // Only the empty ones.
+    await drop(DAY_MS);
+    expect(await left()).toEqual([{ first: copied, thinned: false }]);
+    await drop(-DAY_MS);
+    expect(await left()).toEqual([{ first: copied, thinned: true }]);
+    const { rows } = await other.pool.query(`SELECT origin FROM cc.events WHERE site = 'old.example'`);
+    // Those of the site itself are kept.
+    expect(rows.length).toBe((await contentOf(one, 'old.example')).length);
+    expect(rows.every(({ origin }) => origin !== null)).toBe(true);
+    await log.close();
+    await one.close();
+    await other.close();
+  });
+});
