@@ -112,7 +112,8 @@ beforeAll(async () => {
     .flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, { requestBody }]) => ({
         route: `${method.toUpperCase()} ${path.replace('/api/v1', '')}`,
-        hasBody: requestBody !== undefined,
+        // Steps of a move need a site that is in another cell: moves.int-spec.ts makes them.
+        hasBody: requestBody !== undefined && !path.includes('/arrival'),
       })),
     )
     .filter(({ route }) => !LEFT_OUT.includes(route))

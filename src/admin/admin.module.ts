@@ -33,6 +33,7 @@ import { EraseSubjectHandler } from '../visitors/erase-subject.handler.js';
 import { Erasure } from '../visitors/erasure.js';
 import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
+import { ArrivalController } from './arrival.controller.js';
 import { AttentionController } from './attention.controller.js';
 import { AuditController } from './audit.controller.js';
 import { CellsController } from './cells.controller.js';
@@ -130,6 +131,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     AuditController,
     SitesController,
     CellsController,
+    ArrivalController,
     InstallationController,
     KeysController,
     OauthAppsController,

@@ -113,6 +113,8 @@ function createAdminAdapter({ settings }: AdminOptions): FastifyAdapter {
       done(error as Error);
     }
   });
+  // Rows of a site that another cell sends. Its controller reads them, once it is known who sends them.
+  instance.addContentTypeParser('application/octet-stream', (_request, _payload, done) => done(null));
   const hosts = new SameHost(settings);
   instance.addHook('onRequest', (request, reply, next) => {
     void reply.headers(HEADERS);

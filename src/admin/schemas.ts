@@ -33,12 +33,18 @@ export const siteSchema = z
     epoch: z.int().optional().meta({ description: 'How often the site has moved between cells, or was about to.' }),
     move: z
       .object({
-        state: z.enum(['leaving', 'left', 'arriving']).meta({
+        state: z.enum(['copying', 'leaving', 'left', 'arriving']).meta({
           description:
-            'leaving: conversions are accepted, and nothing is sent. left: another cell acts for the site. arriving: it is being copied to this cell.',
+            'copying: nothing has changed yet. leaving: conversions are accepted, and nothing is sent. left: another cell acts for the site. arriving: it is being copied to this cell.',
         }),
-        to: z.string().optional().meta({ description: 'Name of the cell.' }),
-        url: z.string().optional().meta({ description: 'Of its dashboard and management API, if it is in CELLS.' }),
+        to: z.string().optional().meta({ description: 'Name of the cell that it moves to.' }),
+        from: z.string().optional().meta({ description: 'Name of the cell that it comes from.' }),
+        events: z.int().optional().meta({ description: 'Events that are copied, while it moves.' }),
+        total: z.int().optional().meta({ description: 'Of so many when the move began.' }),
+        url: z
+          .string()
+          .optional()
+          .meta({ description: 'Of the dashboard and management API of that cell, if it is in CELLS.' }),
       })
       .optional()
       .meta({ description: 'Of a site that moves to another cell, or has moved.' }),

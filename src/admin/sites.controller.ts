@@ -19,6 +19,8 @@ import { z } from 'zod';
 import { dedupWindowOf } from '../conversions/dedup-key.js';
 import { formatDuration } from '../kernel/durations.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { readMoves } from '../moves/departures.js';
+import { Postgres } from '../postgres/postgres.js';
 import { refuseTaken } from '../sites/refuse-taken.js';
 import {
   AddSite,
@@ -52,6 +54,7 @@ export class SitesController {
     private readonly sites: SiteRepository,
     private readonly commands: CommandBus,
     @Inject(SETTINGS) private readonly settings: Settings,
+    private readonly postgres: Postgres,
   ) {}
 
   @Get()
@@ -62,7 +65,8 @@ export class SitesController {
     const sites = await this.sites.all();
     const { otherCells } = this.settings;
     const seen = sites.filter((site) => seesSite(caller, site.host));
-    return { items: seen.map((site) => siteWithCell(site, otherCells)) };
+    const moves = await readMoves(this.postgres.pool);
+    return { items: seen.map((site) => siteWithCell(site, otherCells, moves)) };
   }
 
   @Post()
@@ -83,7 +87,8 @@ export class SitesController {
   @ApiOperation({ summary: 'Show a site' })
   @Returns(siteSchema, 'The site.')
   async show(@Param('site', { schema: host }) name: string) {
-    return siteWithCell(await findSite(this.sites, name), this.settings.otherCells);
+    const site = await findSite(this.sites, name);
+    return siteWithCell(site, this.settings.otherCells, await readMoves(this.postgres.pool));
   }
 
   @Delete(':site')

@@ -4,6 +4,7 @@ import type { Settings } from '../kernel/settings.js';
 import type { EventLog } from '../log/event-log.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import type { HoldSource } from '../log/retention-holds.js';
+import { moveHolds } from '../moves/departures.js';
 import { webhookHolds } from '../outbound/retention-holds.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { SiteRepository } from '../sites/site-repository.js';
@@ -26,5 +27,6 @@ export function allHolds(dependencies: HoldDependencies): HoldSource[] {
     webhookHolds(log, sites, { disabledHoldMs: settings.logRetentionMs, nowMs: () => postgres.clock.nowMs() }),
     lateMatchHolds(postgres.pool),
     kafkaHolds(postgres.pool),
+    moveHolds(postgres.pool),
   ];
 }

@@ -16,6 +16,8 @@ export interface ConfirmationOptions {
  */
 type Unattended = 'go on' | 'require --yes';
 
+const UNDOABLE = 'This cannot be undone.';
+
 export const YES_HELP = 'do not ask for confirmation';
 
 /** The options of a command that cannot be undone. */
@@ -48,19 +50,20 @@ export async function confirm(
   { yes, json }: ConfirmationOptions,
   question: string,
   unattended: Unattended,
+  warning = UNDOABLE,
 ): Promise<void> {
   if (yes) return;
   if (!json && session.isInteractive) {
-    if (/^y(es)?$/i.test(await answerTo(session, question))) return;
+    if (/^y(es)?$/i.test(await answerTo(session, `${question} ${warning}`))) return;
     throw new UserError(`${session.stop.aborted ? 'Interrupted' : 'Not confirmed'}: nothing was changed.`);
   }
   if (unattended === 'require --yes')
-    throw new UserError('This cannot be undone. Add --yes to confirm it, or --dry-run to see what it would change.');
+    throw new UserError(`${warning} Add --yes to confirm it, or --dry-run to see what it would change.`);
 }
 
 /** Empty at the end of the input, and after Ctrl-C. */
 async function answerTo({ output, stdin, stop }: Session, question: string): Promise<string> {
-  output.ask(`${question} This cannot be undone. [y/N] `);
+  output.ask(`${question} [y/N] `);
   if (!stdin || stop.aborted) return '';
   // Not in the terminal mode of readline, in which Ctrl-C would be a character and not a signal.
   const lines = createInterface({ input: stdin, terminal: false, signal: stop });

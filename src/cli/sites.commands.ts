@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { readMoves } from '../moves/departures.js';
 import { listOtherCells, type SiteElsewhere } from '../sites/other-cells.js';
 import { refuseTaken } from '../sites/refuse-taken.js';
 import {
@@ -14,6 +15,7 @@ import { newAliases, parseHost } from '../sites/site-repository.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
+import { addMove } from './move.command.js';
 import type { Session } from './session.js';
 import { settingsCard, siteCard, siteWithSettings } from './site-output.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
@@ -69,9 +71,10 @@ export function addSites(program: Command, session: Session): void {
         order: { createdAt: 'ASC', host: 'ASC' },
       });
       const cells = await listOtherCells(settings.otherCells);
+      const moves = await readMoves(postgres.pool);
       const here = cells.length === 0 ? {} : { cell: settings.cell };
       const list: (SiteElsewhere & { cell?: string })[] = [
-        ...rows.map((row) => ({ ...siteWithCell(row, settings.otherCells), ...here })),
+        ...rows.map((row) => ({ ...siteWithCell(row, settings.otherCells, moves), ...here })),
         ...cells.flatMap(({ name, sites = [] }) => sites.map((site) => ({ ...site, cell: name }))),
       ];
       for (const { name, problem } of cells) {
@@ -158,6 +161,8 @@ export function addSites(program: Command, session: Session): void {
     );
   }
 
+  addMove(group, session);
+
   withConfirmation(
     subcommand(
       group,
@@ -186,9 +191,12 @@ export function addSites(program: Command, session: Session): void {
 /** Whether a site accepts conversions here, and if not, why. */
 function stateOf({ inbound, paused, move }: SiteElsewhere): string | boolean {
   if (move?.state === 'left') return `moved to ${move.to}`;
-  if (move?.state === 'arriving') return 'arriving';
+  if (move?.state === 'arriving') return move.from === undefined ? 'arriving' : `arriving from ${move.from}`;
   if (paused) return 'paused';
-  return move ? `moving to ${move.to}` : inbound;
+  if (!move) return inbound;
+  const { events, total } = move;
+  const share = events !== undefined && total ? ` (${Math.floor(Math.min(1, events / total) * 100)} %)` : '';
+  return `moving to ${move.to}${share}`;
 }
 
 function counted(count: number, noun: string): string {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ClientBase } from 'pg';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { hasEnded } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -36,6 +37,33 @@ export interface HeldLease extends DeliveryKey {
 export interface RecordedLease extends HeldLease {
   /** Position of the event that scheduled the attempt; 0 for a first attempt. */
   readonly position: number;
+}
+
+/** A lease as it goes to another cell with its site: under it the conversion may have been sent. */
+export interface CopiedLease extends DeliveryKey {
+  /** In milliseconds. */
+  readonly until: number;
+}
+
+/** All leases, each with the site of its delivery if that waits for a next attempt. */
+export async function readLeases({ pool }: Pick<Postgres, 'pool'>): Promise<(CopiedLease & { site: string | null })[]> {
+  const { rows } = await pool.query<CopiedLease & { site: string | null }>(
+    `SELECT l.conversion, l.platform, date_part('epoch', l.until) * 1000 AS until, d.site
+       FROM cc.delivery_leases l LEFT JOIN cc.deliveries d USING (conversion, platform)`,
+  );
+  return rows;
+}
+
+/** In a transaction of the caller. No process of this cell holds them, so they are taken when they have ended. */
+export async function storeLeases(client: Pick<ClientBase, 'query'>, leases: readonly CopiedLease[]): Promise<void> {
+  await client.query(
+    `INSERT INTO cc.delivery_leases AS l (conversion, platform, holder, until)
+     SELECT conversion, platform, $3, to_timestamp(until / 1000)
+       FROM unnest($1::uuid[], $2::text[], $4::float8[]) AS k (conversion, platform, until) ORDER BY conversion, platform
+     ON CONFLICT (conversion, platform) DO UPDATE SET (holder, until) = (excluded.holder, excluded.until)
+        WHERE l.until < excluded.until`,
+    [...columns(leases), randomUUID(), leases.map(({ until }) => until)],
+  );
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Outcome } from '../events/delivery.events.js';
-import { LogUnavailable } from '../kernel/errors.js';
+import { LogUnavailable, SitePaused } from '../kernel/errors.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { AttemptPermit } from './attempt-window.js';
 import { type Results, resultOf } from './delivery.js';
@@ -101,6 +101,8 @@ export class DeliverySaga {
     this.recorder.record(outcomes, (failure) => {
       this.recording = false;
       if (!failure) this.proceed();
+      // The site has left for another cell, which makes the attempt.
+      else if (failure instanceof SitePaused) this.end('owed');
       else if (!(failure instanceof LogUnavailable)) this.end('refused');
       else {
         // Respond without waiting for the log. The next tick tries again.

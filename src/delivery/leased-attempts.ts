@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { CONVERSION } from '../events/conversion.events.js';
 import type { Outcome } from '../events/delivery.events.js';
-import { LogUnavailable, messageOf } from '../kernel/errors.js';
+import { LogUnavailable, messageOf, SitePaused } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import type { StoredEvent } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
@@ -139,6 +139,8 @@ export class LeasedAttempts {
         leased.state = 'recorded';
         return;
       }
+      // The site has left for another cell, which got the lease with it.
+      if (failure instanceof SitePaused) return;
       if (!(failure instanceof LogUnavailable)) return this.refuse(name, leased.attempt, failure);
       await new Promise((next) => setTimeout(next, APPEND_RETRY_MS));
     }

@@ -54,7 +54,7 @@ export async function findUnattempted(postgres: Postgres, log: EventLog): Promis
   const now = performance.now();
   const databaseMs = postgres.clock.nowMs();
   const unsettled = new UnsettledConversions(
-    await readProgress(postgres),
+    await readScanProgress(postgres),
     (receivedMs) => now - (databaseMs - receivedMs) + ATTEMPT_WINDOW.owedAfterMs,
     Number.POSITIVE_INFINITY,
   );
@@ -67,14 +67,15 @@ export async function findUnattempted(postgres: Postgres, log: EventLog): Promis
  * It grows whenever no instance scans, so it is measured in the database and not in the process that scans.
  */
 export async function scanLateMs(postgres: Postgres, log: EventLog): Promise<number> {
-  const after = await readProgress(postgres);
+  const after = await readScanProgress(postgres);
   const [next] = await log.read({ after, categories: [CONVERSION], limit: 1 });
   // One that was copied is owed since its site has arrived, which its time does not tell.
   if (!next || next.origin !== undefined) return 0;
   return Math.max(0, postgres.clock.nowMs() - Date.parse(next.time) - ATTEMPT_WINDOW.owedAfterMs);
 }
 
-async function readProgress(postgres: Postgres): Promise<number> {
+/** Every delivery of a conversion up to this position has an outcome. */
+export async function readScanProgress(postgres: Pick<Postgres, 'pool'>): Promise<number> {
   const { rows } = await postgres.pool.query<{ reached: string }>('SELECT reached FROM cc.leases WHERE name = $1', [
     SCAN_LEASE,
   ]);

@@ -5,7 +5,7 @@ import { type JsonSchema, type SchemasOf, strings, time, uuid } from './event-sc
 export const USER = 'user';
 
 type Role = 'admin' | 'operator' | 'analyst';
-type Scope = 'read' | 'write' | 'erase';
+type Scope = 'read' | 'write' | 'erase' | 'move';
 /** Null: all sites. */
 type Sites = readonly string[] | null;
 
@@ -68,7 +68,7 @@ export const userSchemas: SchemasOf<UserEvent> = {
       type: 'object',
       properties: {
         tokenId: uuid,
-        scopes: { type: 'array', items: { type: 'string', enum: ['read', 'write', 'erase'] } },
+        scopes: { type: 'array', items: { type: 'string', enum: ['read', 'write', 'erase', 'move'] } },
         sites,
         expiresAt: { ...time, type: ['string', 'null'] },
       },

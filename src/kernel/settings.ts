@@ -7,6 +7,7 @@ import { requireStrongPassword } from './password-strength.js';
 import {
   addresses,
   brokers,
+  cellAddress,
   cellTokens,
   cellUrls,
   dailyBudget,
@@ -303,6 +304,16 @@ export const DEFINITIONS = {
     cellTokens,
     'An API token of each of these cells, with the scope `read` for all sites.',
   ),
+  cellMoveTokens: optional(
+    'CELL_MOVE_TOKENS',
+    cellTokens,
+    'An API token of each cell that `sites move` may move sites to, with the scope `move`. Only that command needs it.',
+  ),
+  cellAddress: optional(
+    'CELL_ADDRESS',
+    cellAddress,
+    'Where other cells reach this service, to [forward](operate.md#forwarding) requests of senders that still arrive there after a site has moved here.',
+  ),
   kafkaBrokers: optional(
     'KAFKA_BROKERS',
     brokers,
@@ -408,6 +419,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     standby: standby || undefined,
     oauthApps: oauthAppsOf(settings),
     otherCells: otherCellsOf(settings),
+    moveTargets: moveTargetsOf(settings),
     erasureList,
   };
 }
@@ -432,6 +444,15 @@ function otherCellsOf({ cell, cells = new Map(), cellTokens = new Map() }: Value
         `CELLS names ${name}, of which CELL_TOKENS has no token. Create one there, with the scope read.`,
       );
     return [{ name, url, token }];
+  });
+}
+
+/** Cells that sites can be moved to, each with a token that may do this. */
+function moveTargetsOf({ cell, cells = new Map(), cellMoveTokens = new Map() }: Values): Cell[] {
+  return [...cellMoveTokens].flatMap(([name, token]) => {
+    const url = cells.get(name);
+    if (url === undefined) throw new UserError(`CELL_MOVE_TOKENS names ${name}, which is not in CELLS. Add it there.`);
+    return name === cell ? [] : [{ name, url, token }];
   });
 }
 

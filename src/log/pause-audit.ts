@@ -11,13 +11,13 @@ export interface HoldDifference {
 }
 
 /**
- * In one snapshot, so that a pause meanwhile is no difference. A site that has left, or whose events are being copied, is closed until
- * this log has stored that it moved in.
+ * In one snapshot, so that a pause meanwhile is no difference. A site that has left, or whose events are being copied or will be, is
+ * closed until this log has stored that it moved in.
  */
 const DIFFERENCES = `
 SELECT * FROM (
   SELECT coalesce(e.site, p.site) AS site,
-         CASE WHEN e.closed > e.opened THEN 'closed' WHEN e.paused > e.continued THEN 'paused' ELSE 'none' END AS expected,
+         CASE WHEN e.closed > e.opened OR m.site IS NOT NULL THEN 'closed' WHEN e.paused > e.continued THEN 'paused' ELSE 'none' END AS expected,
          CASE WHEN p.closed THEN 'closed' WHEN p.site IS NOT NULL THEN 'paused' ELSE 'none' END AS found
     FROM (SELECT site,
                  coalesce(max(position) FILTER (WHERE origin IS NOT NULL OR type = 'site.moved_out.v1'), 0) AS closed,
@@ -26,7 +26,8 @@ SELECT * FROM (
                  coalesce(max(position) FILTER (
                    WHERE type IN ('site.registered.v1', 'site.resumed.v1', 'site.removed.v1')), 0) AS continued
             FROM cc.events WHERE category = 'site' GROUP BY site) e
-    FULL JOIN cc.paused_sites p ON p.site = e.site COLLATE "C") each
+    FULL JOIN cc.paused_sites p ON p.site = e.site COLLATE "C"
+    LEFT JOIN cc.site_moves m ON m.site = coalesce(e.site, p.site) COLLATE "C" AND m.direction = 'in' AND NOT m.done) each
  WHERE expected <> found
  ORDER BY site`;
 

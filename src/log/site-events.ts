@@ -13,3 +13,35 @@ export async function countSiteEvents(
   );
   return Number(rows[0]?.count);
 }
+
+/** Events of a site after a position that were copied from another log. */
+export async function countCopiedEvents(client: ClientBase, site: string, after: number): Promise<number> {
+  const { rows } = await client.query<{ count: string }>(
+    'SELECT count(*) FROM cc.events WHERE site = $1 AND position > $2 AND origin IS NOT NULL',
+    [site, after],
+  );
+  return Number(rows[0]?.count);
+}
+
+/** The first event of a site after a position that this log has stored itself. */
+export async function firstOwnPosition(
+  client: Pick<ClientBase | Pool, 'query'>,
+  site: string,
+  after: number,
+): Promise<number | undefined> {
+  const { rows } = await client.query<{ position: string | null }>(
+    'SELECT min(position) AS position FROM cc.events WHERE site = $1 AND position > $2 AND origin IS NULL',
+    [site, after],
+  );
+  return rows[0]?.position ? Number(rows[0].position) : undefined;
+}
+
+/** Of the hash chain at the seal that covers a position, in hex. */
+export async function chainHeadAt(client: Pick<ClientBase | Pool, 'query'>, position: number): Promise<string> {
+  const { rows } = await client.query<{ head: string }>(
+    `SELECT encode(head, 'hex') AS head FROM cc.seals WHERE last >= $1 ORDER BY last LIMIT 1`,
+    [position],
+  );
+  if (!rows[0]) throw new Error(`No seal covers position ${position}`);
+  return rows[0].head;
+}

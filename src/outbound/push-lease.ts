@@ -62,3 +62,12 @@ export async function acquirePushLeases(
     rows.map(({ name }) => [name.slice(PREFIX.length), new PushLease(database, name, holder, requestedMs, timeoutMs)]),
   );
 }
+
+/** Whether a process pushes for the site at the moment, or may have died while it did. */
+export async function isPushing({ pool, clock }: LeaseDatabase, site: string): Promise<boolean> {
+  const { rowCount } = await pool.query('SELECT FROM cc.leases WHERE name = $1 AND until > to_timestamp($2)', [
+    PREFIX + site,
+    clock.nowMs() / 1_000,
+  ]);
+  return rowCount === 1;
+}

@@ -2,6 +2,7 @@ import { HttpClient } from '../http/client/http-client.js';
 import type { HttpResponse } from '../http/client/response.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Cell } from '../kernel/settings.js';
+import type { MoveDocument } from './site-document.js';
 
 const TIMEOUT_MS = 5_000;
 const CONNECTIONS_MAX = 4;
@@ -19,7 +20,7 @@ export interface SiteElsewhere {
   readonly inbound: boolean;
   readonly createdAt: string;
   readonly paused?: true;
-  readonly move?: { readonly state: 'leaving' | 'left' | 'arriving'; readonly to?: string };
+  readonly move?: MoveDocument;
 }
 
 export interface OtherCell {
@@ -79,8 +80,18 @@ function isTexts(value: unknown): value is string[] {
 }
 
 function siteElsewhere({ id, host, aliases, inbound, paused, move, createdAt }: SiteElsewhere): SiteElsewhere {
-  const moving = move && { state: move.state, ...(move.to !== undefined && { to: move.to }) };
+  const moving = move && moveElsewhere(move);
   return { id, host, aliases, inbound, createdAt, ...(paused && { paused }), ...(moving && { move: moving }) };
+}
+
+function moveElsewhere({ state, to, from, events, total }: MoveDocument): MoveDocument {
+  return {
+    state,
+    ...(to !== undefined && { to }),
+    ...(from !== undefined && { from }),
+    ...(events !== undefined && { events }),
+    ...(total !== undefined && { total }),
+  };
 }
 
 /** The cell that has a site with one of these hosts or aliases; one that the site has left only if no other has it. */
@@ -92,7 +103,7 @@ export function cellOf(
     const site = cell.sites?.find(({ host, aliases }) => [host, ...aliases].some((each) => names.includes(each)));
     return site ? [{ cell, site }] : [];
   });
-  return found.find(({ site: { move } }) => move === undefined || move.state === 'leaving') ?? found[0];
+  return found.find(({ site: { move } }) => !(move?.state === 'left' || move?.state === 'arriving')) ?? found[0];
 }
 
 /**

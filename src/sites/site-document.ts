@@ -16,6 +16,19 @@ export interface SiteFields {
   readonly removed?: boolean | undefined;
 }
 
+/** Of a site that moves to another cell, or has moved. */
+export interface MoveDocument {
+  /** `copying`: nothing has changed yet. */
+  readonly state: SiteMove['state'] | 'copying';
+  readonly to?: string;
+  readonly from?: string;
+  /** Events that are copied, of so many. */
+  readonly events?: number;
+  readonly total?: number;
+  /** Of the other cell. */
+  readonly url?: string;
+}
+
 export function siteDocument(site: SiteFields) {
   const { id, host, aliases, inbound, paused, epoch, move, createdAt, removed } = site;
   return {
@@ -31,14 +44,36 @@ export function siteDocument(site: SiteFields) {
   };
 }
 
-function moveDocument(move: SiteMove) {
+function moveDocument(move: SiteMove): MoveDocument {
   return { state: move.state, ...('to' in move && { to: move.to }) };
 }
 
-/** With the address of the cell that the site moves to. */
-export function siteWithCell(site: SiteFields, cells: readonly Cell[]) {
+/** How far the move of a site has come. */
+export interface SiteProgress {
+  readonly site: string;
+  readonly direction: 'in' | 'out';
+  /** The other cell. */
+  readonly cell: string;
+  readonly events: number;
+  /** Null in the cell that the site moves to. */
+  readonly total: number | null;
+}
+
+/** With how far its move has come, and the address of the other cell. */
+export function siteWithCell(site: SiteFields, cells: readonly Cell[], progress: readonly SiteProgress[] = []) {
   const document = siteDocument(site);
-  const { move } = document;
-  const cell = move && cells.find(({ name }) => name === move.to);
-  return { ...document, ...(cell && { move: { ...move, url: cell.url } }) };
+  const state = site.move?.state ?? 'copying';
+  const found = progress.find(
+    (each) => each.site === site.host && each.direction === (state === 'arriving' ? 'in' : 'out'),
+  );
+  if (!document.move && !found) return document;
+  const other = found?.cell ?? document.move?.to;
+  const cell = cells.find(({ name }) => name === other);
+  const move: MoveDocument = {
+    ...{ state, ...document.move },
+    ...(found && (found.direction === 'out' ? { to: found.cell } : { from: found.cell })),
+    ...(found && { events: found.events, ...(found.total !== null && { total: found.total }) }),
+    ...(cell && { url: cell.url }),
+  };
+  return { ...document, move };
 }

@@ -17,6 +17,13 @@ interface SealedSecret {
   readonly sealed: Buffer;
 }
 
+/** A secret as it is sent to the cell that the site moves to, which seals it with its own key. */
+export interface SiteSecret {
+  /** `<owner>.<field>`. */
+  readonly name: string;
+  readonly value: Buffer;
+}
+
 /** Values by field name. */
 export type ConnectionSecrets = Readonly<Record<string, string>>;
 
@@ -51,6 +58,45 @@ export class SiteSecrets {
     if (!rows[0])
       throw new UserError(`Site ${site} has no dedup secret. Restore the table cc.secrets together with the log.`);
     return this.sealer.open(rows[0].sealed, labelOf(rows[0])).toString('hex');
+  }
+
+  /** For a site that comes from another cell. */
+  async replaceDedupSecret(site: string, value: Buffer): Promise<void> {
+    await this.replace(site, [{ name: DEDUP, value }]);
+  }
+
+  /** All but the dedup secret, for another cell. `unreadable`: names of those that cannot be opened; they have to be set again. */
+  async openAll(site: string): Promise<{ secrets: SiteSecret[]; unreadable: string[] }> {
+    const { rows } = await this.pool.query<SealedSecret>(
+      'SELECT site, name, sealed FROM cc.secrets WHERE site = $1 AND name <> $2 ORDER BY name',
+      [site, DEDUP],
+    );
+    const opened = rows.map((row) => ({ name: row.name, value: this.sealer.tryOpen(row.sealed, labelOf(row))?.plain }));
+    return {
+      secrets: opened.flatMap(({ name, value }) => (value ? [{ name, value }] : [])),
+      unreadable: opened.flatMap(({ name, value }) => (value ? [] : [name])),
+    };
+  }
+
+  /** Of a site that comes from another cell: what that one does not have is deleted. All but the dedup secret. */
+  async replaceAll(site: string, secrets: readonly SiteSecret[]): Promise<void> {
+    await this.pool.query('DELETE FROM cc.secrets WHERE site = $1 AND name <> ALL ($2)', [
+      site,
+      [DEDUP, ...secrets.map(({ name }) => name)],
+    ]);
+    await this.replace(site, secrets);
+  }
+
+  private async replace(site: string, secrets: readonly SiteSecret[]): Promise<void> {
+    await this.pool.query(
+      `INSERT INTO cc.secrets (site, name, sealed) SELECT $1, * FROM unnest($2::text[], $3::bytea[])
+       ON CONFLICT (site, name) DO UPDATE SET sealed = excluded.sealed`,
+      [
+        site,
+        secrets.map(({ name }) => name),
+        secrets.map(({ name, value }) => this.sealer.seal(value, labelOf({ site, name }))),
+      ],
+    );
   }
 
   /** Omits secrets that cannot be opened; they have to be set again. */

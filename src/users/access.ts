@@ -3,15 +3,15 @@ import type { Actor } from '../kernel/command.js';
 export const ROLES = ['admin', 'operator', 'analyst'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What a token may be created for. */
-export const SCOPES = ['read', 'write', 'erase'] as const;
+/** What a token may be created for. `move`: another cell moves its sites here; it reads nothing. */
+export const SCOPES = ['read', 'write', 'erase', 'move'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** `administer`: users and everything else that concerns the whole installation. No token has it. */
 export type Permission = Scope | 'administer';
 
 const PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
-  admin: ['read', 'write', 'erase', 'administer'],
+  admin: ['read', 'write', 'erase', 'move', 'administer'],
   operator: ['read', 'write', 'erase'],
   analyst: ['read'],
 };

@@ -36,6 +36,7 @@ import { MovedSites0000000000053 } from './0053-moved-sites.js';
 import { CopiedSites0000000000054 } from './0054-copied-sites.js';
 import { MovingSites0000000000055 } from './0055-moving-sites.js';
 import { SiteOrder0000000000056 } from './0056-site-order.js';
+import { SiteMoves0000000000057 } from './0057-site-moves.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -85,6 +86,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   CopiedSites0000000000054,
   MovingSites0000000000055,
   SiteOrder0000000000056,
+  SiteMoves0000000000057,
 ];
 
 /** The number at the end of a migration's name. */

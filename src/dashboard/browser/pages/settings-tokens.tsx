@@ -23,6 +23,7 @@ const SCOPES: readonly (readonly [Scope, string])[] = [
   ['read', 'Read'],
   ['write', 'Change sites, keys and connections'],
   ['erase', 'Erase persons'],
+  ['move', 'Move sites here from another cell'],
 ];
 
 export function SettingsTokens() {
@@ -139,7 +140,9 @@ function CreateToken({ onCreated, onClose }: { onCreated: () => void; onClose: (
         onClose={onClose}
       />
     );
-  const offered = SCOPES.filter(([scope]) => scope === 'read' || mayWrite(user));
+  const offered = SCOPES.filter(([scope]) =>
+    scope === 'move' ? mayAdminister(user) : scope === 'read' || mayWrite(user),
+  );
   return (
     <FormDialog title="Create a token" action={action} verb="Create" onSubmit={() => void create()} onClose={onClose}>
       <TextField

@@ -186,6 +186,15 @@ function MoveNotice({ host, move }: { readonly host: string; readonly move: NonN
       </div>
     );
   const cell = move.url === undefined ? move.to : <a href={move.url}>{move.to}</a>;
+  if (move.state === 'copying')
+    return (
+      <div>
+        <strong>
+          {host} is being copied to cell {cell}.
+        </strong>{' '}
+        Until it has moved, nothing changes.
+      </div>
+    );
   return move.state === 'leaving' ? (
     <div>
       <strong>{host} is about to move.</strong> Conversions are accepted; cell {cell} will send them.

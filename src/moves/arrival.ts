@@ -1,0 +1,328 @@
+import type { PoolClient } from 'pg';
+import { type CopiedLease, storeLeases } from '../delivery/delivery-leases.js';
+import { SITE } from '../events/site.events.js';
+import type { Actor } from '../kernel/command.js';
+import { UserError } from '../kernel/errors.js';
+import type { Settings } from '../kernel/settings.js';
+import { appendingTransaction } from '../log/append-in-transaction.js';
+import type { StoredEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import { followLineage, leapBeyond } from '../log/lineage.js';
+import type { Projection } from '../log/projection.js';
+import { storeClaims } from '../log/site-claims.js';
+import { storeSiteCopy } from '../log/site-copy.js';
+import { countCopiedEvents } from '../log/site-events.js';
+import { SCHEMA } from '../postgres/migrations/index.js';
+import type { Postgres } from '../postgres/postgres.js';
+import { evolve, isClosed, type Site } from '../sites/site.js';
+import { type SiteRepository, streamIdOf } from '../sites/site-repository.js';
+import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
+import type { Erasure } from '../visitors/erasure.js';
+import { close } from './move-out.js';
+
+/** Dedup claims and the windows of deliveries compare times of both cells. */
+const CLOCKS_DIFFER_MAX_MS = 5_000;
+
+export interface ArrivalDependencies {
+  readonly settings: Pick<Settings, 'cell' | 'cellAddress'>;
+  readonly postgres: Postgres;
+  readonly log: EventLog;
+  readonly sites: SiteRepository;
+  readonly secrets: SiteSecrets;
+  readonly erasure: Erasure;
+  /** Those that the append writes, without dedup claims. */
+  readonly inline: readonly Projection[];
+}
+
+/** How far a site has arrived. */
+export interface ArrivalState {
+  readonly epoch: number;
+  /** The cell that it comes from. */
+  readonly from: string;
+  readonly state: 'arriving' | 'open';
+  /** Everything up to this position of the other log is copied: so many events. */
+  readonly reached: number;
+  readonly events: number;
+}
+
+/** What a cell tells the one that wants to move a site to it. */
+export interface CellState {
+  readonly cell: string;
+  readonly schema: number;
+  /** Its database's time. */
+  readonly timeMs: number;
+  /** Where it accepts requests of senders. */
+  readonly address?: string | undefined;
+  readonly arrival?: ArrivalState | undefined;
+}
+
+/** Every step names the move. */
+export interface Step {
+  readonly site: string;
+  readonly epoch: number;
+}
+
+export interface Beginning extends Step {
+  readonly from: string;
+  /** Hosts of the site. */
+  readonly aliases: readonly string[];
+  /** Newest position of the other log. */
+  readonly head: number;
+  readonly schema: number;
+  readonly timeMs: number;
+  readonly dedupSecret: Buffer;
+  /**
+   * The site was in this cell before, and moved from here to the one that it comes from now. That one has `count` events up to
+   * position `after`, all of which it got from here; `events`: as stated when the site left.
+   */
+  readonly known?: { readonly events: number; readonly after: number; readonly count: number } | undefined;
+}
+
+interface MoveRow {
+  readonly epoch: number;
+  readonly cell: string;
+  readonly reached: number;
+  readonly events: number;
+  readonly done: boolean;
+}
+
+const COLUMNS = 'epoch, cell, reached::float8 AS reached, events::float8 AS events, done';
+
+/** The steps of a move in the cell that a site moves to. Each can be repeated, and is one transaction that locks the row of the move. */
+export class Arrival {
+  constructor(private readonly dependencies: ArrivalDependencies) {}
+
+  async state(site: string): Promise<CellState> {
+    const { postgres, settings } = this.dependencies;
+    const { rows } = await postgres.pool.query<MoveRow>(
+      `SELECT ${COLUMNS} FROM cc.site_moves WHERE site = $1 AND direction = 'in'`,
+      [site],
+    );
+    return {
+      cell: settings.cell,
+      schema: SCHEMA,
+      timeMs: postgres.clock.nowMs(),
+      ...(settings.cellAddress !== undefined && { address: settings.cellAddress }),
+      ...(rows[0] && { arrival: stateOf(rows[0]) }),
+    };
+  }
+
+  /** Closes the site here before any of its events is copied, and stores the secret that readers of its events need. */
+  async begin(beginning: Beginning): Promise<ArrivalState> {
+    const { postgres, secrets } = this.dependencies;
+    const { site, epoch, from, head, dedupSecret } = beginning;
+    this.requireSameVersion(beginning);
+    const history = await this.history(site);
+    const here = history.reduce(evolve, undefined as Site | undefined);
+    const { arrival } = await this.state(site);
+    if (arrival?.epoch === epoch && arrival.from === from && arrival.state === 'open') return arrival;
+    if (here && !here.removed && !isClosed(here))
+      throw new UserError(`Cell ${this.dependencies.settings.cell} has a site ${site} already.`);
+    if (here && here.epoch >= epoch && arrival?.epoch !== epoch) throw outdated(site, here.epoch);
+    await this.refuseTaken(site, beginning.aliases);
+    await secrets.recordKey();
+    const client = await postgres.pool.connect();
+    try {
+      await leapBeyond(client, head);
+    } finally {
+      client.release();
+    }
+    return this.transaction(async (tx) => {
+      const start = startOf(history, here, beginning);
+      await tx.query(
+        `INSERT INTO cc.site_moves AS m (site, direction, epoch, cell, reached, events) VALUES ($1, 'in', $2, $3, $4, $5)
+         ON CONFLICT (site, direction) DO UPDATE SET (epoch, cell, reached, events, done, updated_at) =
+           (excluded.epoch, excluded.cell, excluded.reached, excluded.events, false, now()) WHERE m.epoch < excluded.epoch`,
+        [site, epoch, from, start.reached, start.events],
+      );
+      const row = await this.lock(tx, { site, epoch });
+      if (row.cell !== from)
+        throw new UserError(`${site} is arriving from cell ${row.cell} already. Run that "sites move" to its end.`);
+      if (row.done) return stateOf(row);
+      await close(tx, site);
+      await secrets.within(tx).replaceDedupSecret(site, dedupSecret);
+      return stateOf(row);
+    });
+  }
+
+  /** A page of events after what is copied. A page that is, or that leaves a gap, changes nothing: the answer says where to continue. */
+  async storeEvents(
+    step: Step,
+    { after, last, rows }: { readonly after: number; readonly last: number; readonly rows: Buffer },
+  ): Promise<ArrivalState> {
+    return this.transaction(async (tx) => {
+      const row = await this.lock(tx, step);
+      if (row.done || row.reached !== after || last < after) return stateOf(row);
+      const copied = await storeSiteCopy(tx, step.site, rows, this.dependencies.inline);
+      const events = row.events + copied.stored + copied.present;
+      await tx.query(
+        `UPDATE cc.site_moves SET reached = $2, events = $3, updated_at = now() WHERE site = $1 AND direction = 'in'`,
+        [step.site, last, events],
+      );
+      return stateOf({ ...row, reached: last, events });
+    });
+  }
+
+  /** Events that were copied before, of which the other log has erased the personal parts since. */
+  async storeErased(step: Step, actor: Actor, rows: Buffer): Promise<void> {
+    const { erased } = await this.transaction(async (tx) => {
+      const row = await this.lock(tx, step);
+      return row.done ? { erased: [] } : storeSiteCopy(tx, step.site, rows, this.dependencies.inline);
+    });
+    for (const subject of erased) await this.dependencies.erasure.erase(actor, step.site, subject);
+  }
+
+  async storeClaims(step: Step, rows: Buffer): Promise<void> {
+    await this.transaction(async (tx) => {
+      if (!(await this.lock(tx, step)).done) await storeClaims(tx, step.site, rows);
+    });
+  }
+
+  /** After the site has left: until then, its secrets change. */
+  async storeSecrets(step: Step, secrets: readonly SiteSecret[]): Promise<void> {
+    await this.dependencies.secrets.recordKey();
+    await this.transaction(async (tx) => {
+      if (!(await this.lock(tx, step)).done) await this.dependencies.secrets.within(tx).replaceAll(step.site, secrets);
+    });
+  }
+
+  async storeLeases(step: Step, leases: readonly CopiedLease[]): Promise<void> {
+    await this.transaction(async (tx) => {
+      if (!(await this.lock(tx, step)).done) await storeLeases(tx, leases);
+    });
+  }
+
+  /**
+   * From here on this cell acts for the site. Only if its own log has the event that the site has left for it, and as many events as
+   * that one states.
+   */
+  async open(
+    step: Step,
+    actor: Actor,
+    other: { readonly position: number; readonly head: string },
+  ): Promise<ArrivalState> {
+    const { site, epoch } = step;
+    const { postgres } = this.dependencies;
+    return appendingTransaction(postgres, async (tx, append) => {
+      const row = await this.lock(tx, step);
+      if (row.done) return stateOf(row);
+      const history = await this.history(site);
+      const here = history.reduce(evolve, undefined as Site | undefined) as Site;
+      const left = this.requireDeparture(history, step, row);
+      // Erasures may have followed it in the other log.
+      const later = await countCopiedEvents(tx, site, left.position);
+      if (row.events - later !== left.data.events)
+        throw new UserError(
+          `${row.events - later} events of ${site} were copied, and ${left.data.events} had been stored in cell ${row.cell}. Run "history verify" in both cells before you go on.`,
+        );
+      await this.refuseTaken(site, here.aliases);
+      await tx.query(
+        here.paused
+          ? 'UPDATE cc.paused_sites SET closed = false WHERE site = $1'
+          : 'DELETE FROM cc.paused_sites WHERE site = $1',
+        [site],
+      );
+      await tx.query(`UPDATE cc.site_moves SET done = true, updated_at = now() WHERE site = $1 AND direction = 'in'`, [
+        site,
+      ]);
+      await append({
+        ...{ category: SITE, stream: streamIdOf(site), expected: history.length, site, actor },
+        events: [{ type: 'site.moved_in.v1', data: { from: row.cell, epoch, events: left.data.events, ...other } }],
+      });
+      return stateOf({ ...row, done: true });
+    });
+  }
+
+  private history(site: string): Promise<StoredEvent[]> {
+    return this.dependencies.log.readStream(SITE, streamIdOf(site)) as Promise<StoredEvent[]>;
+  }
+
+  private requireDeparture(history: readonly StoredEvent[], { site, epoch }: Step, { cell: from }: MoveRow) {
+    const { cell } = this.dependencies.settings;
+    const left = history.at(-1);
+    if (left?.type === 'site.moved_out.v1' && left.data.to === cell && left.data.epoch === epoch) return left;
+    throw new UserError(
+      `${site} has not left cell ${from} for cell ${cell}. Run "sites move ${site} --to ${cell}" there.`,
+    );
+  }
+
+  private requireSameVersion({ from, schema, timeMs }: Beginning): void {
+    const { postgres, settings } = this.dependencies;
+    if (from === settings.cell)
+      throw new UserError(`Both cells have the name ${from}. Give each its own in CELL before a site moves.`);
+    if (schema !== SCHEMA)
+      throw new UserError(
+        `Cell ${from} has schema ${schema}, and cell ${settings.cell} has ${SCHEMA}. Upgrade the older one of the two first.`,
+      );
+    const differenceMs = Math.abs(postgres.clock.nowMs() - timeMs);
+    if (differenceMs > CLOCKS_DIFFER_MAX_MS)
+      throw new UserError(
+        `The clocks of the databases of cell ${from} and cell ${settings.cell} differ by ${Math.round(differenceMs / 1_000)} s. Set them right (NTP) first.`,
+      );
+  }
+
+  private async refuseTaken(site: string, aliases: readonly string[]): Promise<void> {
+    for (const name of [site, ...aliases]) {
+      const owner = await this.dependencies.sites.findOwner(name);
+      if (owner && owner.host !== site)
+        throw new UserError(
+          `${name} belongs to site ${owner.host} in cell ${this.dependencies.settings.cell}. Remove it there first.`,
+        );
+    }
+  }
+
+  private async lock(tx: PoolClient, { site, epoch }: Step): Promise<MoveRow> {
+    const { rows } = await tx.query<MoveRow>(
+      `SELECT ${COLUMNS} FROM cc.site_moves WHERE site = $1 AND direction = 'in' FOR UPDATE`,
+      [site],
+    );
+    const [row] = rows;
+    if (!row) throw new UserError(`No move of ${site} to cell ${this.dependencies.settings.cell} has begun.`);
+    if (row.epoch !== epoch) throw outdated(site, row.epoch);
+    return row;
+  }
+
+  private async transaction<Result>(work: (tx: PoolClient) => Promise<Result>): Promise<Result> {
+    const client = await this.dependencies.postgres.pool.connect();
+    try {
+      await followLineage(client, () => {});
+      await client.query('BEGIN');
+      const result = await work(client);
+      await client.query('COMMIT');
+      client.release();
+      return result;
+    } catch (error) {
+      // A connection that cannot roll back is closed, not used again.
+      await client.query('ROLLBACK').then(
+        () => client.release(),
+        () => client.release(true),
+      );
+      throw error;
+    }
+  }
+}
+
+function stateOf({ epoch, cell, reached, events, done }: MoveRow): ArrivalState {
+  return { epoch, from: cell, state: done ? 'open' : 'arriving', reached, events };
+}
+
+function outdated(site: string, epoch: number): UserError {
+  return new UserError(`${site} has moved on since: move ${epoch} has begun. "sites list" shows the cell that has it.`);
+}
+
+/** What came from here need not come back. */
+function startOf(
+  history: readonly StoredEvent[],
+  here: Site | undefined,
+  { from, epoch, known }: Beginning,
+): { reached: number; events: number } {
+  const left = history.findLast((event) => event.type === 'site.moved_out.v1' && event.origin === undefined);
+  const isKnown =
+    known &&
+    here?.epoch === epoch - 1 &&
+    left?.type === 'site.moved_out.v1' &&
+    left.data.to === from &&
+    left.data.epoch === epoch - 1 &&
+    left.data.events === known.events;
+  return isKnown ? { reached: known.after, events: known.count } : { reached: 0, events: 0 };
+}

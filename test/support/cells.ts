@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { request } from 'undici';
+import { runCli } from '../../src/cli/run-cli.js';
+import { startTestAdmin, type TestAdmin } from './admin.js';
+import { createDatabase } from './databases.js';
+import type { TestServer } from './postgres-server.js';
+import { SECRET_KEY, startTestService, type TestService } from './service.js';
+
+/** A cell with one instance of the service, its management API and a database, in this process. */
+export interface TestCell {
+  readonly name: string;
+  readonly databaseUrl: string;
+  readonly service: TestService;
+  readonly admin: TestAdmin;
+  /** Settings of its command line. */
+  readonly env: Record<string, string>;
+  cli(...argv: string[]): Promise<CliResult>;
+  stop(): Promise<void>;
+}
+
+export interface CliResult {
+  readonly code: number;
+  readonly out: string;
+  readonly error: string;
+}
+
+/** The first one seals with the key of operators in specs, the second one with another. Each has tokens of the other. */
+export async function startCells(
+  servers: readonly [TestServer, TestServer],
+  environment: Record<string, string> = {},
+): Promise<[TestCell, TestCell]> {
+  const started = await Promise.all(
+    servers.map(async (server, index) => {
+      const name = index === 0 ? 'a' : 'b';
+      const secretKey = index === 0 ? SECRET_KEY : randomBytes(32).toString('hex');
+      const databaseUrl = await createDatabase(server);
+      const own = { ...environment, CELL: name, SECRET_KEY: secretKey };
+      const service = await startTestService(databaseUrl, own);
+      const admin = await startTestAdmin(databaseUrl, own);
+      const boss = await admin.signedIn('admin');
+      const token = async (scope: string) =>
+        (await boss('/tokens', { method: 'POST', body: { name: scope, scopes: [scope] } })).body.token as string;
+      return { name, databaseUrl, service, admin, own, read: await token('read'), move: await token('move') };
+    }),
+  );
+  const cells = started.map(({ read: _, move: __, own, ...cell }, index) => {
+    const other = started[1 - index] as (typeof started)[0];
+    const env = {
+      ...{ ...own, DATABASE_URL: cell.databaseUrl, CELLS: `${other.name}=${other.admin.url}` },
+      ...{ CELL_TOKENS: `${other.name}=${other.read}`, CELL_MOVE_TOKENS: `${other.name}=${other.move}` },
+    };
+    return {
+      ...cell,
+      env,
+      cli: (...argv: string[]) => runIn(env, argv),
+      async stop() {
+        await cell.service.stop();
+        await cell.admin.stop();
+      },
+    };
+  });
+  return [cells[0] as TestCell, cells[1] as TestCell];
+}
+
+export async function runIn(
+  env: Record<string, string>,
+  argv: readonly string[],
+  stop = new AbortController().signal,
+): Promise<CliResult> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const code = await runCli(argv, { env, stdout, stderr, stop });
+  return { code, out: String(stdout.read() ?? ''), error: String(stderr.read() ?? '') };
+}
+
+export interface FlakyProxy {
+  readonly url: string;
+  /** Called when a call has been carried out whose answer is lost. */
+  onBroken: () => void;
+  stop(): Promise<void>;
+}
+
+/** Passes requests on. After so many calls, answers are lost: the cell has carried the calls out, and the caller does not know. */
+export async function startFlakyProxy(target: string, calls: number): Promise<FlakyProxy> {
+  let passed = 0;
+  const server = createServer(async (incoming, response) => {
+    passed += 1;
+    const isLost = passed >= calls;
+    const body = await buffer(incoming);
+    const reply = await request(`${target}${incoming.url}`, {
+      method: incoming.method as 'GET',
+      headers: { ...(incoming.headers as Record<string, string>), host: new URL(target).host },
+      ...(body.length > 0 && { body }),
+    });
+    const text = await reply.body.text();
+    if (isLost) {
+      response.destroy();
+      proxy.onBroken();
+    } else response.writeHead(reply.statusCode, { 'content-type': String(reply.headers['content-type']) }).end(text);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const proxy: FlakyProxy = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    onBroken: () => {},
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return proxy;
+}
