@@ -6,6 +6,7 @@ import { ConversionsModule } from '../conversions/conversions.module.js';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { KafkaModule } from '../kafka/kafka.module.js';
 import { LogModule } from '../log/log.module.js';
+import { ForwardingModule } from '../moves/forwarding.module.js';
 import { OperationsModule } from '../operations/operations.module.js';
 import { PlainTextErrors } from '../operations/plain-text-errors.filter.js';
 import { OutboundModule } from '../outbound/outbound.module.js';
@@ -33,6 +34,7 @@ import { RetentionModule } from './retention.module.js';
     VisitorsModule,
     ConversionsModule,
     OutboundModule,
+    ForwardingModule,
     OperationsModule,
     RetentionModule,
   ],

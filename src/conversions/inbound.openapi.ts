@@ -11,6 +11,7 @@ import {
   TEXT,
   text,
 } from '../http/openapi.js';
+import { NOT_FORWARDED } from '../sites/forwarding-decision.js';
 import { INTERNAL_ERROR_TEXT, TOO_MANY_BATCHES_TEXT, UNAVAILABLE_TEXT } from './inbound-answers.js';
 import { inboundBodySchema } from './inbound-fields.js';
 import { ALLOWED } from './inbound-route.js';
@@ -143,7 +144,11 @@ const refusals = {
     retryAfter,
   ),
   500: failure('Send the request again after `Retry-After` seconds.', [INTERNAL_ERROR_TEXT], retryAfter),
-  503: failure('Send the request again after `Retry-After` seconds.', [UNAVAILABLE_TEXT], retryAfter),
+  503: failure(
+    'Send the request again after `Retry-After` seconds.',
+    [UNAVAILABLE_TEXT, ...Object.values(NOT_FORWARDED)],
+    retryAfter,
+  ),
 };
 
 const notHttp = { description: NOT_HTTP, content: TEXT };
@@ -230,7 +235,7 @@ export const inboundPaths = {
         415: text('The body is not application/json or application/x-ndjson in UTF-8, or is compressed.'),
         503: failure(
           'Send the batch again after `Retry-After` seconds.',
-          [UNAVAILABLE_TEXT, TOO_MANY_BATCHES_TEXT],
+          [UNAVAILABLE_TEXT, TOO_MANY_BATCHES_TEXT, ...Object.values(NOT_FORWARDED)],
           retryAfter,
         ),
       },

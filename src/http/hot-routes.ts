@@ -21,6 +21,8 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => vo
 export class HotRoutes {
   /** Adds `Connection: close` to every response: busy keep-alive connections then end after a response, not during one. */
   draining = false;
+  /** Asked before a hot path is handled: whether it has answered the request itself, or will. */
+  instead: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
   private readonly handlers: { readonly path: string; readonly handle: Handler }[] = [];
 
   /** Handles every request to the path and to paths below it, with any query. */
@@ -33,7 +35,9 @@ export class HotRoutes {
       if (this.draining) response.setHeader('Connection', 'close');
       if (hasTwoHosts(request)) return sendAnswer(response, TWO_HOSTS, randomUUID());
       if (!request.url?.startsWith('/')) toOriginForm(request);
-      (this.find(request.url ?? '') ?? router)(request, response);
+      const handle = this.find(request.url ?? '');
+      if (!handle) return router(request, response);
+      if (!this.instead?.(request, response)) handle(request, response);
     };
     // Both kinds of server have the methods that Fastify uses; only their types differ.
     return tls

@@ -81,6 +81,9 @@ export const cellUrls: Format<ReadonlyMap<string, string>> = {
   parse: (value) => byName(value, adminOrigin),
 };
 
+/** With https, or on this machine: API keys and personal data pass there. */
+export const cellAddress: Format<string> = { text: '`https://` URL without a path', parse: parseCellAddress };
+
 /** Error messages never contain the value. */
 export const cellTokens: Format<ReadonlyMap<string, string>> = {
   text: 'list of `name=token`',
@@ -166,6 +169,13 @@ function adminOrigin(value: string): string {
   const isSafe = origin && (origin.startsWith('https:') || isLoopbackHost(new URL(origin).hostname));
   if (!isSafe)
     throw new Error('is not a list of names and https URLs without a path, such as north=https://admin.north.example');
+  return origin;
+}
+
+function parseCellAddress(value: string): string {
+  const origin = originOf(value);
+  const isSafe = origin && (origin.startsWith('https:') || isLoopbackHost(new URL(origin).hostname));
+  if (!isSafe) throw new Error(`"${value}" is not an https URL without a path, such as https://north.example`);
   return origin;
 }
 

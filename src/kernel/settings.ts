@@ -7,6 +7,7 @@ import { requireStrongPassword } from './password-strength.js';
 import {
   addresses,
   brokers,
+  cellAddress,
   cellTokens,
   cellUrls,
   dailyBudget,
@@ -310,8 +311,8 @@ export const DEFINITIONS = {
   ),
   cellAddress: optional(
     'CELL_ADDRESS',
-    serviceUrl,
-    'Where other cells reach this service, for requests of senders that still arrive there after a site has moved here.',
+    cellAddress,
+    'Where other cells reach this service, to [forward](operate.md#forwarding) requests of senders that still arrive there after a site has moved here.',
   ),
   kafkaBrokers: optional(
     'KAFKA_BROKERS',

@@ -16,6 +16,14 @@ export interface StreamHere {
   readonly subject: string | null;
 }
 
+/** What retention has removed of the site in this log. */
+export interface Removed {
+  /** All that this log had of the site up to this place in its order, except what retention keeps. */
+  readonly place: number;
+  /** Nothing of that had a later time. */
+  readonly timeMs: number;
+}
+
 export interface Arrivals {
   /** Those that the log does not have. */
   readonly missing: readonly CopiedEvent[];
@@ -24,7 +32,12 @@ export interface Arrivals {
 }
 
 /** Compares arriving events, each with its stream, with what the log has. Throws if both logs have continued a stream. */
-export function compareArrivals(site: string, events: readonly CopiedEvent[], here: readonly StreamHere[]): Arrivals {
+export function compareArrivals(
+  site: string,
+  events: readonly CopiedEvent[],
+  here: readonly StreamHere[],
+  removed: Removed | undefined,
+): Arrivals {
   const missing: CopiedEvent[] = [];
   const erased = new Set<string>();
   const reached = new Map<string, number>();
@@ -41,8 +54,9 @@ export function compareArrivals(site: string, events: readonly CopiedEvent[], he
       continue;
     }
     if (event.isErasedOnly) continue;
-    // Retention has removed it here.
+    // Retention has removed it here: with the start of its stream, or with all of it.
     if (lowest !== null && version < lowest) continue;
+    if (removed && !isWhole(event) && wasRemoved(event, removed)) continue;
     const before = reached.get(stream) ?? highest;
     if (before === null ? version > 1 && isWhole(event) : version !== before + 1)
       throw new SiteForked(stream, version, id, undefined);
@@ -55,4 +69,9 @@ export function compareArrivals(site: string, events: readonly CopiedEvent[], he
 /** Retention removes the first events of other streams, so that they may arrive without them. */
 function isWhole({ category }: CopiedEvent): boolean {
   return RETAINED_CATEGORIES.includes(category);
+}
+
+/** A log that was open again after a failover may have stored one with such a place since: it is later than all that was removed. */
+function wasRemoved({ order, timeMs }: CopiedEvent, removed: Removed): boolean {
+  return order <= removed.place && timeMs <= removed.timeMs;
 }

@@ -47,6 +47,7 @@ export interface CopiedEvent {
   readonly order: number;
   /** It comes after an event with the same or a later place. */
   readonly isLate: boolean;
+  readonly timeMs: number;
   readonly id: string;
   readonly category: string;
   readonly stream: string;
@@ -120,7 +121,7 @@ function checkRow(
   checkPersonal(fields, site, refuse);
   const order = origin === null ? position : wholeNumber(origin, position, 'an event without a valid origin');
   return {
-    ...{ position, order, id: id as string, category: ofType, stream: stream as string, fields },
+    ...{ position, order, timeMs, id: id as string, category: ofType, stream: stream as string, fields },
     version: wholeNumber(version, VERSION_MAX, 'an event without a valid version'),
     isErased: fields[17] !== null,
     isErasedOnly: fields[10] === ERASED_ONLY,

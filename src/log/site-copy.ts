@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { type ClientBase, DatabaseError, escapeLiteral } from 'pg';
-import { type Arrivals, compareArrivals, type StreamHere } from './arrivals.js';
+import { OUTBOUND } from '../events/outbound.events.js';
+import { derivedUuid } from '../kernel/uuid.js';
+import { type Arrivals, compareArrivals, type Removed, type StreamHere } from './arrivals.js';
 import { type CopiedEvent, ERASED_ONLY, parseCopiedRows } from './copied-rows.js';
 import { copyIn, copyOut } from './copy.js';
 import { copyLine } from './copy-text.js';
 import { readNewestPosition } from './event-reader.js';
 import { EventRow, NULL } from './event-row.js';
+import { readRemovedUntil } from './log-audit.js';
 import { SharedPageSource } from './page-source.js';
 import { Page, type Projection } from './projection.js';
 import { RETENTION_LOCK } from './retention-holds.js';
@@ -201,8 +204,35 @@ async function compareWithLog(client: ClientBase, site: string, events: readonly
       ORDER BY a.n`,
     [events.map(({ stream }) => stream), events.map(({ version }) => version)],
   );
-  const ordered = await client.query<{ newest: string | null }>('SELECT cc.newest_in_order($1) AS newest', [site]);
-  return { arrivals: compareArrivals(site, events, here), until, ordered: ordered.rows[0]?.newest ?? null };
+  const ordered = await client.query<{ newest: string | null }>('SELECT cc.newest_in_order($1, $2) AS newest', [
+    site,
+    derivedUuid(`${OUTBOUND} ${site}`),
+  ]);
+  const arrivals = compareArrivals(site, events, here, await readRemoved(client, site));
+  return { arrivals, until, ordered: ordered.rows[0]?.newest ?? null };
+}
+
+/**
+ * What retention has removed of a site that was in this log before. Its own events up to `removedUntil` had their positions as places, and
+ * its copied ones lower places than the first copied event that is left. A site leaves with an event that is kept, so that
+ * nothing of it was here with a later place than that of the newest one.
+ */
+async function readRemoved(client: ClientBase, site: string): Promise<Removed | undefined> {
+  const removedUntil = await readRemovedUntil(client);
+  const { rows } = await client.query<{ place: number | null; time_ms: number | null }>(
+    `SELECT CASE WHEN kept.first <= $2 THEN least($2, kept.newest, (
+              SELECT e.origin - 1 FROM cc.events e WHERE e.site = $1 AND e.origin IS NOT NULL AND e.position > $2
+               ORDER BY e.origin LIMIT 1)) END::float8 AS place,
+            (extract(epoch FROM greatest(
+              (SELECT s.time FROM cc.seals s WHERE s.last <= $2 ORDER BY s.last DESC LIMIT 1),
+              (SELECT s.time FROM (SELECT first, time FROM cc.seals WHERE last > $2 ORDER BY last LIMIT 1) s WHERE s.first <= $2),
+              (SELECT max(c.before_time) FROM cc.clock_steps c WHERE c.position <= $2))) * 1000)::float8 AS time_ms
+       FROM (SELECT min(e.position) AS first, max(coalesce(e.origin, e.position)) AS newest
+               FROM cc.events e WHERE e.site = $1 AND e.category = 'site') kept`,
+    [site, removedUntil],
+  );
+  const { place, time_ms: timeMs } = rows[0] as (typeof rows)[0];
+  return place === null || timeMs === null ? undefined : { place, timeMs };
 }
 
 /** Into a temporary table, before other appends have to wait. */

@@ -100,6 +100,10 @@ export const tagPaths = {
         404: text(NO_SITE),
         405: methodNotAllowed('GET, HEAD'),
         ...CONNECTION_ERRORS,
+        503: text('The site has moved to another cell, which does not answer.', {
+          ...HOT_ROUTE_HEADERS,
+          ...retryAfter,
+        }),
       },
     },
   },

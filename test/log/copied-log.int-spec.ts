@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
+import { uuidv7 } from '../../src/kernel/uuid.js';
 import { readHead } from '../../src/log/event-reader.js';
 import { leapBeyond } from '../../src/log/lineage.js';
+import { keepPartitionsAhead } from '../../src/log/partitions.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { dropExpiredPartitions } from '../../src/log/retention.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
@@ -249,5 +251,46 @@ describe('retention of copied events', () => {
     await log.close();
     await one.close();
     await other.close();
+  });
+
+  it.each([
+    ['only them', undefined],
+    ['all up to a position beyond those of the other log', 3_000_000_000],
+  ])('does not store them again when the site comes back after their partitions were removed: %s', async (_, leap) => {
+    const [url, otherUrl] = [await createMigratedDatabase(server), await createMigratedDatabase(server)];
+    const [one, other] = [await openDatabase(url), await openDatabase(otherUrl)];
+    const host = 'back.example';
+    const [log, otherLog] = [new PostgresEventLog(one), new PostgresEventLog(other)];
+    await createSmallPartitions(one, 20);
+    const receive = async (into: PostgresEventLog, count: number) => {
+      for (let index = 0; index < count; index += 1) {
+        await keepPartitionsAhead(one, 20);
+        const data = { conversionId: uuidv7(), event: 'purchase', value: 1, currency: 'EUR', keyId: uuidv7() };
+        const stream = { category: 'conversion', stream: data.conversionId, site: host, actor: 'system' } as const;
+        const event = { type: 'conversion.received.v1', data: { ...data, trial: false, platforms: [] } } as const;
+        await into.append({ ...stream, expected: 'new', events: [event] });
+      }
+    };
+    await run(url, 'sites', 'add', host);
+    await receive(log, 50);
+    await leave(one, host, 'b', 1);
+    const { length } = await contentOf(one, host);
+    expect(await copySite(one, other, host)).toMatchObject({ stored: length });
+    await arrive(other, host, 'a', 1);
+    await receive(otherLog, 5);
+    await leave(other, host, 'a', 2);
+    if (leap) await one.read((client) => leapBeyond(client, leap));
+    await log.append({ ...thing(), site: 'other.example' });
+    await dropExpiredPartitions(one, { sign: async () => 'x', holds: [], onMessage: () => {}, olderThanMs: -DAY_MS });
+    const left = await contentOf(one, host);
+    expect(left.length).toBeLessThan(length - 30);
+    // What the site got meanwhile, with the places that it has there.
+    expect(await copySite(other, one, host)).toMatchObject({ stored: 7 });
+    const places = async (postgres: Postgres) =>
+      (await contentOf(postgres, host)).slice(-7).map(({ id, place }) => ({ id, place }));
+    expect(await places(one)).toEqual(await places(other));
+    expect(await copySite(other, one, host)).toMatchObject({ stored: 0 });
+    for (const each of [log, otherLog]) await each.close();
+    for (const each of [one, other]) await each.close();
   });
 });

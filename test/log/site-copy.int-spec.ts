@@ -249,6 +249,32 @@ describe.each(serversUnderTest())('a site copied to another log on $name', ({ ma
     expect((await verified(targetUrl)).get('chain')).toMatchObject({ ok: true });
   });
 
+  it('gives an event that arrives after the end of a reporting window a place after it', async () => {
+    await begin(source, target, host);
+    const last = lines().findLast((line) => line.includes('conversion.received')) as string;
+    const stream = last.split('\t')[3] as string;
+    await store(pageOf(...lines().filter((line) => !line.includes(stream))));
+    await arrive(target, host, 'a', 1);
+    await run(targetUrl, 'sites', 'add', 'between.example');
+    const head = await readHead(target.pool);
+    // Closes a window up to the head of the log. Its receiver does not answer.
+    await run(targetUrl, 'webhook', 'push', '--site', host).catch(() => {});
+    const ends = await target.pool.query<{ end: number }>(
+      `SELECT (data ->> 'toPosition')::float8 AS end FROM cc.events
+        WHERE site = $1 AND category = 'outbound' ORDER BY position DESC LIMIT 1`,
+      [host],
+    );
+    expect(ends.rows).toEqual([{ end: head }]);
+    await close(target, host);
+    // The other log was open again, and stored it at a position within the window.
+    await store(pageOf(last.replace(/^\d+/, String(head))));
+    const { rows } = await target.pool.query<{ place: number }>(
+      'SELECT coalesce(origin, position)::float8 AS place FROM cc.events WHERE stream = $1',
+      [stream],
+    );
+    expect(rows).toEqual([{ place: await readHead(target.pool) }]);
+  });
+
   it('names the people who were erased where it comes from after they were copied', async () => {
     const copyUrl = await createMigratedDatabase(servers[0]);
     const middle = await openDatabase(copyUrl);
