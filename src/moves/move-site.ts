@@ -223,12 +223,12 @@ export class SiteMover {
     });
   }
 
-  /** Personal parts that were erased here after they had been copied. */
+  /** Personal parts that were erased here after they had been copied. `until`: what follows is not copied yet. */
   private async copyErased(epoch: number, until: number): Promise<void> {
     await this.withClient(async (client) => {
       for (let after = 0; after < until; ) {
         this.options.stop.throwIfAborted();
-        const page = await readSiteCopy(client, this.host, after, PAGE_EVENTS, { erased: true });
+        const page = await readSiteCopy(client, this.host, after, PAGE_EVENTS, { erased: true, until });
         if (page.count > 0) await this.target.storeErased(epoch, page.rows);
         if (page.isLast || page.last === after) return;
         after = page.last;
