@@ -23,6 +23,7 @@ import { uuidv7 } from '../src/kernel/uuid.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { readUnderWay } from '../src/moves/drain.js';
 import { PAYLOAD_VERSION } from '../src/platforms/payload-version.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../src/postgres/lease.js';
@@ -655,6 +656,19 @@ describe('ReplayDeliveries', () => {
     await projections.catchUp('deliveries');
     const { rows } = await postgres.pool.query('SELECT conversion, due <= now() AS due FROM cc.deliveries ORDER BY 1');
     expect(rows).toEqual([waiting, unattempted].map(({ data }) => ({ conversion: data.conversionId, due: true })));
+  });
+});
+
+describe('readUnderWay', () => {
+  it('counts conversions up to a position that have no outcome, wherever the outcome is and however far the scan is', async () => {
+    const { data, position } = await receive();
+    const underWay = async () => (await readUnderWay({ postgres, log }, SITE, position)).conversions;
+    expect(await underWay()).toBe(1);
+    await receive();
+    expect(await underWay()).toBe(1);
+    await record(data.conversionId, 'delivered');
+    expect(await underWay()).toBe(0);
+    expect((await readUnderWay({ postgres, log }, 'other.example', position)).conversions).toBe(0);
   });
 });
 

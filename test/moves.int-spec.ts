@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
-import { moveHolds } from '../src/moves/departures.js';
+import { readScanProgress } from '../src/delivery/owed-report.js';
+import { moveHolds, recordDeparture } from '../src/moves/departures.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
@@ -104,6 +105,26 @@ async function expectVerified(cell: TestCell): Promise<void> {
   const { out, error } = await cell.cli('history', 'verify', '--json');
   const { checks } = JSON.parse(out || `{"checks":"${error}"}`);
   expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([]);
+}
+
+/** A mover that is stopped when the answer to this call of the other cell is lost. */
+async function interrupted(calls: number): Promise<void> {
+  const proxy = await startFlakyProxy(b.admin.url, calls);
+  const stop = new AbortController();
+  proxy.onBroken = () => stop.abort();
+  const argv = ['sites', 'move', site.host, '--to', 'b', '--yes'];
+  expect(await runIn({ ...a.env, CELLS: `b=${proxy.url}` }, argv, stop.signal)).toMatchObject({ code: 130 });
+  await proxy.stop();
+}
+
+/** Places in the order of the site, in log order. Erasures have none. */
+async function placesOf(of: Operator): Promise<number[]> {
+  const { rows } = await of.postgres.pool.query<{ place: number }>(
+    `SELECT coalesce(origin, position)::float8 AS place FROM cc.events
+      WHERE site = $1 AND type <> 'visitor.erased.v1' ORDER BY position`,
+    [site.host],
+  );
+  return rows.map(({ place }) => place);
 }
 
 function visit(cell: TestCell, cookie?: string): Promise<Reply> {
@@ -227,6 +248,45 @@ describe('sites move', () => {
     for (const cell of [a, b]) await expectVerified(cell);
   });
 
+  it('keeps the order of the site if people were erased in the part that an interrupted copy has not reached', async () => {
+    const erase = (email: string) => a.cli('visitors', 'erase', '--email', email, '--site', site.host, '--yes');
+    const buy = (email: string, orderId: string) =>
+      post(a.service, site, { event: 'purchase', email, value: 5, currency: 'EUR', orderId });
+    // A page ends with the erasure of a person, so each is one of its own.
+    for (const name of ['jane', 'joe', 'jim']) {
+      for (let order = 1; order <= 3; order += 1) await buy(`${name}@example.com`, `${name}-${order}`);
+      expect(await erase(`${name}@example.com`)).toMatchObject({ code: 0 });
+    }
+    // The answer to the first page is lost.
+    await interrupted(4);
+    const before = await placesOf(other);
+    expect(before.length).toBeGreaterThan(0);
+    expect(before.length).toBeLessThan((await placesOf(operator)).length);
+    expect(await move(a, b)).toMatchObject({ code: 0 });
+    const places = await placesOf(other);
+    expect(places).toEqual(places.toSorted((one, two) => one - two));
+    expect(await ordersOf(other)).toHaveLength(9);
+    for (const cell of [a, b]) await expectVerified(cell);
+  });
+
+  it('scans on while a site arrives, and delivers what it owes once it has arrived', async () => {
+    await convert(a, 'G-1');
+    await eventually(deliveries, (times) => times.length === 1, { withinMs: 60_000 });
+    await operator.execute(new StartMove('cli', site.host, 'b', 1));
+    await a.service.refreshSites();
+    await convert(a, 'G-2');
+    await interrupted(4);
+    expect(await ordersOf(other)).toEqual(['G-1', 'G-2']);
+    const copied = await other.log.head();
+    const reached = () => readScanProgress(other.postgres);
+    await eventually(reached, (position) => position >= copied, { withinMs: 60_000 });
+    expect(await move(a, b)).toMatchObject({ code: 0 });
+    await eventually(deliveries, (times) => times.length === 2, { withinMs: 120_000 });
+    expect(await deliveries()).toEqual([1, 1]);
+    const head = await other.log.head();
+    await eventually(reached, (position) => position >= head, { withinMs: 60_000 });
+  });
+
   it('shows a move under way in both cells, holds retention, and can be cancelled until the site has left', async () => {
     const proxy = await startFlakyProxy(b.admin.url, 4);
     const stop = new AbortController();
@@ -251,9 +311,18 @@ describe('sites move', () => {
     );
     expect((await a.cli('sites', 'move', site.host, '--cancel')).code).toBe(0);
     expect((await listed(a))[0]).toEqual({ cell: 'a' });
+    // A mover that was frozen meanwhile.
+    await expect(operator.execute(new StartMove('cli', site.host, 'b', 1))).rejects.toThrow('was cancelled');
+    const progress = { site: site.host, epoch: 1, cell: 'b', events: 1, total: 1 };
+    await recordDeparture(operator.postgres.pool, progress);
+    expect((await listed(a))[0]).toEqual({ cell: 'a' });
     expect((await convert(a, 'E-1')).status).toBe(200);
     expect((await convert(b, 'E-1')).status).toBe(503);
     expect(await move(a, b)).toMatchObject({ code: 0 });
+    for (const epoch of [1, 2]) await recordDeparture(operator.postgres.pool, { ...progress, epoch });
+    expect(await moveHolds(operator.postgres.pool)(1)).not.toContainEqual(
+      expect.objectContaining({ holder: `the move of ${site.host} to cell b` }),
+    );
     expect(await a.cli('sites', 'move', site.host, '--cancel')).toMatchObject({
       ...{ code: 1, error: expect.stringContaining('has moved to cell b') },
     });

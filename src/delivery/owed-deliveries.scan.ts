@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { EventLog } from '../log/event-log.js';
 import { Lease } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
+import { beforeArrived, readArrived, readArriving } from './arrivals.js';
 import { type AttemptWindow, WINDOW } from './attempt-window.js';
 import { DeliveryLeases } from './delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
@@ -23,6 +24,8 @@ const TIDY_EVERY_MS = 60_000;
 export class OwedDeliveriesScan {
   private lease: Lease | undefined;
   private unsettled = new UnsettledConversions(0, () => 0);
+  /** Sites that arrived up to this position are read from their first event on. */
+  private arrivedUpTo = 0;
   private polling: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
   private stopping = false;
@@ -73,21 +76,41 @@ export class OwedDeliveriesScan {
   private async scan(): Promise<void> {
     const lease = await this.heldLease();
     if (!lease) return;
-    await readUnsettled(this.log, this.unsettled, await this.log.head(), () => {
+    // Before the head is read: a site that arrives after the head is read again by the next scan.
+    const arriving = await readArriving(this.postgres);
+    const head = await this.log.head();
+    for (const site of await this.readArrivedAgain(lease, head)) arriving.delete(site);
+    await readUnsettled(this.log, this.unsettled, head, () => {
       lease.reached = this.unsettled.settledUpTo;
       return lease.held && !this.stopping;
     });
-    this.unsettled.forget((site) => this.deliveries.hasLeft(site));
+    this.unsettled.forget((site) => arriving.has(site) || this.deliveries.hasLeft(site));
     lease.reached = this.unsettled.settledUpTo;
     await this.startOwed();
     await this.deleteForgottenLeases();
+  }
+
+  /** Goes back to the first events of sites that have arrived: while they were copied, their conversions were forgotten. */
+  private async readArrivedAgain(lease: Lease, head: number): Promise<string[]> {
+    const arrived = await readArrived(this.log, this.arrivedUpTo, head);
+    if (arrived.length > 0) this.readFrom(lease, beforeArrived(this.unsettled.settledUpTo, arrived));
+    this.arrivedUpTo = head;
+    return arrived.map(({ site }) => site);
+  }
+
+  private readFrom(lease: Lease, reached: number): void {
+    lease.reached = reached;
+    this.unsettled = new UnsettledConversions(reached, (time) => this.owedAtMs(time));
   }
 
   private async heldLease(): Promise<Lease | undefined> {
     if (this.lease?.isLost) this.lease = undefined;
     if (!this.lease && !this.stopping) {
       this.lease = await Lease.take(this.postgres, SCAN_LEASE);
-      if (this.lease) this.unsettled = new UnsettledConversions(this.lease.reached, (time) => this.owedAtMs(time));
+      if (this.lease) {
+        this.readFrom(this.lease, this.lease.reached);
+        this.arrivedUpTo = this.lease.reached;
+      }
     }
     return this.lease?.held ? this.lease : undefined;
   }

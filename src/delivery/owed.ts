@@ -19,6 +19,8 @@ interface UnsettledConversion {
 
 export interface OwedDelivery {
   readonly conversion: string;
+  /** Of the event that the conversion was received with. */
+  readonly position: number;
   readonly site: string;
   readonly platform: ConnectionName;
   readonly owedAtMs: number;
@@ -54,8 +56,8 @@ export class UnsettledConversions {
 
   /** In log order, of those that are remembered. */
   *owed(nowMs: number): Generator<OwedDelivery> {
-    for (const [conversion, { site, owedAtMs, platforms }] of this.byConversion) {
-      if (owedAtMs <= nowMs) for (const platform of platforms) yield { conversion, site, platform, owedAtMs };
+    for (const [conversion, { position, site, owedAtMs, platforms }] of this.byConversion) {
+      if (owedAtMs <= nowMs) for (const platform of platforms) yield { conversion, position, site, platform, owedAtMs };
     }
   }
 
@@ -77,9 +79,9 @@ export class UnsettledConversions {
     if (conversion.platforms.length === 0) this.byConversion.delete(stream);
   }
 
-  /** Conversions of sites that have left are owed by the cell that they have moved to. */
-  forget(hasLeft: (site: string) => boolean): void {
-    for (const [conversion, { site }] of this.byConversion) if (hasLeft(site)) this.byConversion.delete(conversion);
+  /** Conversions of sites that have left, or have not arrived yet, are owed by another cell. */
+  forget(isElsewhere: (site: string) => boolean): void {
+    for (const [conversion, { site }] of this.byConversion) if (isElsewhere(site)) this.byConversion.delete(conversion);
   }
 
   /** Goes back to the first conversion that is not remembered, once there is room for more. */

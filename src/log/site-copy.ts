@@ -39,14 +39,14 @@ export interface SiteCopy {
  * The next events of a site after a position, at most `limit`, with their personal parts and what the hash chain needs of those that
  * were erased. Fewer are returned at the end of the log, if they are large, and up to the erasure of a person: what was copied about
  * that person can then be erased before later events follow, which the erasure does not concern. With `erased`, only events whose personal parts are erased: for
- * what was copied before the erasure; none of them is stored by that.
+ * what was copied before the erasure; none of them is stored by that. With `until`, the log ends there.
  */
 export async function readSiteCopy(
   client: ClientBase,
   site: string,
   after: number,
   limit: number,
-  options: { readonly erased?: boolean } = {},
+  options: { readonly erased?: boolean; readonly until?: number } = {},
 ): Promise<SiteCopy> {
   const lines: Buffer[] = [];
   let bytes = 0;
@@ -54,7 +54,7 @@ export async function readSiteCopy(
   let isFull = false;
   const row = new EventRow();
   while (!isFull) {
-    const { until, isEnd } = await readScanEnd(client, last);
+    const { until, isEnd } = await readScanEnd(client, last, options.until);
     await copyOut(client, selectOf(site, last, until, limit - lines.length, options.erased ?? false), (line) => {
       isFull ||= bytes >= PAGE_BYTES;
       if (isFull) return;
@@ -84,11 +84,15 @@ function isErasure(row: EventRow): boolean {
   return row.type === ERASED && !(row.data() as { readonly unidentified?: boolean }).unidentified;
 }
 
-async function readScanEnd(client: ClientBase, after: number): Promise<{ until: number; isEnd: boolean }> {
+async function readScanEnd(
+  client: ClientBase,
+  after: number,
+  end = Number.MAX_SAFE_INTEGER,
+): Promise<{ until: number; isEnd: boolean }> {
   const { rows } = await client.query<{ last: string | null; count: string }>(
     `SELECT max(position) AS last, count(*) FROM (
-       SELECT position FROM cc.events WHERE position > $1 ORDER BY position LIMIT $2) scanned`,
-    [after, SCANNED_EVENTS],
+       SELECT position FROM cc.events WHERE position > $1 AND position <= $3 ORDER BY position LIMIT $2) scanned`,
+    [after, SCANNED_EVENTS, end],
   );
   const { last, count } = rows[0] as { last: string | null; count: string };
   return { until: Number(last ?? after), isEnd: Number(count) < SCANNED_EVENTS };

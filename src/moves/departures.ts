@@ -21,24 +21,31 @@ export async function readMoves(pool: Pick<Pool, 'query'>): Promise<MoveProgress
   return rows;
 }
 
-/** What `sites move` has done so far, in the cell that the site leaves. It decides nothing: the logs of both cells do. */
+/**
+ * What `sites move` has done so far, in the cell that the site leaves. It decides nothing: the logs of both cells do. A mover that
+ * was frozen while its move was completed or cancelled changes nothing. `isIncomplete`: the site has left and not arrived, whatever
+ * was recorded, as after the other cell was restored.
+ */
 export async function recordDeparture(
   pool: Pick<Pool, 'query'>,
   { site, epoch, cell, events, total }: Omit<MoveProgress, 'direction'>,
+  isIncomplete = false,
 ): Promise<void> {
   await pool.query(
-    `INSERT INTO cc.site_moves (site, direction, epoch, cell, events, total) VALUES ($1, 'out', $2, $3, $4, $5)
+    `INSERT INTO cc.site_moves AS m (site, direction, epoch, cell, events, total) VALUES ($1, 'out', $2, $3, $4, $5)
      ON CONFLICT (site, direction) DO UPDATE SET (epoch, cell, events, total, done, updated_at) =
-       (excluded.epoch, excluded.cell, excluded.events, excluded.total, false, now())`,
-    [site, epoch, cell, events, total],
+       (excluded.epoch, excluded.cell, excluded.events, excluded.total, false, now())
+       WHERE m.epoch < excluded.epoch OR (m.epoch = excluded.epoch AND (NOT m.done OR $6))`,
+    [site, epoch, cell, events, total, isIncomplete],
   );
 }
 
-/** It is complete, or was cancelled. */
-export async function endDeparture(pool: Pick<Pool, 'query'>, site: string): Promise<void> {
+/** The move is complete, or was cancelled. */
+export async function endDeparture(pool: Pick<Pool, 'query'>, site: string, epoch: number): Promise<void> {
   await pool.query(
-    `UPDATE cc.site_moves SET done = true, updated_at = now() WHERE site = $1 AND direction = 'out' AND NOT done`,
-    [site],
+    `UPDATE cc.site_moves SET done = true, updated_at = now()
+      WHERE site = $1 AND direction = 'out' AND epoch <= $2 AND NOT done`,
+    [site, epoch],
   );
 }
 

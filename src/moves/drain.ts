@@ -1,3 +1,4 @@
+import { beforeArrived, readArrived } from '../delivery/arrivals.js';
 import { type CopiedLease, readLeases } from '../delivery/delivery-leases.js';
 import { UnsettledConversions } from '../delivery/owed.js';
 import { readScanProgress } from '../delivery/owed-report.js';
@@ -21,20 +22,24 @@ export interface UnderWay {
   readonly isPushing: boolean;
 }
 
-/** `until`: position of the event from which on deliveries wait. */
+/** `until`: position of the event from which on deliveries wait. Outcomes follow it. */
 export async function readUnderWay(
   { postgres, log }: DrainDependencies,
   site: string,
   until: number,
 ): Promise<UnderWay> {
-  const unsettled = new UnsettledConversions(await readScanProgress(postgres), () => 0, Number.POSITIVE_INFINITY);
-  await readUnsettled(log, unsettled, until, () => true);
-  const owed = new Set([...unsettled.owed(Number.POSITIVE_INFINITY)].map(({ conversion }) => conversion));
-  const ofSite = await conversionsOf(log, site, [...owed]);
+  const reached = await readScanProgress(postgres);
+  const head = await log.head();
+  const from = beforeArrived(reached, await readArrived(log, reached, head));
+  const unsettled = new UnsettledConversions(from, () => 0, Number.POSITIVE_INFINITY);
+  await readUnsettled(log, unsettled, head, () => true);
+  const conversions = new Set<string>();
+  for (const owed of unsettled.owed(Number.POSITIVE_INFINITY))
+    if (owed.site === site && owed.position <= until) conversions.add(owed.conversion);
   const nowMs = postgres.clock.nowMs();
   const leases = await readSiteLeases({ postgres, log }, site);
   return {
-    conversions: ofSite.size,
+    conversions: conversions.size,
     attempts: leases.filter((lease) => lease.until > nowMs).length,
     isPushing: await isPushing(postgres, site),
   };

@@ -120,7 +120,7 @@ export class SiteMover {
     reporter.step(`${this.host} has left. Until cell ${this.cell.name} opens it, senders are asked to try again.`);
     arrival = copying.arrival;
     if (arrival.state !== 'open') await this.complete(epoch, copying, departure);
-    await endDeparture(postgres.pool, this.host);
+    await endDeparture(postgres.pool, this.host, epoch);
     return departure;
   }
 
@@ -177,14 +177,13 @@ export class SiteMover {
 
   private async begin(site: Site, epoch: number): Promise<ArrivalState> {
     const { settings, postgres, log, secrets } = this.dependencies;
-    const beginning: Beginning = {
+    const beginning: Omit<Beginning, 'timeMs'> = {
       ...{ site: this.host, epoch, from: settings.cell, aliases: site.aliases, schema: SCHEMA },
       head: await log.head(),
-      timeMs: postgres.clock.nowMs(),
       dedupSecret: Buffer.from(await secrets.dedupSecret(this.host), 'hex'),
       known: await this.knownThere(epoch),
     };
-    return this.target.begin(beginning);
+    return this.target.begin(beginning, () => postgres.clock.nowMs());
   }
 
   /** If the site came from the cell that it moves to: what that one has, because it was copied from there. */
@@ -205,7 +204,7 @@ export class SiteMover {
   /** Up to the end of the log as it is then, or to a position. */
   private async copyEvents(epoch: number, copying: Copying, until?: number): Promise<void> {
     const begunAt = await this.dependencies.log.head();
-    await this.record(epoch, copying);
+    await this.record(epoch, copying, until !== undefined);
     await this.withClient(async (client) => {
       for (;;) {
         this.options.stop.throwIfAborted();
@@ -215,7 +214,7 @@ export class SiteMover {
         if (page.last === after) return;
         copying.arrival = await this.target.storeEvents(epoch, { after, last: page.last, rows: page.rows });
         this.options.reporter.copied(copying.arrival.events, copying.total);
-        await this.record(epoch, copying);
+        await this.record(epoch, copying, until !== undefined);
         // Before the same person's next events follow: the erasure does not concern those.
         if (page.last > begunAt && page.rows.includes(ERASED)) await this.copyErased(epoch, copying.arrival.reached);
         if (page.isLast && until === undefined) return;
@@ -223,12 +222,12 @@ export class SiteMover {
     });
   }
 
-  /** Personal parts that were erased here after they had been copied. */
+  /** Personal parts that were erased here after they had been copied. `until`: what follows is not copied yet. */
   private async copyErased(epoch: number, until: number): Promise<void> {
     await this.withClient(async (client) => {
       for (let after = 0; after < until; ) {
         this.options.stop.throwIfAborted();
-        const page = await readSiteCopy(client, this.host, after, PAGE_EVENTS, { erased: true });
+        const page = await readSiteCopy(client, this.host, after, PAGE_EVENTS, { erased: true, until });
         if (page.count > 0) await this.target.storeErased(epoch, page.rows);
         if (page.isLast || page.last === after) return;
         after = page.last;
@@ -276,9 +275,10 @@ export class SiteMover {
     }
   }
 
-  private async record(epoch: number, { arrival, total }: Copying): Promise<void> {
+  private async record(epoch: number, { arrival, total }: Copying, hasLeft: boolean): Promise<void> {
     const { pool } = this.dependencies.postgres;
-    await recordDeparture(pool, { site: this.host, epoch, cell: this.cell.name, events: arrival.events, total });
+    const progress = { site: this.host, epoch, cell: this.cell.name, events: arrival.events, total };
+    await recordDeparture(pool, progress, hasLeft && arrival.state !== 'open');
   }
 
   private async withClient<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {

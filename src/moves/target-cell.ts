@@ -34,8 +34,13 @@ export class TargetCell {
     return this.call<CellState>('GET', '');
   }
 
-  begin({ site: _, dedupSecret, ...beginning }: Beginning): Promise<ArrivalState> {
-    return this.call<ArrivalState>('POST', '', { ...beginning, dedupSecret: dedupSecret.toString('base64') });
+  /** `nowMs`: the time of the database. Each try states its own: the other cell compares it with its time. */
+  begin(
+    { site: _, dedupSecret, ...beginning }: Omit<Beginning, 'timeMs'>,
+    nowMs: () => number,
+  ): Promise<ArrivalState> {
+    const encoded = { ...beginning, dedupSecret: dedupSecret.toString('base64') };
+    return this.call<ArrivalState>('POST', '', () => ({ ...encoded, timeMs: nowMs() }));
   }
 
   storeEvents(epoch: number, { after, last, rows }: EventPage): Promise<ArrivalState> {
@@ -67,11 +72,16 @@ export class TargetCell {
     return this.client.close();
   }
 
-  private async call<Result>(method: 'GET' | 'POST', path: string, body?: object | Buffer): Promise<Result> {
-    const request = this.requestOf(method, path, body);
+  /** `body`: a function returns it anew for each try. */
+  private async call<Result>(
+    method: 'GET' | 'POST',
+    path: string,
+    body?: object | Buffer | (() => object),
+  ): Promise<Result> {
+    const request = () => this.requestOf(method, path, typeof body === 'function' ? body() : body);
     const startedMs = performance.now();
     for (let delayMs = RETRY_FIRST_MS; ; delayMs = Math.min(2 * delayMs, RETRY_MAX_MS)) {
-      const answer = await this.client.send(request).catch((error: unknown) => messageOf(error));
+      const answer = await this.client.send(request()).catch((error: unknown) => messageOf(error));
       const reason = typeof answer === 'string' ? answer : waitReason(answer);
       if (reason === undefined) return this.resultOf(answer as HttpResponse) as Result;
       this.options.stop.throwIfAborted();

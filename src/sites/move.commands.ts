@@ -16,4 +16,13 @@ export class StartMove extends SiteCommand<Site> {
 }
 
 /** Before the site has left. */
-export class CancelMove extends SiteCommand<Site> {}
+export class CancelMove extends SiteCommand<Site> {
+  constructor(
+    actor: Actor,
+    host: string,
+    /** A move that copies, and has not been started in the log. */
+    readonly copying?: { readonly to: string; readonly epoch: number },
+  ) {
+    super(actor, host);
+  }
+}

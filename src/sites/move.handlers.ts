@@ -19,7 +19,7 @@ export class StartMoveHandler implements ICommandHandler<StartMove> {
       }
       if (epoch !== site.epoch + 1)
         throw new UserError(
-          `Site ${host} has moved or was moved in the meantime. Run "sites show ${host}", then decide.`,
+          `Site ${host} has moved in the meantime, or its move was cancelled. Run "sites show ${host}", then decide.`,
         );
       return { type: 'site.move_started.v1', data: { to, epoch } };
     });
@@ -30,9 +30,17 @@ export class StartMoveHandler implements ICommandHandler<StartMove> {
 export class CancelMoveHandler implements ICommandHandler<CancelMove> {
   constructor(private readonly sites: SiteRepository) {}
 
-  execute({ host, actor }: CancelMove): Promise<Site> {
-    return this.sites.change(host, actor, ({ move, epoch }) =>
-      move?.state === 'leaving' ? { type: 'site.move_cancelled.v1', data: { to: move.to, epoch } } : undefined,
-    );
+  execute({ host, actor, copying }: CancelMove): Promise<Site> {
+    return this.sites.change(host, actor, ({ move, epoch }) => {
+      if (move?.state === 'leaving') return { type: 'site.move_cancelled.v1', data: { to: move.to, epoch } };
+      if (move || copying?.epoch !== epoch + 1) return undefined;
+      const { to } = copying;
+      // The epoch is used up, so that a mover which wakes up later cannot start the move.
+      const data = { to, epoch: copying.epoch };
+      return [
+        { type: 'site.move_started.v1', data },
+        { type: 'site.move_cancelled.v1', data },
+      ];
+    });
   }
 }

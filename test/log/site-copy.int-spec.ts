@@ -284,6 +284,17 @@ describe.each(serversUnderTest())('a site copied to another log on $name', ({ ma
     await run(copyUrl, 'visitors', 'erase', '--site', host, '--email', 'jane@example.com');
     const erased = await middle.read((client) => readSiteCopy(client, host, 0, 1_000, { erased: true }));
     expect(erased.count).toBeGreaterThan(0);
+    const positions = erased.rows
+      .toString('utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => Number(line.split('\t')[0]));
+    for (const until of [positions[0] as number, (positions[0] as number) - 1]) {
+      const options = { erased: true, until };
+      const bounded = await middle.read((client) => readSiteCopy(client, host, 0, 1_000, options));
+      expect(bounded).toMatchObject({ count: positions.filter((position) => position <= until).length, isLast: true });
+      expect(bounded.last).toBeLessThanOrEqual(until);
+    }
     const stored = await store(erased.rows);
     expect(stored).toMatchObject({ stored: 0, present: erased.count });
     const { rows } = await target.pool.query<{ subject: string }>(
