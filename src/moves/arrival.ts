@@ -10,7 +10,7 @@ import type { EventLog } from '../log/event-log.js';
 import { followLineage, leapBeyond } from '../log/lineage.js';
 import type { Projection } from '../log/projection.js';
 import { storeClaims } from '../log/site-claims.js';
-import { storeSiteCopy } from '../log/site-copy.js';
+import { findErased, storeSiteCopy } from '../log/site-copy.js';
 import { countCopiedEvents } from '../log/site-events.js';
 import { SCHEMA } from '../postgres/migrations/index.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -163,11 +163,11 @@ export class Arrival {
     });
   }
 
-  /** Events that were copied before, of which the other log has erased the personal parts since. */
+  /** Events that were copied before, of which the other log has erased the personal parts since: also after the site is open. */
   async storeErased(step: Step, actor: Actor, rows: Buffer): Promise<void> {
-    const { erased } = await this.transaction(async (tx) => {
-      const row = await this.lock(tx, step);
-      return row.done ? { erased: [] } : storeSiteCopy(tx, step.site, rows, this.dependencies.inline);
+    const erased = await this.transaction(async (tx) => {
+      await this.lock(tx, step);
+      return findErased(tx, step.site, rows);
     });
     for (const subject of erased) await this.dependencies.erasure.erase(actor, step.site, subject);
   }
