@@ -188,7 +188,7 @@ export class Arrival {
 
   async storeLeases(step: Step, leases: readonly CopiedLease[]): Promise<void> {
     await this.transaction(async (tx) => {
-      if (!(await this.lock(tx, step)).done) await storeLeases(tx, leases);
+      if (!(await this.lock(tx, step)).done) await storeLeases(tx, step.site, leases);
     });
   }
 
