@@ -6,6 +6,7 @@ import { CommitUnknown, LogUnavailable, messageOf, SitePaused, UserError } from 
 import { Logger } from '../kernel/logger.js';
 import { TooBusy } from '../kernel/semaphore.js';
 import { SiteCopyRefused, SiteForked } from '../log/site-copy-errors.js';
+import { SourceSilent } from '../moves/source-cell.js';
 import { isDatabaseOutage, isPoolBusy } from '../postgres/outage.js';
 import { TooManyPasswords } from '../users/password.js';
 
@@ -72,6 +73,7 @@ export class ProblemFilter implements ExceptionFilter {
     // For the operator who moves the site.
     if (error instanceof SiteForked) return { status: HttpStatus.CONFLICT, detail: error.message };
     if (error instanceof SiteCopyRefused) return { status: HttpStatus.UNPROCESSABLE_ENTITY, detail: error.message };
+    if (error instanceof SourceSilent) return busy(error.message);
     if (error instanceof LogUnavailable)
       return hasKey ? UNKNOWN : busy('The log cannot be written at the moment. Try again.');
     const status = statusOf(error);
@@ -92,6 +94,7 @@ export function isRefusal(error: unknown): boolean {
     error instanceof InvalidRequest ||
     error instanceof SiteForked ||
     error instanceof SiteCopyRefused ||
+    error instanceof SourceSilent ||
     error instanceof TooManyPasswords ||
     error instanceof TooBusy ||
     (error instanceof HttpException && error.getStatus() < HttpStatus.INTERNAL_SERVER_ERROR)

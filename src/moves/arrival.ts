@@ -19,12 +19,13 @@ import { type SiteRepository, streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
 import type { Erasure } from '../visitors/erasure.js';
 import { close } from './move-out.js';
+import { askSource, requireComing, requireLeft } from './source-cell.js';
 
 /** Dedup claims and the windows of deliveries compare times of both cells. */
 const CLOCKS_DIFFER_MAX_MS = 5_000;
 
 export interface ArrivalDependencies {
-  readonly settings: Pick<Settings, 'cell' | 'cellAddress'>;
+  readonly settings: Pick<Settings, 'cell' | 'cellAddress' | 'otherCells'>;
   readonly postgres: Postgres;
   readonly log: EventLog;
   readonly sites: SiteRepository;
@@ -120,6 +121,8 @@ export class Arrival {
       throw new UserError(`Cell ${this.dependencies.settings.cell} has a site ${site} already.`);
     if (here && here.epoch >= epoch && arrival?.epoch !== epoch) throw outdated(site, here.epoch);
     await this.refuseTaken(site, beginning.aliases);
+    const { settings } = this.dependencies;
+    requireComing(beginning, settings.cell, await askSource(settings.otherCells, from, site));
     await secrets.recordKey();
     const client = await postgres.pool.connect();
     try {
@@ -193,8 +196,8 @@ export class Arrival {
   }
 
   /**
-   * From here on this cell acts for the site. Only if its own log has the event that the site has left for it, and as many events as
-   * that one states.
+   * From here on this cell acts for the site. Only if the cell that it comes from states that it has left for this one, and the log
+   * here has the event of that, and as many events as it states. Copied events alone prove nothing: whoever has the token sends them.
    */
   async open(
     step: Step,
@@ -202,7 +205,14 @@ export class Arrival {
     other: { readonly position: number; readonly head: string },
   ): Promise<ArrivalState> {
     const { site, epoch } = step;
-    const { postgres } = this.dependencies;
+    const { postgres, settings } = this.dependencies;
+    const { arrival } = await this.state(site);
+    if (arrival?.epoch === epoch && arrival.state === 'arriving')
+      requireLeft(
+        { ...step, from: arrival.from },
+        settings.cell,
+        await askSource(settings.otherCells, arrival.from, site),
+      );
     return appendingTransaction(postgres, async (tx, append) => {
       const row = await this.lock(tx, step);
       if (row.done) return stateOf(row);
