@@ -44,15 +44,17 @@ const services: ServiceProcess[] = [];
 let sandbox: RunningSandbox;
 let a: CellProcess;
 let b: CellProcess;
-/** Tokens for each cell, by scope. */
-const tokens = new Map<CellProcess, { read: string; move: string }>();
+/** Tokens for each cell, by its name and their scope. */
+const tokens = new Map<string, { read: string; move: string }>();
 let key: string;
 
 beforeAll(async () => {
   sandbox = await new Sandbox().start();
   a = await startCell('a');
   b = await startCell('b');
-  for (const cell of [a, b]) tokens.set(cell, await createTokens(cell));
+  for (const cell of [a, b]) tokens.set(cell.name, await createTokens(cell));
+  // Each asks the other one about the site.
+  [a, b] = [await restartCell(a), await restartCell(b)];
   await cli(a, 'sites', 'add', HOST);
   await cli(a, 'inbound', 'enable', HOST);
   key = JSON.parse((await cli(a, 'keys', 'create', '--site', HOST, '--name', 'shop', '--json')).out).key;
@@ -85,15 +87,28 @@ afterAll(async () => {
 async function startCell(name: string): Promise<CellProcess> {
   const folder = mkdtempSync(join(tmpdir(), `cc-cell-${name}-`));
   folders.push(folder);
+  return runCell(name, folder, { ADMIN_PORT: '0' });
+}
+
+/** With the other cell in its settings. */
+async function restartCell(cell: CellProcess): Promise<CellProcess> {
+  const { CELLS = '', CELL_TOKENS = '' } = environmentOf(cell);
+  await cell.database.end();
+  services.splice(services.indexOf(cell.service), 1);
+  await cell.service.end('SIGTERM');
+  return runCell(cell.name, cell.folder, { ADMIN_PORT: new URL(cell.adminUrl).port, CELLS, CELL_TOKENS });
+}
+
+async function runCell(name: string, folder: string, settings: Record<string, string>): Promise<CellProcess> {
   const service = await spawnService(folder, {
     ...{
       CELL: name,
-      ADMIN_PORT: '0',
       LOG_LEVEL: 'info',
       INBOUND_DEADLINE: '2s',
       DELIVERY_RETRY_SCHEDULE: '300ms,500ms',
     },
     NODE_OPTIONS: `--import ${SHORT_WINDOWS}`,
+    ...settings,
   });
   services.push(service);
   const adminUrl = await eventually(
@@ -124,8 +139,8 @@ async function createTokens(cell: CellProcess): Promise<{ read: string; move: st
 }
 
 function environmentOf(cell: CellProcess): Record<string, string> {
-  const other = cell === a ? b : a;
-  const { read, move } = tokens.get(other) ?? {};
+  const other = cell.name === 'a' ? b : a;
+  const { read, move } = tokens.get(other.name) ?? {};
   const own = { PATH: process.env['PATH'] ?? '', DATA_DIR: cell.folder, CELL: cell.name };
   if (!read) return own;
   const { name, adminUrl } = other;

@@ -5,6 +5,8 @@ import { MalformedBody } from '../http/strict-json.js';
 import { CommitUnknown, LogUnavailable, messageOf, SitePaused, UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { TooBusy } from '../kernel/semaphore.js';
+import { SiteCopyRefused, SiteForked } from '../log/site-copy-errors.js';
+import { SourceSilent } from '../moves/source-cell.js';
 import { isDatabaseOutage, isPoolBusy } from '../postgres/outage.js';
 import { TooManyPasswords } from '../users/password.js';
 
@@ -68,6 +70,10 @@ export class ProblemFilter implements ExceptionFilter {
       return busy('Too many people sign in at the moment. Try again in a few seconds.');
     if (error instanceof TooBusy) return busy('Too many numbers are being added up at the moment. Try again.');
     if (error instanceof SitePaused) return { status: HttpStatus.CONFLICT, detail: error.message };
+    // For the operator who moves the site.
+    if (error instanceof SiteForked) return { status: HttpStatus.CONFLICT, detail: error.message };
+    if (error instanceof SiteCopyRefused) return { status: HttpStatus.UNPROCESSABLE_ENTITY, detail: error.message };
+    if (error instanceof SourceSilent) return busy(error.message);
     if (error instanceof LogUnavailable)
       return hasKey ? UNKNOWN : busy('The log cannot be written at the moment. Try again.');
     const status = statusOf(error);
@@ -86,6 +92,9 @@ export function isRefusal(error: unknown): boolean {
     error instanceof UserError ||
     error instanceof SitePaused ||
     error instanceof InvalidRequest ||
+    error instanceof SiteForked ||
+    error instanceof SiteCopyRefused ||
+    error instanceof SourceSilent ||
     error instanceof TooManyPasswords ||
     error instanceof TooBusy ||
     (error instanceof HttpException && error.getStatus() < HttpStatus.INTERNAL_SERVER_ERROR)

@@ -4,7 +4,8 @@ import type { AccountOptions } from '../platforms/account-options.js';
 import type { Connection } from '../platforms/platform.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { connectionOf, type NamedConnection } from '../sites/named-connection.js';
-import type { Site } from '../sites/site.js';
+import { isClosed, type Site } from '../sites/site.js';
+import { SiteMoved } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { AccessTokens } from './access-tokens.js';
 import { type ListingOptions, listConnection, listingClient } from './account-listing.js';
@@ -69,6 +70,8 @@ async function loadConnection(
   site: Site,
   { name }: NamedConnection,
 ): Promise<Connection> {
+  // A refresh token that is used here may be void in the cell that has the site now.
+  if (isClosed(site)) throw new SiteMoved(site);
   const { settings, secretNames, endpoint } = connectionOf(site, name);
   const stored = await secrets.connectionSecrets(site.host, name);
   const unreadable = secretNames.filter((secret) => stored[secret] === undefined);

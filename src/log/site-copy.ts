@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type ClientBase, DatabaseError, escapeLiteral } from 'pg';
 import { OUTBOUND } from '../events/outbound.events.js';
 import { derivedUuid } from '../kernel/uuid.js';
-import { type Arrivals, compareArrivals, type Removed, type StreamHere } from './arrivals.js';
+import { type Arrivals, compareArrivals, compareErased, type Removed, type StreamHere } from './arrivals.js';
 import { type CopiedEvent, ERASED_ONLY, parseCopiedRows } from './copied-rows.js';
 import { copyIn, copyOut } from './copy.js';
 import { copyLine } from './copy-text.js';
@@ -183,6 +183,12 @@ export async function storeSiteCopy(
   return result(compared.arrivals);
 }
 
+/** Subjects, in hex, with a personal part here of an event of the page that the other log has erased. Stores nothing. */
+export async function findErased(client: ClientBase, site: string, rows: Buffer): Promise<string[]> {
+  const events = parseCopiedRows(rows, site);
+  return compareErased(site, events, await readHere(client, events));
+}
+
 interface Compared {
   readonly arrivals: Arrivals;
   /** Newest position of the log before it was compared. */
@@ -193,7 +199,17 @@ interface Compared {
 
 async function compareWithLog(client: ClientBase, site: string, events: readonly CopiedEvent[]): Promise<Compared> {
   const until = await readNewestPosition(client);
-  const { rows: here } = await client.query<StreamHere>(
+  const here = await readHere(client, events);
+  const ordered = await client.query<{ newest: string | null }>('SELECT cc.newest_in_order($1, $2) AS newest', [
+    site,
+    derivedUuid(`${OUTBOUND} ${site}`),
+  ]);
+  const arrivals = compareArrivals(site, events, here, await readRemoved(client, site));
+  return { arrivals, until, ordered: ordered.rows[0]?.newest ?? null };
+}
+
+async function readHere(client: ClientBase, events: readonly CopiedEvent[]): Promise<StreamHere[]> {
+  const { rows } = await client.query<StreamHere>(
     `SELECT same.id, same.subject, s.lowest, s.highest, s.site, s.category
        FROM unnest($1::uuid[], $2::integer[]) WITH ORDINALITY AS a (stream, version, n)
        JOIN (SELECT d.stream, low.version AS lowest, high.version AS highest, high.site, high.category
@@ -208,12 +224,7 @@ async function compareWithLog(client: ClientBase, site: string, events: readonly
       ORDER BY a.n`,
     [events.map(({ stream }) => stream), events.map(({ version }) => version)],
   );
-  const ordered = await client.query<{ newest: string | null }>('SELECT cc.newest_in_order($1, $2) AS newest', [
-    site,
-    derivedUuid(`${OUTBOUND} ${site}`),
-  ]);
-  const arrivals = compareArrivals(site, events, here, await readRemoved(client, site));
-  return { arrivals, until, ordered: ordered.rows[0]?.newest ?? null };
+  return rows;
 }
 
 /**

@@ -10,7 +10,7 @@ import type { EventLog } from '../log/event-log.js';
 import { followLineage, leapBeyond } from '../log/lineage.js';
 import type { Projection } from '../log/projection.js';
 import { storeClaims } from '../log/site-claims.js';
-import { storeSiteCopy } from '../log/site-copy.js';
+import { findErased, storeSiteCopy } from '../log/site-copy.js';
 import { countCopiedEvents } from '../log/site-events.js';
 import { SCHEMA } from '../postgres/migrations/index.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -19,12 +19,13 @@ import { type SiteRepository, streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
 import type { Erasure } from '../visitors/erasure.js';
 import { close } from './move-out.js';
+import { askSource, requireComing, requireLeft } from './source-cell.js';
 
 /** Dedup claims and the windows of deliveries compare times of both cells. */
 const CLOCKS_DIFFER_MAX_MS = 5_000;
 
 export interface ArrivalDependencies {
-  readonly settings: Pick<Settings, 'cell' | 'cellAddress'>;
+  readonly settings: Pick<Settings, 'cell' | 'cellAddress' | 'otherCells'>;
   readonly postgres: Postgres;
   readonly log: EventLog;
   readonly sites: SiteRepository;
@@ -120,6 +121,8 @@ export class Arrival {
       throw new UserError(`Cell ${this.dependencies.settings.cell} has a site ${site} already.`);
     if (here && here.epoch >= epoch && arrival?.epoch !== epoch) throw outdated(site, here.epoch);
     await this.refuseTaken(site, beginning.aliases);
+    const { settings } = this.dependencies;
+    requireComing(beginning, settings.cell, await askSource(settings.otherCells, from, site));
     await secrets.recordKey();
     const client = await postgres.pool.connect();
     try {
@@ -163,11 +166,11 @@ export class Arrival {
     });
   }
 
-  /** Events that were copied before, of which the other log has erased the personal parts since. */
+  /** Events that were copied before, of which the other log has erased the personal parts since: also after the site is open. */
   async storeErased(step: Step, actor: Actor, rows: Buffer): Promise<void> {
-    const { erased } = await this.transaction(async (tx) => {
-      const row = await this.lock(tx, step);
-      return row.done ? { erased: [] } : storeSiteCopy(tx, step.site, rows, this.dependencies.inline);
+    const erased = await this.transaction(async (tx) => {
+      await this.lock(tx, step);
+      return findErased(tx, step.site, rows);
     });
     for (const subject of erased) await this.dependencies.erasure.erase(actor, step.site, subject);
   }
@@ -188,13 +191,13 @@ export class Arrival {
 
   async storeLeases(step: Step, leases: readonly CopiedLease[]): Promise<void> {
     await this.transaction(async (tx) => {
-      if (!(await this.lock(tx, step)).done) await storeLeases(tx, leases);
+      if (!(await this.lock(tx, step)).done) await storeLeases(tx, step.site, leases);
     });
   }
 
   /**
-   * From here on this cell acts for the site. Only if its own log has the event that the site has left for it, and as many events as
-   * that one states.
+   * From here on this cell acts for the site. Only if the cell that it comes from states that it has left for this one, and the log
+   * here has the event of that, and as many events as it states. Copied events alone prove nothing: whoever has the token sends them.
    */
   async open(
     step: Step,
@@ -202,7 +205,14 @@ export class Arrival {
     other: { readonly position: number; readonly head: string },
   ): Promise<ArrivalState> {
     const { site, epoch } = step;
-    const { postgres } = this.dependencies;
+    const { postgres, settings } = this.dependencies;
+    const { arrival } = await this.state(site);
+    if (arrival?.epoch === epoch && arrival.state === 'arriving')
+      requireLeft(
+        { ...step, from: arrival.from },
+        settings.cell,
+        await askSource(settings.otherCells, arrival.from, site),
+      );
     return appendingTransaction(postgres, async (tx, append) => {
       const row = await this.lock(tx, step);
       if (row.done) return stateOf(row);

@@ -20,6 +20,8 @@ export interface SiteElsewhere {
   readonly inbound: boolean;
   readonly createdAt: string;
   readonly paused?: true;
+  /** How often it has moved, or begun to. */
+  readonly epoch?: number;
   readonly move?: MoveDocument;
 }
 
@@ -79,9 +81,14 @@ function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
-function siteElsewhere({ id, host, aliases, inbound, paused, move, createdAt }: SiteElsewhere): SiteElsewhere {
+function siteElsewhere({ id, host, aliases, inbound, paused, epoch, move, createdAt }: SiteElsewhere): SiteElsewhere {
   const moving = move && moveElsewhere(move);
-  return { id, host, aliases, inbound, createdAt, ...(paused && { paused }), ...(moving && { move: moving }) };
+  return {
+    ...{ id, host, aliases, inbound, createdAt },
+    ...(paused && { paused }),
+    ...(epoch !== undefined && { epoch }),
+    ...(moving && { move: moving }),
+  };
 }
 
 function moveElsewhere({ state, to, from, events, total }: MoveDocument): MoveDocument {

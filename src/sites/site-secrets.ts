@@ -6,6 +6,8 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import { KEY_CHECK, recordKey } from './key-check.js';
 
 const DEDUP = 'dedup';
+/** SQL: the site of the first parameter is in this cell, or unknown. */
+const NOT_CLOSED = 'NOT EXISTS (SELECT FROM cc.paused_sites p WHERE p.site = $1 AND p.closed)';
 
 /** The owner of a secret: a connection, or the webhook that receives totals. */
 type SecretOwner = ConnectionName | 'outbound';
@@ -136,7 +138,7 @@ export class SiteSecrets {
 
   /**
    * Replaces secrets if one of them still has the expected value. False, and nothing is written, if an operator or another
-   * process has changed or deleted it. Does not check the key first: a refresh token that was used may be void.
+   * process has changed or deleted it, or if the site is closed: its secrets go to another cell. Does not check the key first: a refresh token that was used may be void.
    */
   async replaceSecrets(
     site: string,
@@ -148,14 +150,14 @@ export class SiteSecrets {
     const secrets = this.seal(site, platform, values);
     for (;;) {
       const { rows } = await this.pool.query<SealedSecret>(
-        'SELECT site, name, sealed FROM cc.secrets WHERE site = $1 AND name = $2',
+        `SELECT site, name, sealed FROM cc.secrets WHERE site = $1 AND name = $2 AND ${NOT_CLOSED}`,
         [site, name],
       );
       const [row] = rows;
       if (!row || this.sealer.tryOpen(row.sealed, labelOf(row))?.plain.toString() !== expected.value) return false;
       const { rowCount } = await this.pool.query(
         `WITH unchanged AS MATERIALIZED (
-           SELECT site FROM cc.secrets WHERE site = $1 AND name = $2 AND sealed = $3 FOR UPDATE)
+           SELECT site FROM cc.secrets WHERE site = $1 AND name = $2 AND sealed = $3 AND ${NOT_CLOSED} FOR UPDATE)
          INSERT INTO cc.secrets (site, name, sealed)
          SELECT u.site, v.name, v.sealed FROM unchanged u CROSS JOIN unnest($4::text[], $5::bytea[]) AS v (name, sealed)
          ON CONFLICT (site, name) DO UPDATE SET sealed = excluded.sealed`,

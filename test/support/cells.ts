@@ -28,7 +28,7 @@ export interface CliResult {
   readonly error: string;
 }
 
-/** The first one seals with the key of operators in specs, the second one with another. Each has tokens of the other. */
+/** The first one seals with the key of operators in specs, the second one with another. Each has the other in `CELLS`, with tokens. */
 export async function startCells(
   servers: readonly [TestServer, TestServer],
   environment: Record<string, string> = {},
@@ -40,29 +40,32 @@ export async function startCells(
       const databaseUrl = await createDatabase(server);
       const own = { ...environment, CELL: name, SECRET_KEY: secretKey };
       const service = await startTestService(databaseUrl, own);
-      const admin = await startTestAdmin(databaseUrl, own);
-      const boss = await admin.signedIn('admin');
+      // Tokens of both cells exist before either is told about the other.
+      const first = await startTestAdmin(databaseUrl, own);
+      const boss = await first.signedIn('admin');
       const token = async (scope: string) =>
         (await boss('/tokens', { method: 'POST', body: { name: scope, scopes: [scope] } })).body.token as string;
-      return { name, databaseUrl, service, admin, own, read: await token('read'), move: await token('move') };
+      const tokens = { read: await token('read'), move: await token('move') };
+      await first.stop();
+      return { name, databaseUrl, service, own, url: first.url, ...tokens };
     }),
   );
-  const cells = started.map(({ read: _, move: __, own, ...cell }, index) => {
-    const other = started[1 - index] as (typeof started)[0];
-    const env = {
-      ...{ ...own, DATABASE_URL: cell.databaseUrl, CELLS: `${other.name}=${other.admin.url}` },
-      ...{ CELL_TOKENS: `${other.name}=${other.read}`, CELL_MOVE_TOKENS: `${other.name}=${other.move}` },
-    };
-    return {
-      ...cell,
-      env,
-      cli: (...argv: string[]) => runIn(env, argv),
-      async stop() {
-        await cell.service.stop();
-        await cell.admin.stop();
-      },
-    };
-  });
+  const cells = await Promise.all(
+    started.map(async ({ name, databaseUrl, service, own, url }, index) => {
+      const other = started[1 - index] as (typeof started)[0];
+      const known = { CELLS: `${other.name}=${other.url}`, CELL_TOKENS: `${other.name}=${other.read}` };
+      const admin = await startTestAdmin(databaseUrl, { ...own, ...known, ADMIN_PORT: new URL(url).port });
+      const env = { ...own, ...known, DATABASE_URL: databaseUrl, CELL_MOVE_TOKENS: `${other.name}=${other.move}` };
+      return {
+        ...{ name, databaseUrl, service, admin, env },
+        cli: (...argv: string[]) => runIn(env, argv),
+        async stop() {
+          await service.stop();
+          await admin.stop();
+        },
+      };
+    }),
+  );
   return [cells[0] as TestCell, cells[1] as TestCell];
 }
 
