@@ -1,9 +1,11 @@
-import type { ClientBase } from 'pg';
+import { type ClientBase, DatabaseError } from 'pg';
+import { UserError } from '../kernel/errors.js';
 import { LINEAGE } from '../postgres/lease.js';
 import type { Queryable } from './event-reader.js';
 
 /** Larger than any number of events that a failover or an old backup can lose. */
 export const POSITION_JUMP = 1_000_000_000;
+const INVALID_PARAMETER = '22023';
 
 /**
  * A failover or a restored backup may have lost the last events of the log, and would reuse their positions for new events: a
@@ -37,9 +39,19 @@ export async function readJump(source: Queryable): Promise<{ kept: number; conti
  * position at which the log continues; undefined if it was far enough.
  */
 export async function leapBeyond(client: ClientBase, position: number): Promise<number | undefined> {
-  // Without parameters: only then the database can tell that there is no transaction.
-  const { rows } = await client.query<{ start: string | null }>(`SELECT cc.leap_beyond(${Number(position)}) AS start`);
-  return rows[0]?.start ? Number(rows[0].start) : undefined;
+  try {
+    // Without parameters: only then the database can tell that there is no transaction.
+    const { rows } = await client.query<{ start: string | null }>(
+      `SELECT cc.leap_beyond(${Number(position)}) AS start`,
+    );
+    return rows[0]?.start ? Number(rows[0].start) : undefined;
+  } catch (error) {
+    if (!(error instanceof DatabaseError && error.code === INVALID_PARAMETER)) throw error;
+    throw new UserError(
+      `The log that the site comes from states position ${position}, too far beyond this one: other cells could not follow. ` +
+        'Run "history verify" there, and compare its newest position. If it is that, choose another cell.',
+    );
+  }
 }
 
 /** Of the server that answers, before or after `followLineage`. */

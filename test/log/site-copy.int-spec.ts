@@ -352,16 +352,20 @@ describe.each(serversUnderTest())('a site copied to another log on $name', ({ ma
 
   it('lets positions continue beyond those of the other log, in a transaction of its own', async () => {
     const leap = (position: number) => target.read((client) => leapBeyond(client, position));
-    expect(await leap(5)).toBe(1_000_000_000);
+    // Less than a failover, which continues beyond it if it is lost.
+    expect(await leap(5)).toBe(200_000_000);
     // Also by two at the same time.
-    expect((await Promise.all([leap(4_200_000_000), leap(4_200_000_000)])).filter(Boolean)).toEqual([5_000_000_000]);
-    expect(await leap(4_700_000_000)).toBeUndefined();
-    expect(await leap(4_950_000_000)).toBe(6_000_000_000);
+    expect((await Promise.all([leap(4_210_000_000), leap(4_210_000_000)])).filter(Boolean)).toEqual([4_400_000_000]);
+    expect(await leap(4_300_000_000)).toBeUndefined();
+    expect(await leap(4_301_000_000)).toBe(4_500_000_000);
+    // The own positions would be out of reach of others.
+    for (const wrong of [105_000_000_000, 1e15])
+      await expect(leap(wrong)).rejects.toThrow(/states position \d+.* Run "history verify" there/);
     await expect(inTransaction(target, (client) => leapBeyond(client, 9_000_000_000))).rejects.toThrow(/transaction/);
     for (const position of [-1, Number.NaN, 1e16, Number.POSITIVE_INFINITY])
       await expect(leap(position)).rejects.toThrow();
     await run(targetUrl, 'sites', 'add', 'later.example');
-    expect(await readHead(target.pool)).toBe(6_000_000_000);
+    expect(await readHead(target.pool)).toBe(4_500_000_000);
     expect(await keepPartitionsAhead(target)).toMatchObject({ ahead: 2 });
     // A crash may keep the sequence and lose the partition.
     await asOwner(`SELECT setval('cc.event_position', 9000000007)`);
@@ -373,6 +377,17 @@ describe.each(serversUnderTest())('a site copied to another log on $name', ({ ma
     // That is no failover, whose losses would be looked for.
     expect(await readJump(target.pool)).toBeUndefined();
     expect((await verified(targetUrl)).get('chain')).toMatchObject({ ok: true });
+  });
+
+  it('continues beyond a leap that a failover has lost', async () => {
+    const before = await readHead(target.pool);
+    const start = (await target.read(async (client) => leapBeyond(client, await readHead(source.pool)))) as number;
+    expect(start).toBeGreaterThan(before);
+    // A standby that had not received it, on another timeline.
+    await asOwner(`SELECT setval('cc.event_position', $1)`, [before]);
+    await asOwner(`UPDATE cc.lineage SET timeline = '00000000'`);
+    await run(targetUrl, 'sites', 'add', 'later.example');
+    expect(await readHead(target.pool)).toBeGreaterThan(start + 100_000_000);
   });
 
   it('does not keep the appends of other sites waiting longer than for a page', async () => {
