@@ -35,10 +35,7 @@ export class TargetCell {
   }
 
   /** `nowMs`: the time of the database. Each try states its own: the other cell compares it with its time. */
-  begin(
-    { site: _, dedupSecret, ...beginning }: Omit<Beginning, 'timeMs'>,
-    nowMs: () => number,
-  ): Promise<ArrivalState> {
+  begin({ site: _, dedupSecret, ...beginning }: Omit<Beginning, 'timeMs'>, nowMs: () => number): Promise<ArrivalState> {
     const encoded = { ...beginning, dedupSecret: dedupSecret.toString('base64') };
     return this.call<ArrivalState>('POST', '', () => ({ ...encoded, timeMs: nowMs() }));
   }
