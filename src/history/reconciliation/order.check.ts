@@ -16,7 +16,9 @@ export const orderCheck: Check = {
           ok: true,
           detail: `time never decreases up to position ${until}, except at recorded steps of the clock`,
         };
-      return { ok: false, detail: `${events} events and ${seals} seals have an earlier time than the one before them` };
+      const earlier = (count: number, what: string) =>
+        count > 0 ? [`${count} ${what}s have an earlier time than the ${what} before them`] : [];
+      return { ok: false, detail: [...earlier(events, 'event'), ...earlier(seals, 'seal')].join('; ') };
     } finally {
       await client.end();
     }
