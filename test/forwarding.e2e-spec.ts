@@ -59,10 +59,13 @@ beforeAll(async () => {
     },
     TAG_BUDGET_ADDRESS: `100/${CALLS}/50`,
   };
-  a = await spawnService(folders.a, { ...shared, CELL: 'a', NODE_EXTRA_CA_CERTS: cert });
+  a = await spawnService(folders.a, { ...shared, CELL: 'a', ADMIN_PORT: '0', NODE_EXTRA_CA_CERTS: cert });
+  const { CELLS, CELL_TOKENS } = await tokensOf('a', a);
+  // Before b accepts a site, it asks a whether the site leaves for it.
+  settingsOfB = { ...settingsOfB, CELLS, CELL_TOKENS };
   b = await spawnService(folders.b, { ...settingsOfB, ADMIN_PORT: '0' });
   operators = { a: await operatorOf(folders.a), b: await operatorOf(folders.b) };
-  moving = await tokensOfB();
+  moving = await tokensOf('b', b);
   await cli('a', 'sites', 'add', HOST);
   await cli('a', 'inbound', 'enable', HOST);
   key = JSON.parse((await cli('a', 'keys', 'create', '--site', HOST, '--name', 'shop', '--json')).out).key;
@@ -86,14 +89,14 @@ async function operatorOf(folder: string): Promise<Operator> {
   return openOperator(sharedDatabase(folder)['DATABASE_URL'] as string);
 }
 
-/** Settings with which the command line of a can move a site to b. */
-async function tokensOfB(): Promise<Record<string, string>> {
+/** Settings with which another cell can ask this one, and its command line can move a site to it. */
+async function tokensOf(cell: 'a' | 'b', { output }: ServiceProcess) {
   const url = await eventually(
-    async () => /"url":"([^"]+)"[^\n]*The management API listens/.exec(b.output())?.[1],
+    async () => /"url":"([^"]+)"[^\n]*The management API listens/.exec(output())?.[1],
     (found) => found !== undefined,
     { withinMs: 60_000 },
   );
-  const added = await cli('b', 'users', 'add', 'ada@b.example', '--role', 'admin', '--json');
+  const added = await cli(cell, 'users', 'add', 'ada@cell.example', '--role', 'admin', '--json');
   const link = String(JSON.parse(added.out).link).split('#')[1];
   const call = (path: string, body: object, headers = {}) =>
     fetch(`${url}/api/v1${path}`, {
@@ -105,9 +108,8 @@ async function tokensOfB(): Promise<Record<string, string>> {
   const headers = { cookie: String(session.headers.get('set-cookie')).split(';')[0], 'x-cc-csrf': '1' };
   const create = async (scope: string) =>
     ((await (await call('/tokens', { name: scope, scopes: [scope] }, headers)).json()) as { token: string }).token;
-  return {
-    ...{ CELLS: `b=${url}`, CELL_TOKENS: `b=${await create('read')}`, CELL_MOVE_TOKENS: `b=${await create('move')}` },
-  };
+  const [read, move] = [await create('read'), await create('move')];
+  return { CELLS: `${cell}=${url}`, CELL_TOKENS: `${cell}=${read}`, CELL_MOVE_TOKENS: `${cell}=${move}` };
 }
 
 /** With `killAt`, the process is killed when its standard error matches. */
