@@ -93,7 +93,7 @@ describe('a site that leaves this cell', () => {
       (status) => status === 'delivered',
       { withinMs: 60_000 },
     );
-    await expect(start(1)).rejects.toThrow('has moved or was moved');
+    await expect(start(1)).rejects.toThrow('has moved in the meantime');
     expect(await start(2)).toMatchObject({ epoch: 2, move: { state: 'leaving' } });
   });
 
