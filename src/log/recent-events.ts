@@ -205,7 +205,8 @@ export class RecentRow implements PageRow {
 
   publicEvent(): PublicEvent {
     const { position, id, category, stream, version, type, site, time, actor } = this;
-    return { position, id, category, stream, version, type, site, time, actor, data: JSON.stringify(this.content) };
+    const data = JSON.stringify(this.content);
+    return { position, id, category, stream, version, type, site, time, actor, data, isCopied: false };
   }
 
   private get stream(): string {
