@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import { CONVERSION } from '../events/conversion.events.js';
+import { readOpenings } from '../log/event-reader.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { hasEnded } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -59,21 +60,18 @@ export async function readLeases({ pool }: Pick<Postgres, 'pool'>): Promise<(Cop
  * In a transaction of the caller. No process of this cell holds them, so they are taken when they have ended. Only those of conversions
  * of the site; a lease that has not ended here stays.
  */
-export async function storeLeases(
-  client: Pick<ClientBase, 'query'>,
-  site: string,
-  leases: readonly CopiedLease[],
-): Promise<void> {
+export async function storeLeases(client: ClientBase, site: string, copied: readonly CopiedLease[]): Promise<void> {
+  const openings = await readOpenings(client, CONVERSION, [...new Set(copied.map(({ conversion }) => conversion))]);
+  const own = new Set(openings.filter((event) => event.site === site).map(({ stream }) => stream));
+  const leases = copied.filter(({ conversion }) => own.has(`${CONVERSION}-${conversion}`));
   await client.query(
     `INSERT INTO cc.delivery_leases AS l (conversion, platform, holder, until)
      SELECT conversion, platform, $3, to_timestamp(until / 1000)
        FROM unnest($1::uuid[], $2::text[], $4::float8[]) AS k (conversion, platform, until)
-      WHERE (SELECT e.category = $6 AND e.site = $5 FROM cc.events e
-              WHERE e.stream = k.conversion ORDER BY e.version LIMIT 1)
       ORDER BY conversion, platform
      ON CONFLICT (conversion, platform) DO UPDATE SET (holder, until) = (excluded.holder, excluded.until)
         WHERE l.until < excluded.until AND l.until < clock_timestamp()`,
-    [...columns(leases), randomUUID(), leases.map(({ until }) => until), site, CONVERSION],
+    [...columns(leases), randomUUID(), leases.map(({ until }) => until)],
   );
 }
 
