@@ -9,6 +9,7 @@ export function serialise(request: AppendRequest, ids: readonly string[]): strin
   const common = JSON.stringify({
     expected: expected === 'any' ? -1 : typeof expected === 'number' ? expected : undefined,
     base: typeof expected === 'object' ? expected.owned : undefined,
+    at: typeof expected === 'object' ? expected.position : undefined,
     category: request.category,
     stream: request.stream,
     site: request.site,

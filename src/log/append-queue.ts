@@ -17,7 +17,7 @@ export interface AppendCall {
   readonly checked: boolean;
   /** Some events have a part for the inline projections. */
   readonly noted: boolean;
-  /** As JSON: requests whose stream must still end at the event that their sender knows. */
+  /** A range of positions: where streams end that must not have been continued since their sender read them. */
   readonly owned: string | null;
   /** The lowest position as of which a request of the batch was decided. */
   readonly asOf: number | null;
@@ -280,7 +280,7 @@ export class AppendQueue {
       batch: asBatch(batch.flatMap(({ rows }) => rows)),
       checked: uncertain || batch.some(({ request: { expected } }) => isLookedUp(expected)),
       noted: batch.some(hasInlinePart),
-      owned: ownedStreams(batch),
+      owned: ownedPositions(batch),
       asOf: lowestAsOf(batch),
       earliestMs: this.clock.at(now) - CLOCK_TOLERANCE_MS,
       latestMs: Math.min(...latestMs),
@@ -339,17 +339,16 @@ function isLookedUp(expected: AppendRequest['expected']): boolean {
   return expected === 'any' || typeof expected === 'number';
 }
 
-function ownedStreams(batch: readonly PendingAppend[]): string | null {
-  const owned: object[] = [];
-  let until = 0;
-  for (const { request, rows } of batch) {
-    const n = until + 1;
-    until += rows.length;
-    const { expected, stream } = request;
-    if (typeof expected !== 'object') continue;
-    owned.push({ n, until, stream, version: expected.owned, position: expected.position });
+/** As a range: the positions of the streams' last events that the senders know. */
+function ownedPositions(batch: readonly PendingAppend[]): string | null {
+  let lowest = Number.POSITIVE_INFINITY;
+  let highest = 0;
+  for (const { request } of batch) {
+    if (typeof request.expected !== 'object') continue;
+    lowest = Math.min(lowest, request.expected.position);
+    highest = Math.max(highest, request.expected.position);
   }
-  return owned.length > 0 ? JSON.stringify(owned) : null;
+  return highest > 0 ? `[${lowest},${highest}]` : null;
 }
 
 function lowestAsOf(batch: readonly PendingAppend[]): number | null {

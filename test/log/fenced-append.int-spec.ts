@@ -168,6 +168,28 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
     expect(await log.read()).toHaveLength(1);
   });
 
+  it('conflicts alone when its stream was continued in the partition that is written', async () => {
+    const streams = Array.from({ length: 9 }, uuidv7);
+    const firsts = await Promise.all(streams.map((stream) => log.append(thing(stream))));
+    const known = streams.map((_, at) => ({ owned: 1, position: positionOf(firsts[at] as AppendOutcome) }));
+    await log.append(thing(streams[4], { expected: known[4] }));
+    const outcomes = await Promise.all(streams.map((stream, at) => log.append(thing(stream, { expected: known[at] }))));
+    expect(outcomes.map(({ status }) => status)).toEqual(
+      streams.map((_, at) => (at === 4 ? 'conflict' : 'appended')),
+    );
+    for (const stream of streams) {
+      expect((await log.readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2]);
+    }
+  });
+
+  it('conflicts when the log no longer has the event that its sender read', async () => {
+    const stream = uuidv7();
+    const position = positionOf(await log.append(thing(stream)));
+    const lost = { owned: 2, position: position + 1 };
+    expect(await log.append(thing(stream, { expected: lost }))).toEqual({ status: 'conflict' });
+    expect(await log.readStream('thing', stream)).toHaveLength(1);
+  });
+
   describe('across a partition boundary', () => {
     /** Partitions of 10 positions. */
     beforeEach(async () => {
