@@ -17,7 +17,7 @@ export class Instance {
     this.env = parseEnv(text);
     this.#program = new Program({
       command: process.execPath,
-      args: ['--enable-source-maps', join(DIST, 'main.js')],
+      args: ['--max-semi-space-size=32', join(DIST, 'main.js')],
       env: this.env,
       logFile: join(directory, `${name}.log`),
       restartAfterMs,

@@ -106,8 +106,8 @@ describe('the process of the management API', () => {
     await stopped.stop();
   });
 
-  it('gets the flags of the service without its debugger, and a heap limit of its own', () => {
-    const flags = ['--enable-source-maps', '--inspect-brk=9229', '--max-old-space-size=4096'];
+  it('gets the flags of the service without its debugger and its young generation, and a heap limit of its own', () => {
+    const flags = ['--enable-source-maps', '--max-semi-space-size=32', '--inspect-brk=9229', '--max-old-space-size=4096'];
     expect(execArgvOfChild(flags)).toEqual([
       '--enable-source-maps',
       '--max-old-space-size=4096',

@@ -120,8 +120,8 @@ function lowerPriority(pid: number | undefined): void {
   }
 }
 
-/** The flags of the service, but not its debugger, whose port is taken; the last heap limit counts. */
+/** The flags of the service, but not its debugger, whose port is taken, and its young generation; the last heap limit counts. */
 export function execArgvOfChild(execArgv: readonly string[]): string[] {
-  const inherited = execArgv.filter((flag) => !flag.startsWith('--inspect'));
+  const inherited = execArgv.filter((flag) => !/^--(?:inspect|max-semi-space-size)/.test(flag));
   return [...inherited, `--max-old-space-size=${HEAP_MAX_MB}`];
 }

@@ -1,51 +1,38 @@
 import { randomUUID } from 'node:crypto';
 import { uuidv7 } from '../kernel/uuid.js';
-import type { AppendRequest, NewEvent } from './event.js';
+import type { AppendRequest } from './event.js';
 
-/** Each event as JSON, without the first brace. What all events of the request have in common is written once. */
+/** Each event as JSON, without the first brace. */
 export function serialise(request: AppendRequest, ids: readonly string[]): string[] {
   const { expected, claim, asOf } = request;
-  // Default values are omitted: every byte is parsed several times.
-  const common = JSON.stringify({
-    expected: expected === 'any' ? -1 : typeof expected === 'number' ? expected : undefined,
-    base: typeof expected === 'object' ? expected.owned : undefined,
-    at: typeof expected === 'object' ? expected.position : undefined,
-    category: request.category,
-    stream: request.stream,
-    site: request.site,
-    actor: request.actor,
-    key: claim?.key,
-    span: claim && claim.windowMs / 1_000,
-    weak: claim?.weak || undefined,
-    since: asOf?.position,
-    found: asOf?.found || undefined,
-  }).slice(1, -1);
+  const owned = typeof expected === 'object' ? expected : undefined;
   return request.events.map(({ type, reference, data, personal, inline }, index) => {
-    const own = JSON.stringify({
+    const { subject, ...others } = personal ?? {};
+    // One call, because each has a fixed cost. Default values are omitted: every byte is parsed several times.
+    return JSON.stringify({
       k: index === 0 ? undefined : index + 1,
       id: ids[index],
+      category: request.category,
+      stream: request.stream,
+      expected: expected === 'any' ? -1 : typeof expected === 'number' ? expected : undefined,
+      base: owned?.owned,
+      at: owned?.position,
       type,
+      site: request.site,
+      actor: request.actor,
       reference,
+      key: claim?.key,
+      span: claim && claim.windowMs / 1_000,
+      weak: claim?.weak || undefined,
+      since: asOf?.position,
+      found: asOf?.found || undefined,
       data,
       inline,
-    });
-    return `${common},${own.slice(1, -1)}${personal ? serialisePersonal(personal) : ''}}`;
+      subject,
+      personal: personal && others,
+      salt: personal && randomUUID(),
+    }).slice(1);
   });
-}
-
-/** The subject beside the other fields. */
-function serialisePersonal(personal: NonNullable<NewEvent['personal']>): string {
-  const { subject } = personal;
-  const salt = `,"salt":"${randomUUID()}"`;
-  const all = JSON.stringify(personal);
-  if (subject === undefined) return `,"personal":${all}${salt}`;
-  const first = `"subject":${JSON.stringify(subject)}`;
-  if (all.startsWith(first, 1)) {
-    const others = all.slice(1 + first.length);
-    return `,${first},"personal":{${others.startsWith(',') ? others.slice(1) : others}${salt}`;
-  }
-  const { subject: _, ...others } = personal;
-  return `,${first},"personal":${JSON.stringify(others)}${salt}`;
 }
 
 /** The rows of a batch, each with its index. */

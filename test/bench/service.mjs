@@ -1,4 +1,5 @@
 // The service as a process: `node dist/main.js` with embedded PostgreSQL on a new data directory.
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -13,7 +14,13 @@ const FIRST_START_WITHIN_MS = 120_000;
 /** @param root the checkout whose build is started
  *  @returns `{ port, key, pid, dataDir, server, startMs, stop }`; `server` is its PostgreSQL, as in `postgres.mjs` */
 export async function startService(dataDir, settings = {}, root = ROOT) {
-  return start(dataDir, process.execPath, ['--enable-source-maps', join(root, 'dist/main.js')], { settings, root });
+  return start(dataDir, process.execPath, [...startFlags(root), join(root, 'dist/main.js')], { settings, root });
+}
+
+/** Those of `npm start`. */
+function startFlags(root) {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  return scripts.start.split(' ').filter((word) => word.startsWith('--'));
 }
 
 /** With `npm start`. npm runs the service as a child, so both get a process group that can be stopped together. */

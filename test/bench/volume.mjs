@@ -47,7 +47,7 @@ export function memoryRows(early, late) {
     ...(hasCounters ? {} : { figure: SKIPPED }),
   });
   const first = row(`RSS of the service after ${thousands(early.conversions)} conversions`, early.rss);
-  const last = row(`RSS after ${thousands(late.conversions)}`, late.rss, { atMost: 200 });
+  const last = row(`RSS after ${thousands(late.conversions)}`, late.rss, { atMost: 220 });
   const between = row('↳ growth between the two', hasCounters ? late.rss - early.rss : undefined, { atMost: 20 });
   return late.complete ? [first, last, between] : [first, unproven(last), unproven(between)];
 }

@@ -30,7 +30,7 @@ export function sharedDatabase(dataDir: string): Record<string, string> {
 }
 
 export async function spawnService(dataDir: string, env: Record<string, string> = {}): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, ['--enable-source-maps', MAIN], {
+  const child = spawn(process.execPath, ['--max-semi-space-size=32', MAIN], {
     env: {
       PATH: process.env['PATH'] ?? '',
       DATA_DIR: dataDir,

@@ -49,7 +49,7 @@ export class Instance {
   async #startOnce({ preload = [], env = {}, mayExit = false }) {
     const modules = [...preload, ...breakModules()];
     const log = openSync(this.logFile, 'a');
-    const child = spawn(process.execPath, ['--enable-source-maps', join(ROOT, 'dist/main.js')], {
+    const child = spawn(process.execPath, ['--max-semi-space-size=32', join(ROOT, 'dist/main.js')], {
       env: {
         PATH: process.env.PATH,
         ADMIN_PORT: 'off',
