@@ -107,7 +107,12 @@ describe('the process of the management API', () => {
   });
 
   it('gets the flags of the service without its debugger and its young generation, and a heap limit of its own', () => {
-    const flags = ['--enable-source-maps', '--max-semi-space-size=32', '--inspect-brk=9229', '--max-old-space-size=4096'];
+    const flags = [
+      '--enable-source-maps',
+      '--max-semi-space-size=32',
+      '--inspect-brk=9229',
+      '--max-old-space-size=4096',
+    ];
     expect(execArgvOfChild(flags)).toEqual([
       '--enable-source-maps',
       '--max-old-space-size=4096',

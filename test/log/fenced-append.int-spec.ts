@@ -174,9 +174,7 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
     const known = streams.map((_, at) => ({ owned: 1, position: positionOf(firsts[at] as AppendOutcome) }));
     await log.append(thing(streams[4], { expected: known[4] }));
     const outcomes = await Promise.all(streams.map((stream, at) => log.append(thing(stream, { expected: known[at] }))));
-    expect(outcomes.map(({ status }) => status)).toEqual(
-      streams.map((_, at) => (at === 4 ? 'conflict' : 'appended')),
-    );
+    expect(outcomes.map(({ status }) => status)).toEqual(streams.map((_, at) => (at === 4 ? 'conflict' : 'appended')));
     for (const stream of streams) {
       expect((await log.readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2]);
     }
