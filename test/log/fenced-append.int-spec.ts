@@ -169,13 +169,15 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
   });
 
   it('conflicts alone when its stream was continued in the partition that is written', async () => {
-    const streams = Array.from({ length: 9 }, uuidv7);
-    const firsts = await Promise.all(streams.map((stream) => log.append(thing(stream))));
-    const known = streams.map((_, at) => ({ owned: 1, position: positionOf(firsts[at] as AppendOutcome) }));
-    await log.append(thing(streams[4], { expected: known[4] }));
-    const outcomes = await Promise.all(streams.map((stream, at) => log.append(thing(stream, { expected: known[at] }))));
-    expect(outcomes.map(({ status }) => status)).toEqual(streams.map((_, at) => (at === 4 ? 'conflict' : 'appended')));
-    for (const stream of streams) {
+    const requests: AppendRequest[] = [];
+    for (const stream of Array.from({ length: 9 }, uuidv7)) {
+      const position = positionOf(await log.append(thing(stream)));
+      requests.push(thing(stream, { expected: { owned: 1, position } }));
+    }
+    await log.append(requests[4] as AppendRequest);
+    const outcomes = await Promise.all(requests.map((request) => log.append(request)));
+    expect(outcomes.map(({ status }) => status)).toEqual(requests.map((_, at) => (at === 4 ? 'conflict' : 'appended')));
+    for (const { stream } of requests) {
       expect((await log.readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2]);
     }
   });
