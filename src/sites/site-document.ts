@@ -1,6 +1,7 @@
 import { type SiteSettings } from '../events/site.events.js';
 import type { Cell } from '../kernel/settings.js';
-import type { SiteMove } from './site.js';
+import type { Holding } from './holding.js';
+import { isClosed, type SiteMove } from './site.js';
 
 /** A site as folded from the log, or as a row of its projection. */
 export interface SiteFields {
@@ -59,13 +60,20 @@ export interface SiteProgress {
   readonly total: number | null;
 }
 
-/** With how far its move has come, and the address of the other cell. */
-export function siteWithCell(site: SiteFields, cells: readonly Cell[], progress: readonly SiteProgress[] = []) {
+/** With how far its move has come, and the address of the other cell. `elsewhere`: sites that other cells have. */
+export function siteWithCell(
+  logged: SiteFields,
+  cells: readonly Cell[],
+  progress: readonly SiteProgress[] = [],
+  elsewhere: readonly Holding[] = [],
+) {
+  const holding = elsewhere.find((each) => each.site === logged.host);
+  const site: SiteFields =
+    !holding || isClosed(logged) ? logged : { ...logged, move: { state: 'elsewhere', to: holding.cell } };
   const document = siteDocument(site);
   const state = site.move?.state ?? 'copying';
-  const found = progress.find(
-    (each) => each.site === site.host && each.direction === (state === 'arriving' ? 'in' : 'out'),
-  );
+  const direction = state === 'arriving' ? 'in' : state === 'elsewhere' ? undefined : 'out';
+  const found = progress.find((each) => each.site === site.host && each.direction === direction);
   if (!document.move && !found) return document;
   const other = found?.cell ?? document.move?.to;
   const cell = cells.find(({ name }) => name === other);
