@@ -31,12 +31,9 @@ export const siteSchema = z
       .optional()
       .meta({ description: 'Senders are asked to try again later, and nothing is sent.' }),
     epoch: z.int().optional().meta({ description: 'How often the site has moved between cells, or was about to.' }),
-    arrived: z
-      .object({ epoch: z.int(), proof: z.string() })
-      .optional()
-      .meta({
-        description: 'Of a site that has come from another cell, in lists: by which move, as a proof for that cell.',
-      }),
+    arrived: z.object({ epoch: z.int(), proof: z.string() }).optional().meta({
+      description: 'Of a site that has come from another cell, in lists: by which move, as a proof for that cell.',
+    }),
     move: z
       .object({
         state: z.enum(['copying', 'leaving', 'left', 'arriving', 'elsewhere']).meta({

@@ -1,5 +1,5 @@
 import { hkdfSync, timingSafeEqual } from 'node:crypto';
-import type { Site } from './site.js';
+import { isClosed, type Site, type SiteMove } from './site.js';
 import type { SiteSecrets } from './site-secrets.js';
 
 /** A cell has got a site by a move: a fact that stays true, whatever happens to the site later. */
@@ -43,4 +43,17 @@ export async function statedArrivals(
       return secret === undefined ? [] : [[host, { epoch, proof: proofOf(secret, { site: host, cell, epoch }) }]];
     }),
   );
+}
+
+interface Held {
+  readonly host: string;
+  readonly arrivedBy?: number | undefined;
+  readonly move?: SiteMove | null | undefined;
+}
+
+/** The site as this cell has to treat it, by what the log says and what other cells have proved. */
+export function asHeld<Of extends Held>(site: Of, elsewhere: readonly Holding[]): Of {
+  const holding = elsewhere.find((each) => each.site === site.host);
+  if (!holding || isClosed(site) || (site.arrivedBy ?? 0) >= holding.epoch) return site;
+  return { ...site, move: { state: 'elsewhere', to: holding.cell } };
 }

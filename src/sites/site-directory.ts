@@ -11,7 +11,7 @@ import { type ConnectionName, compareConnections, isConnectionName } from '../pl
 import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './api-key.js';
 import { AuthThrottle } from './auth-throttle.js';
 import type { SiteConnection } from './connection.js';
-import type { Holding } from './holding.js';
+import { asHeld, type Holding } from './holding.js';
 import { normaliseHost } from './host.js';
 import { evolve, isClosed, keyState, type Site, type SiteKey } from './site.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
@@ -55,8 +55,8 @@ export interface LoadedConnection {
 export class SiteDirectory {
   /** As the log says. */
   private byId: ReadonlyMap<string, LoadedSite> = new Map();
-  /** Sites that other cells have, which this log does not know, by host. */
-  private elsewhere: ReadonlyMap<string, Holding> = new Map();
+  /** Sites that other cells have, which this log does not know. */
+  private elsewhere: readonly Holding[] = [];
   private present: readonly LoadedSite[] = [];
   private byHost = new Map<string, LoadedSite>();
   private readonly throttle: AuthThrottle;
@@ -112,7 +112,7 @@ export class SiteDirectory {
 
   /** Closes these sites until another call, or until they come here by a later move. */
   setElsewhere(holdings: readonly Holding[]): void {
-    this.elsewhere = new Map(holdings.map((holding) => [holding.site, holding]));
+    this.elsewhere = holdings;
     this.indexHosts();
   }
 
@@ -220,7 +220,10 @@ export class SiteDirectory {
   }
 
   private indexHosts(): void {
-    this.present = this.logged().map((loaded) => asHeld(loaded, this.elsewhere.get(loaded.site.host)));
+    this.present = this.logged().map((loaded) => {
+      const site = asHeld(loaded.site, this.elsewhere);
+      return site === loaded.site ? loaded : { ...loaded, site };
+    });
     this.byHost = new Map();
     for (const loaded of this.present) {
       // Hosts take precedence over aliases and earlier sites over later ones, so an alias cannot take over a host.
@@ -240,12 +243,6 @@ export class SiteDirectory {
       );
     }
   }
-}
-
-function asHeld(loaded: LoadedSite, holding: Holding | undefined): LoadedSite {
-  const { site } = loaded;
-  if (!holding || isClosed(site) || (site.arrivedBy ?? 0) >= holding.epoch) return loaded;
-  return { ...loaded, site: { ...site, move: { state: 'elsewhere', to: holding.cell } } };
 }
 
 function loadConnections(

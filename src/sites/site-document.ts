@@ -1,7 +1,7 @@
 import { type SiteSettings } from '../events/site.events.js';
 import type { Cell } from '../kernel/settings.js';
-import type { Holding } from './holding.js';
-import { isClosed, type SiteMove } from './site.js';
+import { asHeld, type Holding } from './holding.js';
+import type { SiteMove } from './site.js';
 
 /** A site as folded from the log, or as a row of its projection. */
 export interface SiteFields {
@@ -67,9 +67,7 @@ export function siteWithCell(
   progress: readonly SiteProgress[] = [],
   elsewhere: readonly Holding[] = [],
 ) {
-  const holding = elsewhere.find((each) => each.site === logged.host);
-  const site: SiteFields =
-    !holding || isClosed(logged) ? logged : { ...logged, move: { state: 'elsewhere', to: holding.cell } };
+  const site = asHeld(logged, elsewhere);
   const document = siteDocument(site);
   const state = site.move?.state ?? 'copying';
   const direction = state === 'arriving' ? 'in' : state === 'elsewhere' ? undefined : 'out';
