@@ -38,6 +38,7 @@ import { MovingSites0000000000055 } from './0055-moving-sites.js';
 import { SiteOrder0000000000056 } from './0056-site-order.js';
 import { SiteMoves0000000000057 } from './0057-site-moves.js';
 import { SitePlaces0000000000058 } from './0058-site-places.js';
+import { SitesElsewhere0000000000059 } from './0059-sites-elsewhere.js';
 import { OwnedStreams0000000000060 } from './0060-owned-streams.js';
 
 export interface Migration extends MigrationInterface {
@@ -90,6 +91,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   SiteOrder0000000000056,
   SiteMoves0000000000057,
   SitePlaces0000000000058,
+  SitesElsewhere0000000000059,
   OwnedStreams0000000000060,
 ];
 
