@@ -17,8 +17,10 @@ export interface AppendCall {
   readonly checked: boolean;
   /** Some events have a part for the inline projections. */
   readonly noted: boolean;
-  /** A range of positions: where streams end that must not have been continued since their sender read them. */
-  readonly owned: string | null;
+  /** The lowest and the highest position at which streams end that must not have been continued since their sender read them. */
+  readonly owned: { readonly from: number; readonly to: number } | null;
+  /** Versions of these streams must be compared: the unique index has found that one of them was continued. */
+  readonly compared: boolean;
   /** The lowest position as of which a request of the batch was decided. */
   readonly asOf: number | null;
   /** Database time. The batch is stored within these bounds or not at all. */
@@ -240,6 +242,7 @@ export class AppendQueue {
    */
   private async store(batch: readonly PendingAppend[], sentBefore: boolean): Promise<void> {
     let uncertain = sentBefore;
+    let compared = sentBefore;
     for (;;) {
       const started = performance.now();
       const open = batch.filter((item) => item.deadline > started);
@@ -251,7 +254,7 @@ export class AppendQueue {
         return;
       }
       try {
-        const outcome = await this.port.append(this.toCall(open, started, uncertain));
+        const outcome = await this.port.append(this.toCall(open, started, uncertain, compared));
         // Defer the answers: the next batch is sent first and is being stored while these are answered.
         const cleared = this.recent?.cleared;
         setImmediate(() => {
@@ -261,7 +264,11 @@ export class AppendQueue {
         this.observe(requests, countEvents(open), (performance.now() - started) / 1_000);
         return;
       } catch (error) {
-        if (error instanceof BatchRefused) return this.bisect(open, error);
+        if (error instanceof BatchRefused) {
+          if (compared || error.failure !== 'conflict') return this.bisect(open, error);
+          compared = true;
+          continue;
+        }
         if (!(error instanceof OutsideBounds)) {
           uncertain = true;
           this.recent?.clear();
@@ -272,7 +279,7 @@ export class AppendQueue {
   }
 
   /** The narrowest bounds of its requests apply to the whole batch. */
-  private toCall(batch: readonly PendingAppend[], now: number, uncertain: boolean): AppendCall {
+  private toCall(batch: readonly PendingAppend[], now: number, uncertain: boolean, compared: boolean): AppendCall {
     const latestMs = batch.map(({ deadline, request: { notAfterMs = Number.POSITIVE_INFINITY } }) =>
       Math.min(notAfterMs, this.clock.at(deadline) + COMMIT_GRACE_MS),
     );
@@ -281,6 +288,7 @@ export class AppendQueue {
       checked: uncertain || batch.some(({ request: { expected } }) => isLookedUp(expected)),
       noted: batch.some(hasInlinePart),
       owned: ownedPositions(batch),
+      compared,
       asOf: lowestAsOf(batch),
       earliestMs: this.clock.at(now) - CLOCK_TOLERANCE_MS,
       latestMs: Math.min(...latestMs),
@@ -339,16 +347,15 @@ function isLookedUp(expected: AppendRequest['expected']): boolean {
   return expected === 'any' || typeof expected === 'number';
 }
 
-/** As a range: the positions of the streams' last events that the senders know. */
-function ownedPositions(batch: readonly PendingAppend[]): string | null {
-  let lowest = Number.POSITIVE_INFINITY;
-  let highest = 0;
+function ownedPositions(batch: readonly PendingAppend[]): AppendCall['owned'] {
+  let from = Number.POSITIVE_INFINITY;
+  let to = 0;
   for (const { request } of batch) {
     if (typeof request.expected !== 'object') continue;
-    lowest = Math.min(lowest, request.expected.position);
-    highest = Math.max(highest, request.expected.position);
+    from = Math.min(from, request.expected.position);
+    to = Math.max(to, request.expected.position);
   }
-  return highest > 0 ? `[${lowest},${highest}]` : null;
+  return to > 0 ? { from, to } : null;
 }
 
 function lowestAsOf(batch: readonly PendingAppend[]): number | null {

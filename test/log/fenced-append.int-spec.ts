@@ -190,6 +190,22 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
     expect(await log.readStream('thing', stream)).toHaveLength(1);
   });
 
+  it('conflicts after the server was rolled back, also when the log has grown again', async () => {
+    const stream = uuidv7();
+    const position = positionOf(await log.append(thing(stream)));
+    const owner = await postgres.connectAsOwner('test');
+    await owner.query('SET session_replication_role = replica');
+    await owner.query('DELETE FROM cc.events WHERE stream = $1', [stream]);
+    await owner.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name LIKE '%-append'`,
+    );
+    await owner.end();
+    await log.append(thing());
+    expect(await log.append(thing(stream, { expected: { owned: 1, position } }))).toEqual({ status: 'conflict' });
+    expect(await log.readStream('thing', stream)).toHaveLength(0);
+  });
+
   describe('across a partition boundary', () => {
     /** Partitions of 10 positions. */
     beforeEach(async () => {

@@ -25,7 +25,8 @@ DROP FUNCTION cc.append(json, boolean, boolean, json, timestamptz, timestamptz, 
 -- "noted": some events have an "inline" part for the inline projections.
 -- "at": the position of the last event of the stream, of version "base", if the sender has read the stream to its end.
 -- "owned": from the lowest to the highest "at" of the batch, or null. If all of them are in the partition that is written, its unique index
--- of stream and version finds a stream that was continued since, at no cost: then the call fails and is repeated with "checked".
+-- of stream and version finds a stream that was continued since, at no cost: then the call fails and is repeated with "compare_owned".
+-- "compare_owned": versions of these streams must be compared.
 -- "earliest", "latest": the database's time at which the batch may be stored. Outside of them nothing is stored: the bytes of
 -- an abandoned connection can arrive when its sender has long had another answer.
 -- "as_of": the lowest "since" of the batch, or null. An event with "since" was decided on what was stored up to that position
@@ -34,7 +35,7 @@ DROP FUNCTION cc.append(json, boolean, boolean, json, timestamptz, timestamptz, 
 -- "admitted": types of the first event of streams that begin all the same while their site is in cc.paused_sites. Other new
 -- streams of such a site are not stored, and of a closed site nothing but erasures: the indexes of these events are in "paused".
 CREATE FUNCTION cc.append(batch json, checked boolean, noted boolean, owned int8range, earliest timestamptz, latest timestamptz,
-                          as_of bigint, admitted text[])
+                          as_of bigint, admitted text[], compare_owned boolean DEFAULT false)
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   clock     timestamptz(3);
@@ -92,7 +93,7 @@ BEGIN
      WHERE stored[r.n] IS NULL AND r.expected >= 0 AND reached[r.n] <> r.expected;
   END IF;
   -- A position beyond the newest event is of a log that was longer.
-  IF owned IS NOT NULL AND (checked OR lower(owned) < begun OR upper(owned) > ended + 1) THEN
+  IF owned IS NOT NULL AND (checked OR compare_owned OR lower(owned) < begun OR upper(owned) > ended + 1) THEN
     -- A variable of its own, so that partitions before it are not even opened.
     since := lower(owned);
     conflicts := conflicts || (
