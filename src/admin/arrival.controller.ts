@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Inject, Param, PayloadTooLargeException, Post, Query, Req } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { ApiBody, ApiConsumes, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { allProjections } from '../app/projections.js';
@@ -91,6 +92,10 @@ const leasesSchema = z
 
 const openingSchema = z.object({ epoch, position: place, head: z.string().regex(/^[0-9a-f]{64}$/) }).strict();
 
+const erasedSchema = z
+  .object({ left: place.meta({ description: 'People that are not erased yet.' }) })
+  .meta({ id: 'ErasedArrival' });
+
 /** Rows in the text format of COPY. They are read after the caller is known. */
 function Rows(summary: string) {
   return (target: object, key: string | symbol, descriptor: PropertyDescriptor) => {
@@ -114,9 +119,10 @@ export class ArrivalController {
     sites: SiteRepository,
     secrets: SiteSecrets,
     erasure: Erasure,
+    commands: CommandBus,
   ) {
     const inline = allProjections(secrets).filter((projection) => projection.inline && projection.name !== 'dedup');
-    this.arrival = new Arrival({ settings, postgres, log, sites, secrets, erasure, inline });
+    this.arrival = new Arrival({ settings, postgres, log, sites, secrets, commands, erasure, inline });
   }
 
   @Get()
@@ -143,20 +149,21 @@ export class ArrivalController {
     @Param('site', { schema: host }) site: string,
     @Query({ schema: pageQuery }) { epoch, after, last }: z.output<typeof pageQuery>,
     @Req() request: AdminRequest,
+    @Caller() { actor }: Principal,
   ) {
-    return this.arrival.storeEvents({ site, epoch }, { after, last, rows: await readRows(request) });
+    return this.arrival.storeEvents({ site, epoch }, actor, { after, last, rows: await readRows(request) });
   }
 
   @Post('erased')
   @Rows('Erase what the other cell has erased since it was copied')
-  @ReturnsNothing('It is erased.')
+  @Returns(erasedSchema, 'It is erased, or a part of it: then the same is to be sent again.')
   async storeErased(
     @Param('site', { schema: host }) site: string,
     @Query({ schema: stepQuery }) { epoch }: z.output<typeof stepQuery>,
     @Req() request: AdminRequest,
     @Caller() { actor }: Principal,
-  ): Promise<void> {
-    await this.arrival.storeErased({ site, epoch }, actor, await readRows(request));
+  ) {
+    return this.arrival.storeErased({ site, epoch }, actor, await readRows(request));
   }
 
   @Post('claims')
