@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** What is erased while a site moves to another cell has to be erased there, too. */
-export class MovedErasures0000000000060 implements MigrationInterface {
-  name = 'MovedErasures0000000000060';
+export class MovedErasures0000000000061 implements MigrationInterface {
+  name = 'MovedErasures0000000000061';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(TABLE);
