@@ -53,6 +53,7 @@ const arrivalSchema = z
     state: z.enum(['arriving', 'open']),
     reached: place.meta({ description: 'Everything up to this position of the other log is copied.' }),
     events: place.meta({ description: 'So many events.' }),
+    claimsUntilMs: z.number().optional().meta({ description: 'All dedup claims from before this time are copied.' }),
   })
   .meta({ id: 'Arrival' });
 
@@ -71,6 +72,7 @@ const number = z
   .regex(/^\d{1,15}$/)
   .transform(Number);
 const stepQuery = z.object({ epoch: number }).strict();
+const claimsQuery = z.object({ epoch: number, until: number.optional() }).strict();
 const pageQuery = z.object({ epoch: number, after: number, last: number }).strict();
 
 const secretsSchema = z
@@ -171,10 +173,10 @@ export class ArrivalController {
   @ReturnsNothing('They are stored.')
   async storeClaims(
     @Param('site', { schema: host }) site: string,
-    @Query({ schema: stepQuery }) { epoch }: z.output<typeof stepQuery>,
+    @Query({ schema: claimsQuery }) { epoch, until }: z.output<typeof claimsQuery>,
     @Req() request: AdminRequest,
   ): Promise<void> {
-    await this.arrival.storeClaims({ site, epoch }, await readRows(request));
+    await this.arrival.storeClaims({ site, epoch }, await readRows(request), until);
   }
 
   @Post('secrets')

@@ -46,12 +46,9 @@ const erasureSchema = z
     site: host,
     dryRun: z.boolean(),
     ...counts,
-    alsoIn: z
-      .array(z.string())
-      .optional()
-      .meta({
-        description: 'Cells that have a copy of the site from a move: the person has to be erased there as well.',
-      }),
+    alsoIn: z.array(z.string()).optional().meta({
+      description: 'Cells that have a copy of the site from a move: the person has to be erased there as well.',
+    }),
   })
   .meta({ id: 'Erasure' });
 

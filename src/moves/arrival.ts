@@ -49,6 +49,8 @@ export interface ArrivalState {
   /** Everything up to this position of the other log is copied: so many events. */
   readonly reached: number;
   readonly events: number;
+  /** All dedup claims from before this time of the other cell are copied; absent until that is so. */
+  readonly claimsUntilMs?: number;
 }
 
 /** What a cell tells the one that wants to move a site to it. */
@@ -89,10 +91,12 @@ interface MoveRow {
   readonly cell: string;
   readonly reached: number;
   readonly events: number;
+  readonly claimsUntilMs: number | null;
   readonly done: boolean;
 }
 
-const COLUMNS = 'epoch, cell, reached::float8 AS reached, events::float8 AS events, done';
+const COLUMNS =
+  'epoch, cell, reached::float8 AS reached, events::float8 AS events, claims_until::float8 AS "claimsUntilMs", done';
 
 /** The steps of a move in the cell that a site moves to. Each can be repeated, and is one transaction that locks the row of the move. */
 export class Arrival {
@@ -144,8 +148,8 @@ export class Arrival {
       const start = startOf(history, here, beginning);
       await tx.query(
         `INSERT INTO cc.site_moves AS m (site, direction, epoch, cell, reached, events) VALUES ($1, 'in', $2, $3, $4, $5)
-         ON CONFLICT (site, direction) DO UPDATE SET (epoch, cell, reached, events, done, updated_at) =
-           (excluded.epoch, excluded.cell, excluded.reached, excluded.events, false, now()) WHERE m.epoch < excluded.epoch`,
+         ON CONFLICT (site, direction) DO UPDATE SET (epoch, cell, reached, events, claims_until, done, updated_at) =
+           (excluded.epoch, excluded.cell, excluded.reached, excluded.events, NULL, false, now()) WHERE m.epoch < excluded.epoch`,
         [site, epoch, from, start.reached, start.events],
       );
       const row = await this.lock(tx, { site, epoch });
@@ -211,9 +215,16 @@ export class Arrival {
     return { left: Math.max(0, people.length - PEOPLE_ERASED_MAX) };
   }
 
-  async storeClaims(step: Step, rows: Buffer): Promise<void> {
+  /** `untilMs`, with the last page: all from before this time have been sent. */
+  async storeClaims(step: Step, rows: Buffer, untilMs?: number): Promise<void> {
     await this.transaction(async (tx) => {
-      if (!(await this.lock(tx, step)).done) await storeClaims(tx, step.site, rows);
+      if ((await this.lock(tx, step)).done) return;
+      await storeClaims(tx, step.site, rows);
+      if (untilMs !== undefined)
+        await tx.query(
+          `UPDATE cc.site_moves SET claims_until = $2, updated_at = now() WHERE site = $1 AND direction = 'in'`,
+          [step.site, untilMs],
+        );
     });
   }
 
@@ -356,8 +367,9 @@ class ErasedElsewhere extends Error {
   }
 }
 
-function stateOf({ epoch, cell, reached, events, done }: MoveRow): ArrivalState {
-  return { epoch, from: cell, state: done ? 'open' : 'arriving', reached, events };
+function stateOf({ epoch, cell, reached, events, claimsUntilMs, done }: MoveRow): ArrivalState {
+  const state = done ? 'open' : 'arriving';
+  return { epoch, from: cell, state, reached, events, ...(claimsUntilMs !== null && { claimsUntilMs }) };
 }
 
 function outdated(site: string, epoch: number): UserError {

@@ -11,9 +11,9 @@ import { forgetMovedErasures, readMovedErasures, recordDeparture } from './depar
 import type { Counted } from './move-out.js';
 import type { TargetCell } from './target-cell.js';
 
-/** The other cell holds its append lock while it stores a page. */
+/** The other cell holds its append lock while it stores a page, of claims too. */
 const PAGE_EVENTS = 1_000;
-const PAGE_CLAIMS = 10_000;
+const PAGE_CLAIMS = 2_000;
 /** A claim has the time of its event, which may be stored a little later than it was drawn. */
 const CLAIMS_OVERLAP_MS = 60_000;
 /** Erasures of the site while it is copied. */
@@ -37,8 +37,6 @@ export interface CopierOptions {
 
 /** Copies events and dedup claims of a site to another cell, which remembers how far. */
 export class SiteCopier {
-  /** Claims from before are copied. */
-  private claimsSince: Date | undefined;
   private counted: Counted = { until: 0, events: 0 };
 
   constructor(
@@ -141,25 +139,26 @@ export class SiteCopier {
     while (rows.length > 0 && (await this.target.storeErased(epoch, rows)).left > 0) stop.throwIfAborted();
   }
 
-  /** Those since the last time. */
+  /** Those since the last time, also by another run: the other cell remembers it, so that a restore of it forgets both. */
   private async copyClaims(): Promise<void> {
     const { epoch, host, stop } = this.options;
-    const begunMs = this.dependencies.postgres.clock.nowMs();
-    const since = this.claimsSince;
+    const claimsUntilMs = Math.floor(this.dependencies.postgres.clock.nowMs()) - CLAIMS_OVERLAP_MS;
+    const sinceMs = this.arrival.claimsUntilMs;
     await this.withClient(async (client) => {
       for (let after: string | undefined; ; ) {
         stop.throwIfAborted();
         const page = await readClaims(client, host, {
           limit: PAGE_CLAIMS,
           ...(after !== undefined && { after }),
-          ...(since && { since }),
+          ...(sinceMs !== undefined && { since: new Date(sinceMs) }),
         });
-        if (page.count > 0) await this.target.storeClaims(epoch, page.rows);
-        if (page.count < PAGE_CLAIMS) break;
+        const isLast = page.count < PAGE_CLAIMS;
+        await this.target.storeClaims(epoch, page.rows, isLast ? claimsUntilMs : undefined);
+        if (isLast) break;
         after = page.last;
       }
     });
-    this.claimsSince = new Date(begunMs - CLAIMS_OVERLAP_MS);
+    this.arrival = { ...this.arrival, claimsUntilMs };
   }
 
   private async record(hasLeft: boolean): Promise<void> {

@@ -49,8 +49,9 @@ export class TargetCell {
     return this.call<{ left: number }>('POST', `/erased?epoch=${epoch}`, rows);
   }
 
-  async storeClaims(epoch: number, rows: Buffer): Promise<void> {
-    await this.call('POST', `/claims?epoch=${epoch}`, rows);
+  async storeClaims(epoch: number, rows: Buffer, untilMs: number | undefined): Promise<void> {
+    const until = untilMs === undefined ? '' : `&until=${untilMs}`;
+    await this.call('POST', `/claims?epoch=${epoch}${until}`, rows);
   }
 
   async storeSecrets(epoch: number, secrets: readonly SiteSecret[]): Promise<void> {

@@ -84,8 +84,10 @@ export interface FlakyProxy {
   /** Called when a call has been carried out whose answer is lost. */
   onBroken: () => void;
   /** Called before a call is passed on, and before its answer is. */
-  onCall: (path: string) => Promise<unknown>;
+  onCall: (path: string, body: Buffer) => Promise<unknown>;
   onAnswer: (path: string) => Promise<unknown>;
+  /** Whose answers are lost, however many there were before. */
+  isLost: (path: string) => boolean;
   stop(): Promise<void>;
 }
 
@@ -94,10 +96,9 @@ export async function startFlakyProxy(target: string, calls = Number.POSITIVE_IN
   let passed = 0;
   const server = createServer(async (incoming, response) => {
     passed += 1;
-    const isLost = passed >= calls;
     const body = await buffer(incoming);
     const path = new URL(incoming.url as string, target).pathname;
-    await proxy.onCall(path);
+    await proxy.onCall(path, body);
     const reply = await request(`${target}${incoming.url}`, {
       method: incoming.method as 'GET',
       headers: { ...(incoming.headers as Record<string, string>), host: new URL(target).host },
@@ -105,7 +106,7 @@ export async function startFlakyProxy(target: string, calls = Number.POSITIVE_IN
     });
     const text = await reply.body.text();
     await proxy.onAnswer(path);
-    if (isLost) {
+    if (passed >= calls || proxy.isLost(path)) {
       response.destroy();
       proxy.onBroken();
     } else response.writeHead(reply.statusCode, { 'content-type': String(reply.headers['content-type']) }).end(text);
@@ -116,6 +117,7 @@ export async function startFlakyProxy(target: string, calls = Number.POSITIVE_IN
     onBroken: () => {},
     onCall: async () => {},
     onAnswer: async () => {},
+    isLost: () => false,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
