@@ -6,20 +6,20 @@ export const PEERS = [
   { name: 'Outpost', module: 'github.com/hookdeck/outpost' },
 ];
 
-/** @param go the command @returns one line per peer: that it was left out, and why */
-export async function leftOutPeers({ directory, progress, go = 'go' }) {
+/** @returns one line per peer: that it was left out, and why */
+export async function leftOutPeers({ directory, progress }) {
   const lines = [];
   for (const peer of PEERS) {
     progress(`asking the Go proxy for ${peer.name} …`);
-    lines.push(leftOutText(peer, await newestVersion(peer, go, directory)));
+    lines.push(leftOutText(peer, await newestVersion(peer, directory)));
   }
   return lines;
 }
 
 /** Outside of any module, so that no go.mod decides which version it is. */
-async function newestVersion({ module }, go, cwd) {
+async function newestVersion({ module }, cwd) {
   try {
-    const version = await runChild('go', go, ['list', '-m', '-f', '{{.Version}}', `${module}@latest`], { cwd });
+    const version = await runChild('go', 'go', ['list', '-m', '-f', '{{.Version}}', `${module}@latest`], { cwd });
     return { version: version.trim() };
   } catch (error) {
     return { error: error.message };
@@ -33,5 +33,5 @@ export function leftOutText({ name, module }, { version, error }) {
   if (error.includes('ENOENT')) return `${leftOut} Go is not installed; install it to look for ${module}`;
   const status = /: (\d{3} [A-Z]\w+( [A-Z]\w+)*)/.exec(error)?.[1];
   if (status) return `${leftOut} the Go proxy answered ${status} for ${module}`;
-  return `${leftOut} ${module} could not be had from the Go proxy: ${error.replace(/\w+:\/\/\S+?(?=:?\s|$)/g, '…')}`;
+  return `${leftOut} ${module} could not be had from the Go proxy: ${error.replace(/\w+:\/\/[^\s"]+?(?=:?["\s]|$)/g, '…')}`;
 }
