@@ -19,6 +19,7 @@ import { type SiteRepository, streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
 import type { Erasure } from '../visitors/erasure.js';
 import { close } from './move-out.js';
+import { readElsewhere } from './sites-elsewhere.js';
 import { askSource, requireComing, requireLeft } from './source-cell.js';
 
 /** Dedup claims and the windows of deliveries compare times of both cells. */
@@ -117,7 +118,8 @@ export class Arrival {
     const here = history.reduce(evolve, undefined as Site | undefined);
     const { arrival } = await this.state(site);
     if (arrival?.epoch === epoch && arrival.from === from && arrival.state === 'open') return arrival;
-    if (here && !here.removed && !isClosed(here))
+    const isElsewhere = (await readElsewhere(postgres.pool)).some((each) => each.site === site);
+    if (here && !here.removed && !isClosed(here) && !isElsewhere)
       throw new UserError(`Cell ${this.dependencies.settings.cell} has a site ${site} already.`);
     if (here && here.epoch >= epoch && arrival?.epoch !== epoch) throw outdated(site, here.epoch);
     if (here?.removed && !isClosed(here))
@@ -236,6 +238,7 @@ export class Arrival {
           : 'DELETE FROM cc.paused_sites WHERE site = $1',
         [site],
       );
+      await tx.query('DELETE FROM cc.sites_elsewhere WHERE site = $1', [site]);
       await tx.query(`UPDATE cc.site_moves SET done = true, updated_at = now() WHERE site = $1 AND direction = 'in'`, [
         site,
       ]);

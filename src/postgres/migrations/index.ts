@@ -38,6 +38,7 @@ import { MovingSites0000000000055 } from './0055-moving-sites.js';
 import { SiteOrder0000000000056 } from './0056-site-order.js';
 import { SiteMoves0000000000057 } from './0057-site-moves.js';
 import { SitePlaces0000000000058 } from './0058-site-places.js';
+import { SitesElsewhere0000000000059 } from './0059-sites-elsewhere.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -89,6 +90,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   SiteOrder0000000000056,
   SiteMoves0000000000057,
   SitePlaces0000000000058,
+  SitesElsewhere0000000000059,
 ];
 
 /** The number at the end of a migration's name. */
