@@ -204,13 +204,23 @@ function sumOf(one: Erased, other: Erased): Erased {
   return { events: one.events + other.events, claims: one.claims + other.claims, rows };
 }
 
+export interface ExpiryRange {
+  /** Exclusive. */
+  readonly after: number;
+  /** Inclusive. */
+  readonly until: number;
+  readonly subjectBytes: number;
+  /** Of all sites, if it is undefined. */
+  readonly site?: string | undefined;
+}
+
 /**
  * Deletes the personal parts in a position range whose subject has this length. Their digests stay, as after an erasure, and the
  * same transaction appends an event for each site that states how many. Returns their number.
  */
 export async function expirePersonalParts(
   postgres: Postgres,
-  range: { readonly after: number; readonly until: number; readonly subjectBytes: number },
+  range: ExpiryRange,
   record: (site: string, events: number) => AppendRequest & { readonly expected: 'new' },
 ): Promise<number> {
   const client = await postgres.connect('expiry');
@@ -221,8 +231,8 @@ export async function expirePersonalParts(
     await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [erasureLock.classId, DEDUP]);
     const deleted = await deletePersonalParts(
       client,
-      'position > $1 AND position <= $2 AND octet_length(subject) = $3',
-      [range.after, range.until, range.subjectBytes],
+      'position > $1 AND position <= $2 AND octet_length(subject) = $3 AND site = coalesce($4, site)',
+      [range.after, range.until, range.subjectBytes, range.site],
     );
     for (const { site, count } of deleted) await appendInTransaction(client, postgres.clock, record(site, count));
     await client.query('COMMIT');
