@@ -14,6 +14,7 @@ import type { ReceivedConversion } from '../src/delivery/received-conversion.js'
 import { ReplayDeliveries } from '../src/delivery/replay-deliveries.command.js';
 import { ReplayDeliveriesHandler } from '../src/delivery/replay-deliveries.handler.js';
 import { RetryScheduler } from '../src/delivery/retry.scheduler.js';
+import { DatabaseTokenStore } from '../src/delivery/token-store.js';
 import { CONVERSION } from '../src/events/conversion.events.js';
 import type { Outcome, OutcomeStatus } from '../src/events/delivery.events.js';
 import { Logger } from '../src/kernel/logger.js';
@@ -23,12 +24,13 @@ import { uuidv7 } from '../src/kernel/uuid.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
-import { readUnderWay } from '../src/moves/drain.js';
+import { isDrained, readUnderWay } from '../src/moves/drain.js';
 import { PAYLOAD_VERSION } from '../src/platforms/payload-version.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../src/postgres/lease.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { LoadedSite } from '../src/sites/site-directory.js';
+import type { SiteSecrets } from '../src/sites/site-secrets.js';
 import { createMigratedDatabase, openDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -669,6 +671,17 @@ describe('readUnderWay', () => {
     await record(data.conversionId, 'delivered');
     expect(await underWay()).toBe(0);
     expect((await readUnderWay({ postgres, log }, 'other.example', position)).conversions).toBe(0);
+  });
+
+  it('waits while a refresh token of the site is used, because the one that replaces it would not be stored any more', async () => {
+    const tokens = new DatabaseTokenStore(postgres, {} as SiteSecrets, async () => undefined);
+    const lock = await tokens.lock(SITE, 'google_ads');
+    const underWay = (site: string) => readUnderWay({ postgres, log }, site, 0);
+    const [used, other] = [await underWay(SITE), await underWay('shop.exam')];
+    await lock?.release();
+    const released = await underWay(SITE);
+    expect([used, other, released].map(({ isRefreshing }) => isRefreshing)).toEqual([true, false, false]);
+    expect([used, other, released].map(isDrained)).toEqual([false, true, true]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import { derivedUuid } from '../src/kernel/uuid.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { erasureLock } from '../src/log/projection-rebuild.js';
@@ -10,6 +11,8 @@ import { pruneUnidentified } from '../src/visitors/identifier-pruner.js';
 import { Matcher, matchOf } from '../src/visitors/matcher.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { eventually } from './support/service.js';
+import { copySite } from './support/site-copies.js';
 import { type DrawnCall, foldRecord, TagCallers } from './support/tag-callers.js';
 
 jest.setTimeout(120_000);
@@ -138,5 +141,40 @@ describe('what anonymous callers store', () => {
     await expect(expire()).rejects.toThrow(/lock timeout/);
     await erasing.end();
     expect(await expire()).toBe(1);
+  });
+
+  it('without an email expires by its own time in a log that it was copied into later', async () => {
+    const target = await openDatabase(await createDatabase(server));
+    const targetLog = new PostgresEventLog(target);
+    await log.append({
+      ...{ category: 'site', stream: derivedUuid(`site ${site.host}`), expected: 'any', site: site.host, actor: 'cli' },
+      events: [{ type: 'site.registered.v1', data: { host: site.host, aliases: [] } }],
+    });
+    const [old, young] = [callers(undefined, 'old'), callers(undefined, 'young')];
+    await old.send({ ...CALL, call: 'collect' });
+    const tick = async (): Promise<Date> => {
+      const since = postgres.clock.nowMs();
+      await eventually(
+        async () => postgres.clock.nowMs(),
+        (nowMs) => nowMs > since + 1,
+      );
+      return new Date(postgres.clock.nowMs());
+    };
+    const before = await tick();
+    await tick();
+    await young.send({ ...CALL, call: 'collect' });
+    await copySite(postgres, target, site.host);
+    const visits = async () =>
+      (await targetLog.read({ categories: ['visitor'] }))
+        .filter(({ type, personal }) => type === 'visitor.visited.v1' && personal)
+        .slice(-2).length;
+    const kept = await visits();
+    const copied = new Map<string, number>();
+    expect(await pruneUnidentified(target, targetLog, before, copied)).toBe(1);
+    expect(await pruneUnidentified(target, targetLog, before, copied)).toBe(0);
+    expect(kept).toBe(2);
+    expect(await pruneUnidentified(target, targetLog, await tick(), copied)).toBe(1);
+    await targetLog.close();
+    await target.close();
   });
 });

@@ -65,7 +65,7 @@ export class DatabaseTokenStore implements TokenStore {
   }
 
   async lock(site: string, name: ConnectionName): Promise<TokenLock | undefined> {
-    const taking = Lease.take(this.database, `token ${site} ${name}`, 0, LOCK_MS);
+    const taking = Lease.take(this.database, prefixOf(site) + name, 0, LOCK_MS);
     try {
       return toLock(await withLogTimeout(taking));
     } catch (error) {
@@ -93,6 +93,19 @@ export class DatabaseTokenStore implements TokenStore {
     const next = { [REFRESH_TOKEN]: refreshToken, [STATE]: JSON.stringify({ ...state, refreshToken }) };
     return withLogTimeout(this.secrets.replaceSecrets(site, name, { field: REFRESH_TOKEN, value: expected }, next));
   }
+}
+
+function prefixOf(site: string): string {
+  return `token ${site} `;
+}
+
+/** Whether a process uses a refresh token of the site at the moment, or may have died while it did. */
+export async function isRefreshing({ pool, clock }: LeaseDatabase, site: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    'SELECT FROM cc.leases WHERE starts_with(name, $1) AND until > to_timestamp($2) LIMIT 1',
+    [prefixOf(site), clock.nowMs() / 1_000],
+  );
+  return rowCount === 1;
 }
 
 function toLock(lease: Lease | undefined): TokenLock | undefined {

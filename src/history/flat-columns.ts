@@ -1,6 +1,7 @@
 import type { RedactedEvent } from './redact-event.js';
 
-export type ColumnType = 'text' | 'decimal' | 'integer' | 'number' | 'boolean' | 'time';
+/** `position`: of a log, an integer of 64 bits. */
+export type ColumnType = 'text' | 'decimal' | 'integer' | 'position' | 'number' | 'boolean' | 'time';
 export type FlatValue = string | number | boolean | null;
 
 export interface FlatColumn {
@@ -25,7 +26,7 @@ const PUSH_OUTCOMES: Readonly<Record<string, string>> = {
 
 /**
  * Columns with the same name and type in every export, whatever events it contains. They repeat fields of `data` and `personal`,
- * whose type can differ from event to event. Names and types must stay: columns are only ever added, at the end.
+ * whose type can differ from event to event, and those that not every event has. Names and types must stay: columns are only ever added, at the end.
  */
 export const FLAT_COLUMNS: readonly FlatColumn[] = [
   ofData('conversion_id', 'text', 'conversionId'),
@@ -52,6 +53,7 @@ export const FLAT_COLUMNS: readonly FlatColumn[] = [
   column('bot_score', 'integer', botScore),
   column('click_kind', 'text', clickKinds),
   ...UTM_FIELDS.map((field) => column(`utm_${field}`, 'text', ({ personal }) => utmOf(fieldsOf(personal))[field])),
+  column('origin', 'position', ({ origin }) => origin),
 ];
 
 function ofData(name: string, type: ColumnType, field: string): FlatColumn {
@@ -72,6 +74,8 @@ function typed(type: ColumnType, value: unknown): FlatValue {
       return typeof value === 'boolean' ? value : null;
     case 'integer':
       return Number.isInteger(value) && Math.abs(value as number) < 2 ** 31 ? (value as number) : null;
+    case 'position':
+      return Number.isSafeInteger(value) ? (value as number) : null;
     case 'number':
     case 'decimal':
       return Number.isFinite(value) ? (value as number) : null;

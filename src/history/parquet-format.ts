@@ -28,6 +28,7 @@ const FLAT_TYPES: Readonly<Record<ColumnType, ElementType>> = {
   time: TIME,
   boolean: { type: 'BOOLEAN' },
   integer: { type: 'INT32' },
+  position: { type: 'INT64' },
   number: { type: 'DOUBLE' },
   decimal: {
     type: 'FIXED_LEN_BYTE_ARRAY',
@@ -155,6 +156,7 @@ function column(
 
 function physicalOf(type: ColumnType, value: FlatValue): unknown {
   if (type === 'time') return typeof value === 'string' ? millisecondsOf(value) : null;
+  if (type === 'position') return typeof value === 'number' ? BigInt(value) : null;
   return type === 'decimal' && typeof value === 'number' ? scaledValue(value) : value;
 }
 

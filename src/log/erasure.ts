@@ -218,17 +218,28 @@ function sumOf(one: Erased, other: Erased): Erased {
   return { events: one.events + other.events, claims: one.claims + other.claims, rows };
 }
 
+export interface ExpiryRange {
+  /** Exclusive. */
+  readonly after: number;
+  /** Inclusive. */
+  readonly until: number;
+  readonly subjectBytes: number;
+  /** Of all sites, if it is undefined. */
+  readonly site?: string | undefined;
+}
+
 /**
  * Deletes the personal parts in a position range whose subject has this length. Their digests stay, as after an erasure, and the
  * same transaction appends an event for each site that states how many. Returns their number.
  */
 export function expirePersonalParts(
   postgres: Postgres,
-  range: { readonly after: number; readonly until: number; readonly subjectBytes: number },
+  { after, until, subjectBytes, site }: ExpiryRange,
   record: ExpiryRecord,
 ): Promise<number> {
-  const condition = 'position > $1 AND position <= $2 AND octet_length(subject) = $3';
-  return expire(postgres, condition, [range.after, range.until, range.subjectBytes], record);
+  const condition =
+    'position > $1 AND position <= $2 AND octet_length(subject) = $3 AND ($4::text IS NULL OR site = $4)';
+  return expire(postgres, condition, [after, until, subjectBytes, site], record);
 }
 
 /** Deletes the personal parts of these events in the same way. */

@@ -43,3 +43,11 @@ export async function readCopiedBefore(source: Queryable, site: string, time: Da
   });
   return positions.get(last) ?? 0;
 }
+
+/** The sites that came into this log from another one. */
+export async function readCopiedSites(source: Queryable): Promise<string[]> {
+  const { rows } = await source.query<{ site: string }>(
+    `SELECT DISTINCT site FROM cc.events WHERE category = 'site' AND origin IS NOT NULL ORDER BY site`,
+  );
+  return rows.map(({ site }) => site);
+}

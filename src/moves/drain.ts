@@ -3,6 +3,7 @@ import { type CopiedLease, readLeases } from '../delivery/delivery-leases.js';
 import { UnsettledConversions } from '../delivery/owed.js';
 import { readScanProgress } from '../delivery/owed-report.js';
 import { readUnsettled } from '../delivery/read-unsettled.js';
+import { isRefreshing } from '../delivery/token-store.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import type { EventLog } from '../log/event-log.js';
 import { isPushing } from '../outbound/push-lease.js';
@@ -20,6 +21,8 @@ export interface UnderWay {
   /** Attempts under a lease. */
   readonly attempts: number;
   readonly isPushing: boolean;
+  /** A refresh token is used: the one that replaces it is not stored once the site is closed. */
+  readonly isRefreshing: boolean;
 }
 
 /** `until`: position of the event from which on deliveries wait. Outcomes follow it. */
@@ -42,11 +45,12 @@ export async function readUnderWay(
     conversions: conversions.size,
     attempts: leases.filter((lease) => lease.until > nowMs).length,
     isPushing: await isPushing(postgres, site),
+    isRefreshing: await isRefreshing(postgres, site),
   };
 }
 
-export function isDrained({ conversions, attempts, isPushing }: UnderWay): boolean {
-  return conversions === 0 && attempts === 0 && !isPushing;
+export function isDrained({ conversions, attempts, isPushing, isRefreshing }: UnderWay): boolean {
+  return conversions === 0 && attempts === 0 && !isPushing && !isRefreshing;
 }
 
 /** Leases of deliveries of a site. One that has ended was not released: its holder may have sent the conversion. */

@@ -229,10 +229,11 @@ export class SiteMover {
     for (;;) {
       const underWay = await readUnderWay(this.dependencies, this.host, started?.position ?? 0);
       if (isDrained(underWay)) return;
-      const { conversions, attempts, isPushing } = underWay;
-      const push = isPushing ? ', and a push of totals' : '';
+      const { conversions, attempts, isPushing, isRefreshing } = underWay;
+      const push = isPushing ? ', a push of totals' : '';
+      const token = isRefreshing ? ', the renewal of an access token' : '';
       this.options.reporter.waiting(
-        `Waiting for ${conversions} conversions without an outcome, ${attempts} attempts${push}.`,
+        `Waiting for ${conversions} conversions without an outcome, ${attempts} attempts${push}${token}.`,
       );
       await sleep(DRAIN_POLL_MS, undefined, { signal: this.options.stop });
     }

@@ -5,6 +5,7 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { expirePersonalParts } from '../log/erasure.js';
 import { EventLog } from '../log/event-log.js';
+import { readCopiedSites } from '../log/site-order.js';
 import { Lease } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
 import { expiry } from './expiry.js';
@@ -22,6 +23,8 @@ const PAGE_EVENTS = 5_000;
  */
 @Injectable()
 export class IdentifierPruner {
+  private readonly copied: CopiedProgress = new Map();
+
   constructor(
     private readonly postgres: Postgres,
     private readonly log: EventLog,
@@ -34,7 +37,8 @@ export class IdentifierPruner {
     try {
       const nowMs = this.postgres.clock.nowMs();
       await pruneIdentifiers(this.postgres, new Date(nowMs - this.settings.identifierTtlMs));
-      await pruneUnidentified(this.postgres, this.log, new Date(nowMs - this.settings.unidentifiedTtlMs));
+      const before = new Date(nowMs - this.settings.unidentifiedTtlMs);
+      await pruneUnidentified(this.postgres, this.log, before, this.copied);
     } catch (error) {
       this.logger.warn('Pruning expired identifiers failed; retrying in 10 min', { error: messageOf(error) });
     }
@@ -61,8 +65,16 @@ export async function pruneIdentifiers(postgres: Postgres, before: Date): Promis
   return total;
 }
 
+/** Up to where copied visits were looked at, by site. It only saves work: after a restart they are looked at again. */
+type CopiedProgress = Map<string, number>;
+
 /** One process at a time, by lease. Returns the number of visits that lost their personal part. */
-export async function pruneUnidentified(postgres: Postgres, log: EventLog, before: Date): Promise<number> {
+export async function pruneUnidentified(
+  postgres: Postgres,
+  log: EventLog,
+  before: Date,
+  copied: CopiedProgress = new Map(),
+): Promise<number> {
   const lease = await Lease.take(postgres, UNIDENTIFIED_LEASE);
   if (!lease) return 0;
   try {
@@ -73,6 +85,16 @@ export async function pruneUnidentified(postgres: Postgres, log: EventLog, befor
       const range = { after: lease.reached, until, subjectBytes: VISITOR_BYTES };
       total += await expirePersonalParts(postgres, range, expiry);
       lease.reached = until;
+    }
+    // A visit that came from another log is as old as it says, whenever it came. Those up to `end` are done.
+    for (const site of await readCopiedSites(postgres.pool)) {
+      const last = await log.positionBefore(before, site);
+      for (let after = Math.max(end, copied.get(site) ?? 0); lease.held && after < last; ) {
+        const until = Math.min(last, await log.pageEnd(after, PAGE_EVENTS));
+        total += await expirePersonalParts(postgres, { after, until, subjectBytes: VISITOR_BYTES, site }, expiry);
+        after = until;
+        copied.set(site, after);
+      }
     }
     return total;
   } finally {
