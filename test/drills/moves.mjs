@@ -75,6 +75,7 @@ class MovesBed {
   /** What commands said that failed without having been killed. */
   failures = new Map();
   #targets = [];
+  #victims = [];
 
   static async open(seed, log) {
     const directory = mkdtempSync(join(tmpdir(), 'cc-drill-'));
@@ -176,7 +177,7 @@ class MovesBed {
   async #inject(move) {
     const { random } = this;
     for (let kill = 0; kill < KILLS_PER_MOVE; kill += 1) {
-      const victim = VICTIMS[Math.floor(random() * VICTIMS.length)];
+      const victim = this.#nextVictim();
       const step = STEPS[Math.floor(random() * STEPS.length)];
       const [delay, down] = [random() * KILLED_WITHIN_MS, random() * DOWN_MAX_MS];
       while (!move.isDone && !move.printed.includes(step)) await sleep(5);
@@ -184,6 +185,12 @@ class MovesBed {
       this.log(`kill of the ${victim}, ${Math.round(delay)} ms after "${step}"`);
       await this.#kill(victim, move, down);
     }
+  }
+
+  /** In random order, and each as often as the others. */
+  #nextVictim() {
+    if (this.#victims.length === 0) this.#victims = [...VICTIMS];
+    return this.#victims.splice(Math.floor(this.random() * this.#victims.length), 1)[0];
   }
 
   async #kill(victim, move, downMs) {
