@@ -13,7 +13,7 @@ import { Load } from './harness/load.mjs';
 import { drillModule, SwitchWithoutEffect } from './harness/testbed.mjs';
 import { readRecords, readWithReader, startBroker } from './harness/topics.mjs';
 
-const RATE = 40;
+const RATE = 20;
 const SITE = 'shop.example';
 const PLATFORM_NAMES = ['meta', 'segment'];
 const PREFIXES = ['a.', 'b.'];
@@ -194,11 +194,9 @@ class MovesBed {
   }
 
   async #kill(victim, move, downMs) {
-    this.kills.set(victim, this.kills.get(victim) + 1);
-    if (victim === 'mover') {
-      move.child.kill('SIGKILL');
-      return;
-    }
+    const isKilled = victim !== 'mover' || move.child.kill('SIGKILL');
+    if (isKilled) this.kills.set(victim, this.kills.get(victim) + 1);
+    if (victim === 'mover') return;
     const cell = victim.endsWith('source') ? move.from : move.to;
     const outage = { from: Date.now(), until: Number.MAX_SAFE_INTEGER };
     this.outages.push(outage);
