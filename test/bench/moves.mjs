@@ -4,6 +4,7 @@ import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cell } from '../drills/harness/cell.mjs';
 import { APPEND_LOCK } from '../drills/harness/database.mjs';
+import { cpuSeconds, hasCounters, treeCpuSeconds } from './counters.mjs';
 import { percentile, singleRow } from './figures.mjs';
 import { fillLog } from './fill-log.mjs';
 import { untilQuiet } from './large-log.mjs';
@@ -31,7 +32,7 @@ export async function movesRun(context) {
   if (!filled) return [];
   const measured = await part('the move', () => measureMove(cells, context));
   if (!measured) return [];
-  const { steps, dryRunMs, refusedMs, holds, before, during } = measured;
+  const { steps, cpu, dryRunMs, refusedMs, holds, before, during } = measured;
   const size = `${thousands(settings.events)} events`;
   const seconds = (ms) => Math.round(ms / 100) / 10;
   return [
@@ -41,6 +42,9 @@ export async function movesRun(context) {
       rate: settings.events / (steps.copied / 1_000),
     },
     singleRow('copy', seconds(steps.copied), 's'),
+    ...Object.entries(cpu).map(([what, used]) =>
+      singleRow(`↳ CPU per event, ${what}`, Math.round((used * 1e6) / settings.events), 'µs'),
+    ),
     singleRow('drain', seconds(steps.drained - steps.copied), 's'),
     singleRow('from the closing in one cell to the opening in the other', seconds(steps.opened - steps.left), 's'),
     singleRow('senders of the site got 503 for', seconds(refusedMs), 's'),
@@ -103,18 +107,26 @@ async function measureMove({ a, b, keys }, { progress }) {
   const sampler = await sampleLock(b.database);
   progress('moving …');
   neighbour.take();
-  const { steps, during } = await runMover(a, neighbour);
+  const { steps, cpu, during } = await runMover(a, b, neighbour);
   const holds = await sampler.stop();
   // Until conversions of the site are accepted again.
   const { refusedMs } = await sender.stop();
   await neighbour.stop();
-  return { steps, dryRunMs, refusedMs, holds, before: sorted(before), during: sorted(during) };
+  return { steps, cpu, dryRunMs, refusedMs, holds, before: sorted(before), during: sorted(during) };
 }
 
-/** When each step was complete, from the start of the command. */
-async function runMover(from, neighbour) {
+/** When each step was complete, from the start of the command, and the CPU seconds of the copy. */
+async function runMover(from, to, neighbour) {
   const startedMs = performance.now();
   const child = from.spawnCli('sites', 'move', SITE, '--to', 'b', '--yes');
+  const usedBy = () => ({
+    'the command': cpuSeconds(child.pid),
+    'service of the target': treeCpuSeconds(to.instance.pid),
+    'PostgreSQL of the source': treeCpuSeconds(from.database.pids()[0]),
+    'PostgreSQL of the target': treeCpuSeconds(to.database.pids()[0]),
+  });
+  const usedBefore = hasCounters ? usedBy() : {};
+  let cpu = {};
   let printed = '';
   let during = [];
   const steps = {};
@@ -123,12 +135,14 @@ async function runMover(from, neighbour) {
     for (const [name, line] of Object.entries(STEPS)) {
       if (steps[name] !== undefined || !line.test(printed)) continue;
       steps[name] = performance.now() - startedMs;
-      if (name === 'copied') during = neighbour.take();
+      if (name !== 'copied') continue;
+      during = neighbour.take();
+      if (hasCounters) cpu = Object.fromEntries(Object.entries(usedBy()).map(([who, s]) => [who, s - usedBefore[who]]));
     }
   });
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(printed);
-  return { steps, during };
+  return { steps, cpu, during };
 }
 
 /** Posts a conversion after the other, each until it is accepted. */
