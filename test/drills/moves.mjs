@@ -255,15 +255,17 @@ class MovesBed {
   /** A delivery is repeated at most once for each time that a service or a database was killed meanwhile. */
   async #repeatsRow({ database }) {
     const rows = await database.query(
-      `SELECT p.platform, p.order_id, p.sent - 1 AS repeats, count(o.*)::integer AS kills
+      `SELECT p.platform, p.order_id, p.sent - 1 AS repeats, count(o.*)::integer AS kills, p.last - p.first AS ms
          FROM (SELECT platform, order_id, count(DISTINCT request)::integer AS sent, min(at) AS first, max(at) AS last
                  FROM drill.platform GROUP BY 1, 2 HAVING count(DISTINCT request) > 1) p
          LEFT JOIN unnest($1::bigint[], $2::bigint[]) AS o (killed, back) ON o.killed <= p.last AND o.back >= p.first
-        GROUP BY 1, 2, 3`,
+        GROUP BY 1, 2, 3, 5`,
       [this.outages.map(({ from }) => from), this.outages.map(({ until }) => until)],
     );
     const wrong = rows.filter(({ repeats, kills }) => repeats > kills);
-    const sample = wrong.slice(0, 5).map((row) => Object.values(row).join(' '));
+    const sample = wrong
+      .slice(0, 5)
+      .map(({ platform, order_id: order, repeats, ms }) => `${platform} ${order}, ${repeats} within ${ms} ms`);
     return {
       what: 'deliveries that were repeated more often than a service or database was killed meanwhile',
       result: wrong.length === 0 ? `0 (${rows.length} were repeated)` : `${wrong.length}: ${sample.join(', ')}`,
