@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { readScanProgress } from '../src/delivery/owed-report.js';
+import { Sealer } from '../src/kernel/sealing.js';
 import { moveHolds, recordDeparture } from '../src/moves/departures.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
@@ -11,7 +12,16 @@ import { PauseSite } from '../src/sites/site.commands.js';
 import { runIn, startCells, startFlakyProxy, type TestCell } from './support/cells.js';
 import type { LooseEvent } from './support/loose-event.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually, type Operator, openOperator, post, type Reply, send, type TestSite } from './support/service.js';
+import {
+  eventually,
+  type Operator,
+  openOperator,
+  post,
+  type Reply,
+  SECRET_KEY,
+  send,
+  type TestSite,
+} from './support/service.js';
 
 jest.setTimeout(300_000);
 
@@ -380,19 +390,51 @@ describe('sites move', () => {
     });
   });
 
-  it('does not open a site of which events are missing', async () => {
+  it('compares the numbers of events before the site leaves, and starts over after a cancellation', async () => {
     await convert(a, 'F-1');
-    const { pool } = other.postgres;
-    const proxy = await startFlakyProxy(b.admin.url, 4);
-    const stop = new AbortController();
-    proxy.onBroken = () => stop.abort();
-    const argv = ['sites', 'move', site.host, '--to', 'b', '--yes'];
-    await runIn({ ...a.env, CELLS: `b=${proxy.url}` }, argv, stop.signal);
-    await proxy.stop();
-    await pool.query(`UPDATE cc.site_moves SET events = events - 1 WHERE site = $1`, [site.host]);
-    expect(await move(a, b)).toMatchObject({ code: 1, error: expect.stringContaining('Run "history verify"') });
-    expect((await convert(b, 'F-1')).status).toBe(503);
-    await pool.query(`UPDATE cc.site_moves SET events = events + 1 WHERE site = $1`, [site.host]);
+    await interrupted(4);
+    await other.postgres.pool.query(`UPDATE cc.site_moves SET events = events - 1 WHERE site = $1`, [site.host]);
+    const refused = await move(a, b);
+    expect(refused).toMatchObject({ code: 1, error: expect.stringContaining('The site stays in this cell') });
+    expect(refused.error).toContain(`"sites move ${site.host} --cancel"`);
+    const started = await operator.log.read({ site: site.host, types: ['site.move_started.v1'] });
+    expect(started).toEqual([]);
+    expect((await convert(a, 'F-2')).status).toBe(200);
+    expect((await convert(b, 'F-2')).status).toBe(503);
+    expect(await a.cli('sites', 'move', site.host, '--cancel')).toMatchObject({ code: 0 });
     expect(await move(a, b)).toMatchObject({ code: 0 });
+    expect(await ordersOf(other)).toEqual(['F-1', 'F-2']);
+    for (const cell of [a, b]) await expectVerified(cell);
+  });
+
+  it('refuses a host of which the other cell had a site of its own, before anything is copied', async () => {
+    const alone = { ...b.env, CELLS: '', CELL_TOKENS: '', CELL_MOVE_TOKENS: '' };
+    expect(await runIn(alone, ['sites', 'add', site.host])).toMatchObject({ code: 0 });
+    expect(await runIn(alone, ['sites', 'remove', site.host, '--yes'])).toMatchObject({ code: 0 });
+    const before = await placesOf(other);
+    expect(await move(a, b)).toMatchObject({
+      ...{ code: 1, error: expect.stringContaining(`move ${site.host} to another cell`) },
+    });
+    expect(await placesOf(other)).toEqual(before);
+    expect((await convert(a, 'H-1')).status).toBe(200);
+  });
+
+  it('names secrets that cannot be opened before the site leaves, and refuses those that cannot be sent', async () => {
+    const { pool } = operator.postgres;
+    const store = (name: string, sealed: Buffer) =>
+      pool.query('INSERT INTO cc.secrets (site, name, sealed) VALUES ($1, $2, $3)', [site.host, name, sealed]);
+    await store('ga4.api_secret', Buffer.alloc(64, 1));
+    const dry = await move(a, b, '--dry-run', '--json');
+    expect(JSON.parse(dry.out)).toMatchObject({ unreadable: 'ga4.api_secret' });
+    const sealer = new Sealer(Buffer.from(SECRET_KEY, 'hex'));
+    await store('meta.key', sealer.seal(Buffer.alloc(75_001, 1), `${site.host} meta.key`));
+    expect(await move(a, b)).toMatchObject({ code: 1, error: expect.stringContaining('meta.key is longer than') });
+    expect((await other.postgres.pool.query('SELECT FROM cc.site_moves WHERE site = $1', [site.host])).rowCount).toBe(
+      0,
+    );
+    await pool.query(`DELETE FROM cc.secrets WHERE site = $1 AND name = 'meta.key'`, [site.host]);
+    const moved = await move(a, b);
+    expect(moved).toMatchObject({ code: 0 });
+    expect(moved.error).toMatch(/does not open ga4\.api_secret: set them again in cell b.* has left\./s);
   });
 });

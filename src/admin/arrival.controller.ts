@@ -6,6 +6,7 @@ import { readBody } from '../http/read-body.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
 import { Arrival } from '../moves/arrival.js';
+import { SECRET_MAX_CHARACTERS, SECRETS_MAX } from '../moves/secrets-limit.js';
 import { isConnectionName } from '../platforms/connection-name.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteRepository } from '../sites/site-repository.js';
@@ -24,7 +25,7 @@ const epoch = z.int().min(1).max(1_000_000).meta({ description: 'How often the s
 const cell = z.string().min(1).max(100);
 const base64 = z
   .string()
-  .max(100_000)
+  .max(SECRET_MAX_CHARACTERS)
   .regex(/^[A-Za-z0-9+/]*={0,2}$/);
 
 const beginningSchema = z
@@ -72,7 +73,7 @@ const stepQuery = z.object({ epoch: number }).strict();
 const pageQuery = z.object({ epoch: number, after: number, last: number }).strict();
 
 const secretsSchema = z
-  .object({ epoch, secrets: z.array(z.object({ name: z.string().max(200), value: base64 }).strict()).max(2_000) })
+  .object({ epoch, secrets: z.array(z.object({ name: z.string().max(200), value: base64 }).strict()).max(SECRETS_MAX) })
   .strict();
 
 const leasesSchema = z

@@ -100,11 +100,12 @@ function cellOf({ moveTargets, cell, otherCells }: Settings, name: string): Cell
   );
 }
 
-function documentOf({ site, epoch, size, copied }: MovePlan, from: string, to: string) {
+function documentOf({ site, epoch, size, copied, unreadable }: MovePlan, from: string, to: string) {
   const left = Math.max(0, size.events - copied);
   const seconds = Math.ceil(left / EVENTS_PER_SECOND);
   return {
     ...{ host: site.host, from, to, epoch, ...size, copied },
+    ...(unreadable.length > 0 && { unreadable: unreadable.join(', ') }),
     expected: formatDuration(Math.max(1, seconds) * 1_000),
   };
 }

@@ -12,14 +12,13 @@ import { readRemovedUntil } from './log-audit.js';
 import { SharedPageSource } from './page-source.js';
 import { Page, type Projection } from './projection.js';
 import { RETENTION_LOCK } from './retention-holds.js';
+import { readScanEnd, scanParts } from './scan-parts.js';
 import { SEALED_COLUMNS } from './sealed-row.js';
 import { personalDigest } from './seals.js';
 import { SiteCopyRefused } from './site-copy-errors.js';
 
-/** Events of the log that one query looks at: those of other sites are many, and no index leads to a site's. */
-const SCANNED_EVENTS = 100_000;
 /** Larger pages would hold the append lock for longer. */
-const PAGE_BYTES = 4 * 1024 * 1024;
+const PAGE_BYTES = 2 * 1024 * 1024;
 const SALT_BYTES = 16;
 const ERASED = 'visitor.erased.v1';
 /** Shorter than an append waits for the lock: a client that freezes before its commit must not fail the appends of others. */
@@ -84,20 +83,6 @@ function isErasure(row: EventRow): boolean {
   return row.type === ERASED && !(row.data() as { readonly unidentified?: boolean }).unidentified;
 }
 
-async function readScanEnd(
-  client: ClientBase,
-  after: number,
-  end = Number.MAX_SAFE_INTEGER,
-): Promise<{ until: number; isEnd: boolean }> {
-  const { rows } = await client.query<{ last: string | null; count: string }>(
-    `SELECT max(position) AS last, count(*) FROM (
-       SELECT position FROM cc.events WHERE position > $1 AND position <= $3 ORDER BY position LIMIT $2) scanned`,
-    [after, SCANNED_EVENTS, end],
-  );
-  const { last, count } = rows[0] as { last: string | null; count: string };
-  return { until: Number(last ?? after), isEnd: Number(count) < SCANNED_EVENTS };
-}
-
 function selectOf(site: string, after: number, until: number, limit: number, erased: boolean): string {
   const within = (table: string) => `${table}.position > ${Number(after)} AND ${table}.position <= ${Number(until)}`;
   const isErased = 'AND EXISTS (SELECT FROM cc.erased_parts o WHERE o.position = e.position)';
@@ -119,18 +104,15 @@ export interface SiteSize {
 export async function countSite(client: ClientBase, site: string): Promise<SiteSize> {
   let events = 0;
   let bytes = 0;
-  for (let after = 0, isEnd = false; !isEnd; ) {
-    const part = await readScanEnd(client, after);
+  for await (const { after, until } of scanParts(client, 0)) {
     const { rows } = await client.query<{ events: number; bytes: number }>(
       `SELECT count(*)::float8 AS events, coalesce(sum(pg_column_size(e) + coalesce(pg_column_size(p), 0)), 0)::float8 AS bytes
          FROM cc.events e LEFT JOIN cc.personal p ON p.position = e.position AND p.position > $2 AND p.position <= $3
         WHERE e.site = $1 AND e.position > $2 AND e.position <= $3`,
-      [site, after, part.until],
+      [site, after, until],
     );
     events += rows[0]?.events ?? 0;
     bytes += rows[0]?.bytes ?? 0;
-    after = part.until;
-    isEnd = part.isEnd;
   }
   const claims = await client.query<{ claims: number }>(
     'SELECT count(*)::float8 AS claims FROM cc.dedup WHERE site = $1',

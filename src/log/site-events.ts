@@ -1,43 +1,53 @@
 import type { ClientBase, Pool } from 'pg';
+import { scanParts } from './scan-parts.js';
+
+type Queries = Pick<ClientBase | Pool, 'query'>;
 
 /** Events of a site, after a position and up to another one. */
-export async function countSiteEvents(
-  client: Pick<ClientBase | Pool, 'query'>,
-  site: string,
-  after: number,
-  until = Number.MAX_SAFE_INTEGER,
-): Promise<number> {
-  const { rows } = await client.query<{ count: string }>(
-    'SELECT count(*) FROM cc.events WHERE site = $1 AND position > $2 AND position <= $3',
-    [site, after, until],
-  );
-  return Number(rows[0]?.count);
+export function countSiteEvents(client: Queries, site: string, after: number, until?: number): Promise<number> {
+  return count(client, site, { after, until, condition: 'true' });
 }
 
 /** Events of a site after a position that were copied from another log. */
-export async function countCopiedEvents(client: ClientBase, site: string, after: number): Promise<number> {
-  const { rows } = await client.query<{ count: string }>(
-    'SELECT count(*) FROM cc.events WHERE site = $1 AND position > $2 AND origin IS NOT NULL',
-    [site, after],
-  );
-  return Number(rows[0]?.count);
+export function countCopiedEvents(client: Queries, site: string, after: number): Promise<number> {
+  return count(client, site, { after, condition: 'origin IS NOT NULL' });
+}
+
+async function count(
+  client: Queries,
+  site: string,
+  {
+    after,
+    until,
+    condition,
+  }: { readonly after: number; readonly until?: number | undefined; readonly condition: string },
+): Promise<number> {
+  let sum = 0;
+  for await (const part of scanParts(client, after, until)) {
+    const { rows } = await client.query<{ count: string }>(
+      `SELECT count(*) FROM cc.events WHERE site = $1 AND position > $2 AND position <= $3 AND ${condition}`,
+      [site, part.after, part.until],
+    );
+    sum += Number(rows[0]?.count);
+  }
+  return sum;
 }
 
 /** The first event of a site after a position that this log has stored itself. */
-export async function firstOwnPosition(
-  client: Pick<ClientBase | Pool, 'query'>,
-  site: string,
-  after: number,
-): Promise<number | undefined> {
-  const { rows } = await client.query<{ position: string | null }>(
-    'SELECT min(position) AS position FROM cc.events WHERE site = $1 AND position > $2 AND origin IS NULL',
-    [site, after],
-  );
-  return rows[0]?.position ? Number(rows[0].position) : undefined;
+export async function firstOwnPosition(client: Queries, site: string, after: number): Promise<number | undefined> {
+  for await (const part of scanParts(client, after)) {
+    const { rows } = await client.query<{ position: string | null }>(
+      `SELECT min(position) AS position FROM cc.events
+        WHERE site = $1 AND position > $2 AND position <= $3 AND origin IS NULL`,
+      [site, part.after, part.until],
+    );
+    if (rows[0]?.position) return Number(rows[0].position);
+  }
+  return undefined;
 }
 
 /** Of the hash chain at the seal that covers a position, in hex. */
-export async function chainHeadAt(client: Pick<ClientBase | Pool, 'query'>, position: number): Promise<string> {
+export async function chainHeadAt(client: Queries, position: number): Promise<string> {
   const { rows } = await client.query<{ head: string }>(
     `SELECT encode(head, 'hex') AS head FROM cc.seals WHERE last >= $1 ORDER BY last LIMIT 1`,
     [position],

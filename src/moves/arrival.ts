@@ -120,6 +120,10 @@ export class Arrival {
     if (here && !here.removed && !isClosed(here))
       throw new UserError(`Cell ${this.dependencies.settings.cell} has a site ${site} already.`);
     if (here && here.epoch >= epoch && arrival?.epoch !== epoch) throw outdated(site, here.epoch);
+    if (here?.removed && !isClosed(here))
+      throw new UserError(
+        `Cell ${this.dependencies.settings.cell} had a site ${site} of its own, which was removed there. Its history cannot continue with that of another site: move ${site} to another cell.`,
+      );
     await this.refuseTaken(site, beginning.aliases);
     const { settings } = this.dependencies;
     requireComing(beginning, settings.cell, await askSource(settings.otherCells, from, site));

@@ -23,13 +23,21 @@ export interface Departure extends MovedOut {
   readonly position: number;
 }
 
+/** So many events of the site are stored up to a position. */
+export interface Counted {
+  readonly until: number;
+  readonly events: number;
+}
+
 /**
  * Closes a site: from the event on, the append stores nothing of it but erasures. The event and the row that the append reads
- * are one transaction. For a site that has left in this way already, only the row is made sure of.
+ * are one transaction. For a site that has left in this way already, only the row is made sure of. `counted`: what need not be counted
+ * any more.
  */
 export async function moveOut(
   { postgres, log }: { readonly postgres: Postgres; readonly log: EventLog },
   { actor, host, ...move }: MoveOut,
+  counted: Counted = { until: 0, events: 0 },
 ): Promise<Departure> {
   const stream = streamIdOf(host);
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
@@ -43,11 +51,11 @@ export async function moveOut(
     requireLeaving(site, host, move);
     // Nearly all of them, before other appends have to wait.
     const head = await log.head();
-    const counted = await countSiteEvents(postgres.pool, host, 0, head);
+    const before = counted.events + (await countSiteEvents(postgres.pool, host, counted.until, head));
     try {
       return await appendingTransaction(postgres, async (client, append) => {
         await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
-        const data: MovedOut = { ...move, events: counted + (await countSiteEvents(client, host, head)) + 1 };
+        const data: MovedOut = { ...move, events: before + (await countSiteEvents(client, host, head)) + 1 };
         const request = { category: SITE, stream, expected: history.length, site: host, actor };
         const outcome = await append({ ...request, events: [{ type: 'site.moved_out.v1', data }] });
         // After the event, which the append would refuse otherwise.

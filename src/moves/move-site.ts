@@ -6,29 +6,24 @@ import { UserError } from '../kernel/errors.js';
 import type { Cell, Settings } from '../kernel/settings.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { readClaims } from '../log/site-claims.js';
-import { countSite, readSiteCopy, type SiteSize } from '../log/site-copy.js';
+import { countSite, type SiteSize } from '../log/site-copy.js';
 import { chainHeadAt, countSiteEvents, firstOwnPosition } from '../log/site-events.js';
 import { SCHEMA } from '../postgres/migrations/index.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { StartMove } from '../sites/move.commands.js';
 import type { Site } from '../sites/site.js';
 import { SiteMoved, type SiteRepository, streamIdOf } from '../sites/site-repository.js';
-import type { SiteSecrets } from '../sites/site-secrets.js';
+import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
 import type { ArrivalState, Beginning, CellState } from './arrival.js';
-import { endDeparture, recordDeparture } from './departures.js';
+import { endDeparture } from './departures.js';
 import { isDrained, readSiteLeases, readUnderWay } from './drain.js';
-import { type Departure, moveOut } from './move-out.js';
+import { type Counted, type Departure, moveOut } from './move-out.js';
+import { requireSendable } from './secrets-limit.js';
+import { SiteCopier } from './site-copier.js';
 import { TargetCell } from './target-cell.js';
 
-const PAGE_EVENTS = 2_000;
-const PAGE_CLAIMS = 10_000;
 const PAGE_LEASES = 5_000;
 const DRAIN_POLL_MS = 200;
-/** A claim has the time of its event, which may be stored a little later than it was drawn. */
-const CLAIMS_OVERLAP_MS = 60_000;
-/** Erasures of the site while it is copied. */
-const ERASED = 'visitor.erased.v1';
 
 export interface MoveDependencies {
   readonly settings: Settings;
@@ -52,6 +47,8 @@ export interface MovePlan {
   readonly size: SiteSize;
   /** What the other cell has of it. */
   readonly copied: number;
+  /** Names of secrets that SECRET_KEY does not open: they do not move, and have to be set again in the other cell. */
+  readonly unreadable: readonly string[];
 }
 
 /** Moves a site to another cell. A move that was interrupted is continued by another call. */
@@ -78,8 +75,9 @@ export class SiteMover {
     const epoch = this.epochOf(site);
     const state = await this.target.state();
     this.requireTarget(state);
+    const { unreadable } = await this.openSecrets();
     const size = await this.withClient((client) => countSite(client, this.host));
-    return { site, epoch, size, copied: state.arrival?.epoch === epoch ? state.arrival.events : 0 };
+    return { site, epoch, size, copied: state.arrival?.epoch === epoch ? state.arrival.events : 0, unreadable };
   }
 
   /** `total`: events of the site, to tell how far the copy is. */
@@ -90,25 +88,19 @@ export class SiteMover {
     const epoch = this.epochOf(site);
     const state = await this.target.state();
     this.requireTarget(state);
-    let arrival = await this.begin(site, epoch);
+    const arrival = await this.begin(site, epoch);
     if (arrival.state === 'open' && site.move?.state !== 'left')
       throw new UserError(
         `Cell ${this.cell.name} states that ${this.host} has moved there, which this cell does not know. Run "history verify" here.`,
       );
     reporter.step(`Cell ${this.cell.name} is ready for move ${epoch} of ${this.host}.`);
-    const copying = new Copying(arrival, total);
+    const { stop } = this.options;
+    const onCopied = (events: number, of: number) => reporter.copied(events, of);
+    const options = { host: this.host, epoch, to: this.cell.name, total, stop, onCopied };
+    const copier = new SiteCopier({ postgres, log }, this.target, options, arrival);
     // Of what an earlier run has copied.
-    if (arrival.reached > 0 && arrival.state !== 'open') await this.copyErased(epoch, arrival.reached);
-    if (site.move?.state !== 'left') {
-      await this.copyEvents(epoch, copying);
-      await this.copyNewClaims(epoch, copying);
-      reporter.step(`Copied ${copying.arrival.events} events.`);
-      await this.drain(epoch);
-      reporter.step('Deliveries and pushes have ended; conversions are still accepted.');
-      // So that little is left for the time in which neither cell accepts conversions.
-      await this.copyEvents(epoch, copying);
-      await this.copyNewClaims(epoch, copying);
-    }
+    if (arrival.reached > 0 && arrival.state !== 'open') await copier.copyErased(arrival.reached);
+    const counted = site.move?.state === 'left' ? undefined : await this.prepare(epoch, copier);
     const { address } = state;
     const departure = await moveOut(
       { postgres, log },
@@ -116,34 +108,50 @@ export class SiteMover {
         ...{ actor: this.options.actor, host: this.host, to: this.cell.name, epoch },
         ...(address !== undefined && { address }),
       },
+      counted,
     );
     reporter.step(`${this.host} has left. Until cell ${this.cell.name} opens it, senders are asked to try again.`);
-    arrival = copying.arrival;
-    if (arrival.state !== 'open') await this.complete(epoch, copying, departure);
+    if (copier.arrival.state !== 'open') await this.complete(epoch, copier, departure);
     await endDeparture(postgres.pool, this.host, epoch);
     return departure;
   }
 
-  private async complete(epoch: number, copying: Copying, departure: Departure): Promise<void> {
-    const { postgres, log, secrets } = this.dependencies;
+  /** While conversions are accepted: everything that takes long, and all that could refuse the move later. */
+  private async prepare(epoch: number, copier: SiteCopier): Promise<Counted> {
     const { reporter } = this.options;
-    await this.copyEvents(epoch, copying, departure.position);
-    await this.copyErased(epoch, copying.arrival.reached);
-    await this.copyNewClaims(epoch, copying);
-    reporter.step(`Copied all ${copying.arrival.events} events.`);
-    const opened = await secrets.openAll(this.host);
-    await this.target.storeSecrets(epoch, opened.secrets);
+    const { unreadable } = await this.openSecrets();
+    if (unreadable.length > 0)
+      reporter.step(`SECRET_KEY does not open ${unreadable.join(', ')}: set them again in cell ${this.cell.name}.`);
+    await copier.copyMost();
+    await copier.confirmCount();
+    reporter.step(`Copied ${copier.arrival.events} events.`);
+    await this.drain(epoch);
+    reporter.step('Deliveries and pushes have ended; conversions are still accepted.');
+    // So that little is left for the time in which neither cell accepts conversions.
+    await copier.copyMost();
+    return copier.confirmCount();
+  }
+
+  private async complete(epoch: number, copier: SiteCopier, departure: Departure): Promise<void> {
+    const { postgres, log } = this.dependencies;
+    const { reporter } = this.options;
+    await copier.copyRest(departure.position);
+    reporter.step(`Copied all ${copier.arrival.events} events.`);
+    const { secrets } = await this.openSecrets();
+    await this.target.storeSecrets(epoch, secrets);
     const leases = await readSiteLeases({ postgres, log }, this.host);
     for (let from = 0; from < leases.length; from += PAGE_LEASES)
       await this.target.storeLeases(epoch, leases.slice(from, from + PAGE_LEASES));
     reporter.step('Sent its secrets.');
-    if (opened.unreadable.length > 0)
-      reporter.step(
-        `SECRET_KEY does not open ${opened.unreadable.join(', ')}: set them again in cell ${this.cell.name}.`,
-      );
     const head = await chainHeadAt(postgres.pool, departure.position);
     await this.target.open(epoch, { position: departure.position, head });
     reporter.step(`Cell ${this.cell.name} has opened it.`);
+  }
+
+  private async openSecrets(): Promise<{ secrets: SiteSecret[]; unreadable: string[] }> {
+    const opened = await this.dependencies.secrets.openAll(this.host);
+    requireSendable(this.host, opened.secrets);
+    return opened;
   }
 
   private async requireSite(): Promise<Site> {
@@ -201,62 +209,6 @@ export class SiteMover {
     return { events: arrived.data.events, after, count };
   }
 
-  /** Up to the end of the log as it is then, or to a position. */
-  private async copyEvents(epoch: number, copying: Copying, until?: number): Promise<void> {
-    const begunAt = await this.dependencies.log.head();
-    await this.record(epoch, copying, until !== undefined);
-    await this.withClient(async (client) => {
-      for (;;) {
-        this.options.stop.throwIfAborted();
-        const after = copying.arrival.reached;
-        if (until !== undefined && after >= until) return;
-        const page = await readSiteCopy(client, this.host, after, PAGE_EVENTS);
-        if (page.last === after) return;
-        copying.arrival = await this.target.storeEvents(epoch, { after, last: page.last, rows: page.rows });
-        this.options.reporter.copied(copying.arrival.events, copying.total);
-        await this.record(epoch, copying, until !== undefined);
-        // Before the same person's next events follow: the erasure does not concern those.
-        if (page.last > begunAt && page.rows.includes(ERASED)) await this.copyErased(epoch, copying.arrival.reached);
-        if (page.isLast && until === undefined) return;
-      }
-    });
-  }
-
-  /** Personal parts that were erased here after they had been copied. `until`: what follows is not copied yet. */
-  private async copyErased(epoch: number, until: number): Promise<void> {
-    await this.withClient(async (client) => {
-      for (let after = 0; after < until; ) {
-        this.options.stop.throwIfAborted();
-        const page = await readSiteCopy(client, this.host, after, PAGE_EVENTS, { erased: true, until });
-        if (page.count > 0) await this.target.storeErased(epoch, page.rows);
-        if (page.isLast || page.last === after) return;
-        after = page.last;
-      }
-    });
-  }
-
-  private async copyNewClaims(epoch: number, copying: Copying): Promise<void> {
-    const begunMs = this.dependencies.postgres.clock.nowMs();
-    await this.copyClaims(epoch, copying.claimsSince);
-    copying.claimsSince = new Date(begunMs - CLAIMS_OVERLAP_MS);
-  }
-
-  private async copyClaims(epoch: number, since: Date | undefined): Promise<void> {
-    await this.withClient(async (client) => {
-      for (let after: string | undefined; ; ) {
-        this.options.stop.throwIfAborted();
-        const page = await readClaims(client, this.host, {
-          limit: PAGE_CLAIMS,
-          ...(after !== undefined && { after }),
-          ...(since && { since }),
-        });
-        if (page.count > 0) await this.target.storeClaims(epoch, page.rows);
-        if (page.count < PAGE_CLAIMS) return;
-        after = page.last;
-      }
-    });
-  }
-
   /** Deliveries and pushes wait from here on. Ends when none is under way. */
   private async drain(epoch: number): Promise<void> {
     const { commands, log } = this.dependencies;
@@ -275,12 +227,6 @@ export class SiteMover {
     }
   }
 
-  private async record(epoch: number, { arrival, total }: Copying, hasLeft: boolean): Promise<void> {
-    const { pool } = this.dependencies.postgres;
-    const progress = { site: this.host, epoch, cell: this.cell.name, events: arrival.events, total };
-    await recordDeparture(pool, progress, hasLeft && arrival.state !== 'open');
-  }
-
   private async withClient<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
     const client = await this.dependencies.postgres.connect('move');
     try {
@@ -289,16 +235,4 @@ export class SiteMover {
       await client.end();
     }
   }
-}
-
-/** How far a run has come. */
-class Copying {
-  /** Claims from before are copied. */
-  claimsSince: Date | undefined;
-
-  constructor(
-    public arrival: ArrivalState,
-    /** Events of the site when the run began. */
-    readonly total: number,
-  ) {}
 }

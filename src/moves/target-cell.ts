@@ -6,6 +6,7 @@ import { messageOf, UserError } from '../kernel/errors.js';
 import type { Cell } from '../kernel/settings.js';
 import type { SiteSecret } from '../sites/site-secrets.js';
 import type { ArrivalState, Beginning, CellState } from './arrival.js';
+import { encodeSecrets } from './secrets-limit.js';
 
 const TIMEOUT_MS = 30_000;
 /** A cell that is restarted, or fails over, answers again within this time. */
@@ -53,8 +54,7 @@ export class TargetCell {
   }
 
   async storeSecrets(epoch: number, secrets: readonly SiteSecret[]): Promise<void> {
-    const encoded = secrets.map(({ name, value }) => ({ name, value: value.toString('base64') }));
-    await this.call('POST', '/secrets', { epoch, secrets: encoded });
+    await this.call('POST', '/secrets', { epoch, secrets: encodeSecrets(secrets) });
   }
 
   async storeLeases(epoch: number, leases: readonly CopiedLease[]): Promise<void> {

@@ -1,0 +1,161 @@
+import type { Client } from 'pg';
+import { UserError } from '../kernel/errors.js';
+import type { EventLog } from '../log/event-log.js';
+import { readClaims } from '../log/site-claims.js';
+import { readSiteCopy } from '../log/site-copy.js';
+import { countSiteEvents } from '../log/site-events.js';
+import type { Postgres } from '../postgres/postgres.js';
+import type { ArrivalState } from './arrival.js';
+import { afterPass } from './copy-passes.js';
+import { recordDeparture } from './departures.js';
+import type { Counted } from './move-out.js';
+import type { TargetCell } from './target-cell.js';
+
+/** The other cell holds its append lock while it stores a page. */
+const PAGE_EVENTS = 1_000;
+const PAGE_CLAIMS = 10_000;
+/** A claim has the time of its event, which may be stored a little later than it was drawn. */
+const CLAIMS_OVERLAP_MS = 60_000;
+/** Erasures of the site while it is copied. */
+const ERASED = 'visitor.erased.v1';
+
+interface CopierDependencies {
+  readonly postgres: Postgres;
+  readonly log: EventLog;
+}
+
+export interface CopierOptions {
+  readonly host: string;
+  readonly epoch: number;
+  /** Name of the other cell. */
+  readonly to: string;
+  /** Events of the site when the run began. */
+  readonly total: number;
+  readonly stop: AbortSignal;
+  onCopied(events: number, total: number): void;
+}
+
+/** Copies events and dedup claims of a site to another cell, which remembers how far. */
+export class SiteCopier {
+  /** Claims from before are copied. */
+  private claimsSince: Date | undefined;
+  private counted: Counted = { until: 0, events: 0 };
+
+  constructor(
+    private readonly dependencies: CopierDependencies,
+    private readonly target: TargetCell,
+    private readonly options: CopierOptions,
+    public arrival: ArrivalState,
+  ) {}
+
+  /** Until little is left. Throws if events arrive as fast as they are copied: the site would be closed for long. */
+  async copyMost(): Promise<void> {
+    const { host } = this.options;
+    const copied: number[] = [];
+    for (;;) {
+      const before = this.arrival.events;
+      await this.copyEvents(await this.dependencies.log.head(), false);
+      copied.push(this.arrival.events - before);
+      const next = afterPass(copied);
+      if (next === 'enough') break;
+      if (next === 'stop')
+        throw new UserError(
+          `${host} gets events as fast as they are copied: ${copied.at(-1)} arrived during the last of ${copied.length} passes. It stays in this cell. Run the same command again when fewer arrive, or after "sites pause ${host}": the move keeps the pause.`,
+        );
+    }
+    await this.copyClaims();
+  }
+
+  /** What is left after the site has left, with the event at this position. */
+  async copyRest(position: number): Promise<void> {
+    await this.copyEvents(position, true);
+    await this.copyErased(this.arrival.reached);
+    await this.copyClaims();
+  }
+
+  /**
+   * Compares the number of copied events with this log. Before the site is closed, because the other cell does not open it with
+   * another number. What was counted before is not counted again.
+   */
+  async confirmCount(): Promise<Counted> {
+    const { host, to } = this.options;
+    const { reached, events } = this.arrival;
+    const added = await countSiteEvents(this.dependencies.postgres.pool, host, this.counted.until, reached);
+    this.counted = { until: reached, events: this.counted.events + added };
+    if (this.counted.events !== events)
+      throw new UserError(
+        `Cell ${to} has counted ${events} copied events of ${host}, and this cell has ${this.counted.events} up to the same one, perhaps because log retention has removed some. ` +
+          `The site stays in this cell. Run "sites move ${host} --cancel", then this command again: it compares all events anew. If the numbers differ again, run "history verify" in both cells.`,
+      );
+    return this.counted;
+  }
+
+  private async copyEvents(until: number, hasLeft: boolean): Promise<void> {
+    const { epoch, host, total, stop, onCopied } = this.options;
+    const begunAt = await this.dependencies.log.head();
+    await this.record(hasLeft);
+    await this.withClient(async (client) => {
+      while (this.arrival.reached < until) {
+        stop.throwIfAborted();
+        const after = this.arrival.reached;
+        const page = await readSiteCopy(client, host, after, PAGE_EVENTS);
+        if (page.last === after) return;
+        this.arrival = await this.target.storeEvents(epoch, { after, last: page.last, rows: page.rows });
+        onCopied(this.arrival.events, total);
+        await this.record(hasLeft);
+        // Before the same person's next events follow: the erasure does not concern those.
+        if (page.last > begunAt && page.rows.includes(ERASED)) await this.copyErased(this.arrival.reached);
+      }
+    });
+  }
+
+  /** Personal parts that were erased here after they had been copied. `until`: what follows is not copied yet. */
+  async copyErased(until: number): Promise<void> {
+    const { epoch, host, stop } = this.options;
+    await this.withClient(async (client) => {
+      for (let after = 0; after < until; ) {
+        stop.throwIfAborted();
+        const page = await readSiteCopy(client, host, after, PAGE_EVENTS, { erased: true, until });
+        if (page.count > 0) await this.target.storeErased(epoch, page.rows);
+        if (page.isLast || page.last === after) return;
+        after = page.last;
+      }
+    });
+  }
+
+  /** Those since the last time. */
+  private async copyClaims(): Promise<void> {
+    const { epoch, host, stop } = this.options;
+    const begunMs = this.dependencies.postgres.clock.nowMs();
+    const since = this.claimsSince;
+    await this.withClient(async (client) => {
+      for (let after: string | undefined; ; ) {
+        stop.throwIfAborted();
+        const page = await readClaims(client, host, {
+          limit: PAGE_CLAIMS,
+          ...(after !== undefined && { after }),
+          ...(since && { since }),
+        });
+        if (page.count > 0) await this.target.storeClaims(epoch, page.rows);
+        if (page.count < PAGE_CLAIMS) break;
+        after = page.last;
+      }
+    });
+    this.claimsSince = new Date(begunMs - CLAIMS_OVERLAP_MS);
+  }
+
+  private async record(hasLeft: boolean): Promise<void> {
+    const { host: site, epoch, to: cell, total } = this.options;
+    const progress = { site, epoch, cell, events: this.arrival.events, total };
+    await recordDeparture(this.dependencies.postgres.pool, progress, hasLeft && this.arrival.state !== 'open');
+  }
+
+  private async withClient<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
+    const client = await this.dependencies.postgres.connect('move');
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  }
+}

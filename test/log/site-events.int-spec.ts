@@ -1,0 +1,66 @@
+import { jest } from '@jest/globals';
+import { countSite } from '../../src/log/site-copy.js';
+import { countCopiedEvents, countSiteEvents, firstOwnPosition } from '../../src/log/site-events.js';
+import type { Postgres } from '../../src/postgres/postgres.js';
+import { createMigratedDatabase, openDatabase } from '../support/databases.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+
+jest.setTimeout(120_000);
+
+/** More than two queries look at. */
+const EVENTS = 250_000;
+
+let server: TestServer;
+let postgres: Postgres;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  postgres = await openDatabase(await createMigratedDatabase(server));
+  // Every third event is of the site, those of the first half were copied, and every eleventh position is missing.
+  await postgres.pool.query(
+    `INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, data, origin)
+     SELECT p, gen_random_uuid(), 'visitor', gen_random_uuid(), 1, 'visitor.erased.v1',
+            CASE WHEN p % 3 = 0 THEN 'shop.example' ELSE 'other.example' END, now(), 'cli', '{}', CASE WHEN p <= $1 / 2 THEN p END
+       FROM generate_series(1, $1::bigint) AS p WHERE p % 11 <> 0`,
+    [EVENTS],
+  );
+});
+afterAll(async () => {
+  await postgres?.close();
+  await server?.stop();
+});
+
+/** Positions of the site after one and up to another. */
+function positions(after: number, until: number): number[] {
+  return Array.from({ length: until - after }, (_, index) => after + index + 1).filter(
+    (position) => position % 3 === 0 && position % 11 !== 0,
+  );
+}
+
+describe('events of a site in a log that one query does not look at as a whole', () => {
+  it.each([
+    [0, EVENTS],
+    [0, 100_000],
+    [99_999, 200_001],
+    [EVENTS - 5, EVENTS],
+    [EVENTS, EVENTS],
+  ])('are counted after %i up to %i', async (after, until) => {
+    const expected = positions(after, until).length;
+    expect(await countSiteEvents(postgres.pool, 'shop.example', after, until)).toBe(expected);
+  });
+
+  it('are counted to the end, by their origin and with their size', async () => {
+    const { pool } = postgres;
+    expect(await countSiteEvents(pool, 'shop.example', 7)).toBe(positions(7, EVENTS).length);
+    expect(await countCopiedEvents(pool, 'shop.example', 7)).toBe(positions(7, EVENTS / 2).length);
+    const size = await postgres.read((client) => countSite(client, 'shop.example'));
+    expect(size).toMatchObject({ events: positions(0, EVENTS).length, claims: 0 });
+  });
+
+  it('tell the first one that this log has stored itself', async () => {
+    const { pool } = postgres;
+    expect(await firstOwnPosition(pool, 'shop.example', 0)).toBe(positions(EVENTS / 2, EVENTS)[0]);
+    expect(await firstOwnPosition(pool, 'shop.example', EVENTS)).toBeUndefined();
+    expect(await firstOwnPosition(pool, 'none.example', 0)).toBeUndefined();
+  });
+});
