@@ -107,12 +107,15 @@ async function measureMove({ a, b, keys }, { progress }) {
   const sampler = await sampleLock(b.database);
   progress('moving …');
   neighbour.take();
-  const { steps, cpu, during } = await runMover(a, b, neighbour);
-  const holds = await sampler.stop();
-  // Until conversions of the site are accepted again.
-  const { refusedMs } = await sender.stop();
-  await neighbour.stop();
-  return { steps, cpu, dryRunMs, refusedMs, holds, before: sorted(before), during: sorted(during) };
+  try {
+    const move = await runMover(a, b, neighbour);
+    await sender.accepted();
+    const { refusedMs } = await sender.stop();
+    const holds = await sampler.stop();
+    return { ...move, dryRunMs, refusedMs, holds, before: sorted(before), during: sorted(move.during) };
+  } finally {
+    for (const each of [sampler, sender, neighbour]) await each.stop();
+  }
 }
 
 /** When each step was complete, from the start of the command, and the CPU seconds of the copy. */
@@ -154,7 +157,7 @@ function startSender(port, host, key) {
   const work = (async () => {
     for (let order = 1; !isStopped; order += 1) {
       const startedMs = performance.now();
-      while ((await post(port, host, key, `${host}-${order}`)) !== 200) {
+      while ((await post(port, host, key, `${host}-${order}`)) !== 200 && !isStopped) {
         firstRefusedMs ??= performance.now();
         await sleep(EVERY_MS);
       }
@@ -171,6 +174,10 @@ function startSender(port, host, key) {
       const taken = latencies;
       latencies = [];
       return taken;
+    },
+    /** Resolves when conversions are accepted. */
+    async accepted() {
+      while (firstRefusedMs !== undefined) await sleep(EVERY_MS);
     },
     async stop() {
       isStopped = true;
