@@ -48,7 +48,7 @@ export async function movesRun(context) {
     singleRow('drain', seconds(steps.drained - steps.copied), 's'),
     singleRow('from the closing in one cell to the opening in the other', seconds(steps.opened - steps.left), 's'),
     singleRow('senders of the site got 503 for', seconds(refusedMs), 's'),
-    singleRow('append lock of the target, longest hold', Math.round(holds.at(-1)), 'ms'),
+    singleRow(`append lock of the target, longest hold (by ${holds.at(-1)?.by})`, Math.round(holds.at(-1)?.ms), 'ms'),
     singleRow(
       'a conversion of another site in the target, p99 before the move',
       Math.round(percentile(before, 0.99)),
@@ -208,14 +208,15 @@ async function sampleLock(database) {
   const work = (async () => {
     while (!isStopped) {
       const { rows } = await client.query(
-        `SELECT virtualtransaction AS id FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = $1`,
+        `SELECT l.virtualtransaction AS id, a.application_name AS by FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+          WHERE l.locktype = 'advisory' AND l.granted AND l.mode = 'ExclusiveLock' AND l.objid = $1`,
         [APPEND_LOCK],
       );
       const nowMs = performance.now();
-      for (const { id } of rows) {
+      for (const { id, by } of rows) {
         const hold = seen.get(id);
         if (hold) hold.untilMs = nowMs;
-        else seen.set(id, { sinceMs: nowMs, untilMs: nowMs });
+        else seen.set(id, { by, sinceMs: nowMs, untilMs: nowMs });
       }
       await sleep(SAMPLE_MS);
     }
@@ -225,7 +226,8 @@ async function sampleLock(database) {
       isStopped = true;
       await work;
       await client.end();
-      return sorted([...seen.values()].map(({ sinceMs, untilMs }) => untilMs - sinceMs));
+      const holds = [...seen.values()].map(({ by, sinceMs, untilMs }) => ({ by, ms: untilMs - sinceMs }));
+      return holds.sort((one, other) => one.ms - other.ms);
     },
   };
 }
