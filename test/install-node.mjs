@@ -10,12 +10,12 @@ export function installNode(version) {
   const folder = join(CACHE, `node-${version}`);
   const binary = join(folder, 'node_modules', 'node', 'bin', 'node');
   if (!existsSync(binary)) {
-    console.log(`\nInstalling Node ${version} …`);
+    console.error(`\nInstalling Node ${version} …`);
     mkdirSync(folder, { recursive: true });
     const args = ['install', '--prefix', folder, '--no-audit', '--no-fund', '--loglevel=error', `node@${version}`];
-    spawnSync('npm', args, { stdio: 'inherit', shell: process.platform === 'win32' });
+    spawnSync('npm', args, { stdio: ['ignore', process.stderr, process.stderr], shell: process.platform === 'win32' });
   }
   if (existsSync(binary)) return binary;
-  console.log(`Node ${version} could not be installed from npm.`);
+  console.error(`Node ${version} could not be installed from npm.`);
   return undefined;
 }

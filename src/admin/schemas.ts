@@ -31,11 +31,14 @@ export const siteSchema = z
       .optional()
       .meta({ description: 'Senders are asked to try again later, and nothing is sent.' }),
     epoch: z.int().optional().meta({ description: 'How often the site has moved between cells, or was about to.' }),
+    arrived: z.object({ epoch: z.int(), proof: z.string() }).optional().meta({
+      description: 'Of a site that has come from another cell, in lists: by which move, as a proof for that cell.',
+    }),
     move: z
       .object({
-        state: z.enum(['copying', 'leaving', 'left', 'arriving']).meta({
+        state: z.enum(['copying', 'leaving', 'left', 'arriving', 'elsewhere']).meta({
           description:
-            'copying: nothing has changed yet. leaving: conversions are accepted, and nothing is sent. left: another cell acts for the site. arriving: it is being copied to this cell.',
+            'copying: nothing has changed yet. leaving: conversions are accepted, and nothing is sent. left: another cell acts for the site. arriving: it is being copied to this cell. elsewhere: another cell acts for it, and the log of this one has lost its departure.',
         }),
         to: z.string().optional().meta({ description: 'Name of the cell that it moves to.' }),
         from: z.string().optional().meta({ description: 'Name of the cell that it comes from.' }),

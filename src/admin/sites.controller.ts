@@ -20,7 +20,9 @@ import { dedupWindowOf } from '../conversions/dedup-key.js';
 import { formatDuration } from '../kernel/durations.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { readMoves } from '../moves/departures.js';
+import { readElsewhere } from '../moves/sites-elsewhere.js';
 import { Postgres } from '../postgres/postgres.js';
+import { statedArrivals } from '../sites/holding.js';
 import { refuseTaken } from '../sites/refuse-taken.js';
 import {
   AddSite,
@@ -35,6 +37,7 @@ import {
 import type { Site } from '../sites/site.js';
 import { siteDocument, siteWithCell } from '../sites/site-document.js';
 import { newAliases, parseHost, SiteRepository } from '../sites/site-repository.js';
+import { SiteSecrets } from '../sites/site-secrets.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
@@ -55,6 +58,7 @@ export class SitesController {
     private readonly commands: CommandBus,
     @Inject(SETTINGS) private readonly settings: Settings,
     private readonly postgres: Postgres,
+    private readonly secrets: SiteSecrets,
   ) {}
 
   @Get()
@@ -66,7 +70,13 @@ export class SitesController {
     const { otherCells } = this.settings;
     const seen = sites.filter((site) => seesSite(caller, site.host));
     const moves = await readMoves(this.postgres.pool);
-    return { items: seen.map((site) => siteWithCell(site, otherCells, moves)) };
+    const elsewhere = await readElsewhere(this.postgres.pool);
+    const arrivals = await statedArrivals(seen, this.settings.cell, this.secrets);
+    const items = seen.map((site) => {
+      const arrived = arrivals.get(site.host);
+      return { ...siteWithCell(site, otherCells, moves, elsewhere), ...(arrived && { arrived }) };
+    });
+    return { items };
   }
 
   @Post()
@@ -88,7 +98,8 @@ export class SitesController {
   @Returns(siteSchema, 'The site.')
   async show(@Param('site', { schema: host }) name: string) {
     const site = await findSite(this.sites, name);
-    return siteWithCell(site, this.settings.otherCells, await readMoves(this.postgres.pool));
+    const { pool } = this.postgres;
+    return siteWithCell(site, this.settings.otherCells, await readMoves(pool), await readElsewhere(pool));
   }
 
   @Delete(':site')

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { readMoves } from '../moves/departures.js';
+import { readElsewhere } from '../moves/sites-elsewhere.js';
 import { listOtherCells, type SiteElsewhere } from '../sites/other-cells.js';
 import { refuseTaken } from '../sites/refuse-taken.js';
 import {
@@ -72,9 +73,10 @@ export function addSites(program: Command, session: Session): void {
       });
       const cells = await listOtherCells(settings.otherCells);
       const moves = await readMoves(postgres.pool);
+      const elsewhere = await readElsewhere(postgres.pool);
       const here = cells.length === 0 ? {} : { cell: settings.cell };
       const list: (SiteElsewhere & { cell?: string })[] = [
-        ...rows.map((row) => ({ ...siteWithCell(row, settings.otherCells, moves), ...here })),
+        ...rows.map((row) => ({ ...siteWithCell(row, settings.otherCells, moves, elsewhere), ...here })),
         ...cells.flatMap(({ name, sites = [] }) => sites.map((site) => ({ ...site, cell: name }))),
       ];
       for (const { name, problem } of cells) {
@@ -191,6 +193,7 @@ export function addSites(program: Command, session: Session): void {
 /** Whether a site accepts conversions here, and if not, why. */
 function stateOf({ inbound, paused, move }: SiteElsewhere): string | boolean {
   if (move?.state === 'left') return `moved to ${move.to}`;
+  if (move?.state === 'elsewhere') return `closed: ${move.to} has it`;
   if (move?.state === 'arriving') return move.from === undefined ? 'arriving' : `arriving from ${move.from}`;
   if (paused) return 'paused';
   if (!move) return inbound;

@@ -55,3 +55,27 @@ export async function chainHeadAt(client: Queries, position: number): Promise<st
   if (!rows[0]) throw new Error(`No seal covers position ${position}`);
   return rows[0].head;
 }
+
+/** The last move by which a site came into this log; 0 if it never has. */
+export async function newestArrival(client: Pick<ClientBase | Pool, 'query'>, site: string): Promise<number> {
+  const { rows } = await client.query<{ epoch: number }>(
+    `SELECT coalesce(max((data ->> 'epoch')::integer), 0) AS epoch FROM cc.events
+      WHERE site = $1 AND category = 'site' AND type = 'site.moved_in.v1' AND origin IS NULL`,
+    [site],
+  );
+  return rows[0]?.epoch ?? 0;
+}
+
+/** Streams of a site that begin at a position or after it. */
+export async function countOpenings(
+  client: Pick<ClientBase | Pool, 'query'>,
+  site: string,
+  category: string,
+  from: number,
+): Promise<number> {
+  const { rows } = await client.query<{ count: string }>(
+    'SELECT count(*) FROM cc.events WHERE site = $1 AND category = $2 AND version = 1 AND position >= $3 AND origin IS NULL',
+    [site, category, from],
+  );
+  return Number(rows[0]?.count);
+}

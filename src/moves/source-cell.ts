@@ -37,7 +37,14 @@ export function requireComing({ site, epoch, from }: Coming, cell: string, there
   const state = there?.move?.state;
   const isMoving = state === 'leaving' || state === 'left';
   const next = (there?.epoch ?? 0) + (isMoving ? 0 : 1);
-  if (there && state !== 'arriving' && next === epoch && (!isMoving || there.move?.to === cell)) return;
+  if (
+    there &&
+    state !== 'arriving' &&
+    state !== 'elsewhere' &&
+    next === epoch &&
+    (!isMoving || there.move?.to === cell)
+  )
+    return;
   throw new UserError(
     `Cell ${from} does not state that move ${epoch} of ${site} leads from there to cell ${cell}. "sites list" shows the cell that has it: run "sites move" there.`,
   );

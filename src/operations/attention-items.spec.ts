@@ -82,6 +82,17 @@ describe('siteItems', () => {
     ]);
   });
 
+  it('reports a site that another cell has as an error, and nothing else of it', () => {
+    const elsewhere = site({
+      paused: true,
+      connections: [connection('parked')],
+      move: { state: 'elsewhere', to: 'north' },
+    });
+    expect(items({ site: elsewhere })).toMatchObject([
+      { kind: 'site_elsewhere', severity: 'error', site: HOST, detail: expect.stringContaining('Cell north has it') },
+    ]);
+  });
+
   it('reports a paused connection as a warning, and no disconnected one', () => {
     const paused = site({ connections: [connection('paused')] });
     expect(items({ site: paused })).toMatchObject([{ kind: 'connection_paused', severity: 'warning', count: 0 }]);

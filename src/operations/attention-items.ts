@@ -22,6 +22,7 @@ const ACCEPTANCE_MIN = 0.9;
 
 export const ATTENTION_KINDS = [
   'site_paused',
+  'site_elsewhere',
   'connection_parked',
   'connection_paused',
   'connection_expiring',
@@ -85,6 +86,7 @@ export interface SiteState {
 export function siteItems(state: SiteState): AttentionItem[] {
   const { site } = state;
   const connected = site.connections.filter(({ disconnected }) => !disconnected);
+  if (site.move?.state === 'elsewhere') return [elsewhereItem(site.host, site.move.to)];
   if (isClosed(site)) return [];
   if (site.paused) return [pausedItem(site.host)];
   return [
@@ -100,6 +102,14 @@ function pausedItem(site: string): AttentionItem {
     ...{ kind: 'site_paused', severity: 'warning', site },
     detail: 'Senders are asked to try again later, and nothing is sent.',
     action: { label: 'Resume', method: 'PUT', route: `/sites/${site}/pause`, body: { paused: false } },
+  };
+}
+
+function elsewhereItem(site: string, cell: string): AttentionItem {
+  return {
+    ...{ kind: 'site_elsewhere', severity: 'error', site },
+    detail: `Cell ${cell} has it, and this database has lost that it moved. Let its DNS name lead there.`,
+    action: { label: 'Show the site', method: 'GET', route: `/sites/${site}` },
   };
 }
 

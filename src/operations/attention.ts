@@ -5,8 +5,10 @@ import type { Settings } from '../kernel/settings.js';
 import type { EventLog } from '../log/event-log.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import { readTimeAfter } from '../log/stored-time.js';
+import { readElsewhere } from '../moves/sites-elsewhere.js';
 import { type End, streamOf } from '../outbound/reporting-window.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { asHeld } from '../sites/holding.js';
 import type { Site } from '../sites/site.js';
 import type { DeliveryCounts } from '../statistics/series.js';
 import { type AsOf, readSnapshot } from '../statistics/snapshot.js';
@@ -24,8 +26,10 @@ export interface AttentionDependencies {
 /** What needs attention at these sites. */
 export async function sitesAttention(
   { postgres, log }: AttentionDependencies,
-  sites: readonly Site[],
+  logged: readonly Site[],
 ): Promise<{ readonly asOf: AsOf; readonly items: AttentionItem[] }> {
+  const elsewhere = await readElsewhere(postgres.pool);
+  const sites = logged.map((site) => asHeld(site, elsewhere));
   const pushes = await readLastPushes(log, sites);
   const nowMs = postgres.clock.nowMs();
   return readSnapshot(postgres, ['deliveries', 'statistics'], async (client) => {

@@ -22,7 +22,8 @@ type FailedOver = LogEvent & { type: 'log.failed_over.v1' };
  */
 @Injectable()
 export class FailoverWatch implements OnApplicationShutdown {
-  private lineage: string | undefined;
+  /** Of the database, as it was seen last. */
+  lineage: string | undefined;
   private watchedUntilMs = Number.NEGATIVE_INFINITY;
   private checking: Promise<void> | undefined;
   private pending: FailedOver | undefined;

@@ -2,6 +2,8 @@ import { Module } from '@nestjs/common';
 import { HttpDrain } from '../http/http-drain.js';
 import { KafkaModule } from '../kafka/kafka.module.js';
 import { LogModule } from '../log/log.module.js';
+import { SitesModule } from '../sites/sites.module.js';
+import { CellWatch } from './cell-watch.js';
 import { ClockWatch } from './clock-watch.js';
 import { FailoverWatch } from './failover-watch.js';
 import { HealthController } from './health.controller.js';
@@ -10,9 +12,9 @@ import { OperatorsOnly } from './operators-only.guard.js';
 import { TracingMetrics } from './tracing-metrics.js';
 
 @Module({
-  imports: [LogModule, KafkaModule],
+  imports: [LogModule, KafkaModule, SitesModule],
   controllers: [HealthController, MetricsController],
-  providers: [ClockWatch, FailoverWatch, HttpDrain, OperatorsOnly, TracingMetrics],
+  providers: [CellWatch, ClockWatch, FailoverWatch, HttpDrain, OperatorsOnly, TracingMetrics],
   exports: [OperatorsOnly],
 })
 export class OperationsModule {}

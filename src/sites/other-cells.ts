@@ -2,6 +2,7 @@ import { HttpClient } from '../http/client/http-client.js';
 import type { HttpResponse } from '../http/client/response.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Cell } from '../kernel/settings.js';
+import type { StatedArrival } from './holding.js';
 import type { MoveDocument } from './site-document.js';
 
 const TIMEOUT_MS = 5_000;
@@ -22,6 +23,8 @@ export interface SiteElsewhere {
   readonly paused?: true;
   /** How often it has moved, or begun to. */
   readonly epoch?: number;
+  /** Of a site that has come to that cell by a move. */
+  readonly arrived?: StatedArrival;
   readonly move?: MoveDocument;
 }
 
@@ -81,14 +84,21 @@ function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
-function siteElsewhere({ id, host, aliases, inbound, paused, epoch, move, createdAt }: SiteElsewhere): SiteElsewhere {
+function siteElsewhere(listed: SiteElsewhere): SiteElsewhere {
+  const { id, host, aliases, inbound, paused, epoch, arrived, move, createdAt } = listed;
   const moving = move && moveElsewhere(move);
   return {
     ...{ id, host, aliases, inbound, createdAt },
     ...(paused && { paused }),
     ...(epoch !== undefined && { epoch }),
+    ...(isArrival(arrived) && { arrived: { epoch: arrived.epoch, proof: arrived.proof } }),
     ...(moving && { move: moving }),
   };
+}
+
+function isArrival(value: unknown): value is StatedArrival {
+  const { epoch, proof } = (value ?? {}) as Record<string, unknown>;
+  return Number.isSafeInteger(epoch) && typeof proof === 'string';
 }
 
 function moveElsewhere({ state, to, from, events, total }: MoveDocument): MoveDocument {
@@ -101,6 +111,9 @@ function moveElsewhere({ state, to, from, events, total }: MoveDocument): MoveDo
   };
 }
 
+/** States of a site that the cell does not have. */
+const ELSEWHERE: ReadonlySet<string | undefined> = new Set(['left', 'arriving', 'elsewhere']);
+
 /** The cell that has a site with one of these hosts or aliases; one that the site has left only if no other has it. */
 export function cellOf(
   cells: readonly OtherCell[],
@@ -110,7 +123,7 @@ export function cellOf(
     const site = cell.sites?.find(({ host, aliases }) => [host, ...aliases].some((each) => names.includes(each)));
     return site ? [{ cell, site }] : [];
   });
-  return found.find(({ site: { move } }) => !(move?.state === 'left' || move?.state === 'arriving')) ?? found[0];
+  return found.find(({ site: { move } }) => !ELSEWHERE.has(move?.state)) ?? found[0];
 }
 
 /**

@@ -11,6 +11,7 @@ import { type ConnectionName, compareConnections, isConnectionName } from '../pl
 import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './api-key.js';
 import { AuthThrottle } from './auth-throttle.js';
 import type { SiteConnection } from './connection.js';
+import { asHeld, type Holding } from './holding.js';
 import { normaliseHost } from './host.js';
 import { evolve, isClosed, keyState, type Site, type SiteKey } from './site.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
@@ -52,7 +53,11 @@ export interface LoadedConnection {
 
 /** All sites in memory, updated by following the log. A request needs no query. */
 export class SiteDirectory {
+  /** As the log says. */
   private byId: ReadonlyMap<string, LoadedSite> = new Map();
+  /** Sites that other cells have, which this log does not know. */
+  private elsewhere: readonly Holding[] = [];
+  private present: readonly LoadedSite[] = [];
   private byHost = new Map<string, LoadedSite>();
   private readonly throttle: AuthThrottle;
   private siteFollower: Follower | undefined;
@@ -97,7 +102,18 @@ export class SiteDirectory {
   }
 
   all(): LoadedSite[] {
+    return [...this.present];
+  }
+
+  /** All sites as the log says, whatever other cells say. */
+  logged(): LoadedSite[] {
     return [...this.byId.values()].filter(({ site }) => !site.removed);
+  }
+
+  /** Closes these sites until another call, or until they come here by a later move. */
+  setElsewhere(holdings: readonly Holding[]): void {
+    this.elsewhere = holdings;
+    this.indexHosts();
   }
 
   /** Whether the host belonged to a site that was removed and not added again. */
@@ -122,11 +138,12 @@ export class SiteDirectory {
   async reloadSecrets(host: string, platform: ConnectionName): Promise<void> {
     await this.serialise(async () => {
       const secrets = await withLogTimeout(this.secrets.connectionSecrets(host, platform));
-      const loaded = this.find(host);
+      const id = `${SITE}-${this.find(host)?.site.id}`;
+      const loaded = this.byId.get(id);
       const before = loaded?.connections.get(platform);
       if (!loaded || !before) return;
       const connections = new Map(loaded.connections).set(platform, loadConnection(before.connection, secrets));
-      this.byId = new Map(this.byId).set(`${SITE}-${loaded.site.id}`, { ...loaded, connections });
+      this.byId = new Map(this.byId).set(id, { ...loaded, connections });
       this.indexHosts();
     });
   }
@@ -203,13 +220,17 @@ export class SiteDirectory {
   }
 
   private indexHosts(): void {
+    this.present = this.logged().map((loaded) => {
+      const site = asHeld(loaded.site, this.elsewhere);
+      return site === loaded.site ? loaded : { ...loaded, site };
+    });
     this.byHost = new Map();
-    for (const loaded of this.all()) {
+    for (const loaded of this.present) {
       // Hosts take precedence over aliases and earlier sites over later ones, so an alias cannot take over a host.
       for (const name of [loaded.site.host, ...loaded.site.aliases])
         if (!this.byHost.has(name)) this.byHost.set(name, loaded);
     }
-    for (const loaded of this.all()) this.byHost.set(loaded.site.host, loaded);
+    for (const loaded of this.present) this.byHost.set(loaded.site.host, loaded);
   }
 
   private warnAboutMissingSecrets(host: string, connections: ReadonlyMap<ConnectionName, LoadedConnection>): void {

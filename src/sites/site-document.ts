@@ -1,5 +1,6 @@
 import { type SiteSettings } from '../events/site.events.js';
 import type { Cell } from '../kernel/settings.js';
+import { asHeld, type Holding } from './holding.js';
 import type { SiteMove } from './site.js';
 
 /** A site as folded from the log, or as a row of its projection. */
@@ -59,13 +60,18 @@ export interface SiteProgress {
   readonly total: number | null;
 }
 
-/** With how far its move has come, and the address of the other cell. */
-export function siteWithCell(site: SiteFields, cells: readonly Cell[], progress: readonly SiteProgress[] = []) {
+/** With how far its move has come, and the address of the other cell. `elsewhere`: sites that other cells have. */
+export function siteWithCell(
+  logged: SiteFields,
+  cells: readonly Cell[],
+  progress: readonly SiteProgress[] = [],
+  elsewhere: readonly Holding[] = [],
+) {
+  const site = asHeld(logged, elsewhere);
   const document = siteDocument(site);
   const state = site.move?.state ?? 'copying';
-  const found = progress.find(
-    (each) => each.site === site.host && each.direction === (state === 'arriving' ? 'in' : 'out'),
-  );
+  const direction = state === 'arriving' ? 'in' : state === 'elsewhere' ? undefined : 'out';
+  const found = progress.find((each) => each.site === site.host && each.direction === direction);
   if (!document.move && !found) return document;
   const other = found?.cell ?? document.move?.to;
   const cell = cells.find(({ name }) => name === other);

@@ -62,6 +62,20 @@ export class SiteSecrets {
     return this.sealer.open(rows[0].sealed, labelOf(rows[0])).toString('hex');
   }
 
+  /** By site, without those that cannot be opened. */
+  async dedupSecrets(sites: readonly string[]): Promise<Map<string, string>> {
+    const { rows } = await this.pool.query<SealedSecret>(
+      'SELECT site, name, sealed FROM cc.secrets WHERE site = ANY ($1) AND name = $2',
+      [sites, DEDUP],
+    );
+    return new Map(
+      rows.flatMap((row) => {
+        const value = this.sealer.tryOpen(row.sealed, labelOf(row))?.plain;
+        return value ? [[row.site, value.toString('hex')] as const] : [];
+      }),
+    );
+  }
+
   /** For a site that comes from another cell. */
   async replaceDedupSecret(site: string, value: Buffer): Promise<void> {
     await this.replace(site, [{ name: DEDUP, value }]);

@@ -29,11 +29,13 @@ export type SiteMove =
   /** `address`: where the other cell accepts requests for the site. */
   | { readonly state: 'left'; readonly to: string; readonly address?: string | undefined }
   /** Its events are being copied into this log. */
-  | { readonly state: 'arriving' };
+  | { readonly state: 'arriving' }
+  /** Another cell has proved that it got the site from here. This log does not know: it was restored, or failed over. */
+  | { readonly state: 'elsewhere'; readonly to: string };
 
 /** Another cell acts for the site, or none until its move is complete. The append enforces that, by `cc.paused_sites`. */
-export function isClosed({ move }: Pick<Site, 'move'>): boolean {
-  return move !== undefined && move.state !== 'leaving';
+export function isClosed({ move }: { readonly move?: SiteMove | null | undefined }): boolean {
+  return move !== undefined && move !== null && move.state !== 'leaving';
 }
 
 /** Nothing is sent for the site: no delivery, and no totals. */
@@ -51,6 +53,8 @@ export interface Site {
   readonly paused: boolean;
   /** How often the site has moved from cell to cell, or was about to. */
   readonly epoch: number;
+  /** The move by which it came into this cell the last time; undefined if it was added here. */
+  readonly arrivedBy?: number | undefined;
   readonly move?: SiteMove | undefined;
   readonly settings: SiteSettings;
   readonly keys: readonly SiteKey[];
@@ -81,6 +85,7 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
       inbound: false,
       paused: false,
       epoch: site?.epoch ?? 0,
+      arrivedBy: site?.arrivedBy,
       settings: DEFAULT_SITE_SETTINGS,
       // Of the site that had this host before: revoked keys, disconnected platforms, a disabled webhook.
       keys: site?.keys ?? [],
@@ -109,8 +114,10 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
       const { to, epoch, address } = event.data;
       return { ...site, epoch, move: { state: 'left', to, ...(address !== undefined && { address }) } };
     }
-    case 'site.moved_in.v1':
-      return { ...site, epoch: event.data.epoch, move: undefined };
+    case 'site.moved_in.v1': {
+      const { epoch } = event.data;
+      return { ...site, epoch, move: undefined, ...(event.origin === undefined && { arrivedBy: epoch }) };
+    }
     case 'site.move_cancelled.v1':
       return { ...site, move: undefined };
     case 'site.key_issued.v1': {

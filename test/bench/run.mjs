@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--against VERSION] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --standby | --moves | --scan | --import | --admin | --dashboard | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--against VERSION] [--nodes VERSIONS] [--peers] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --standby | --moves | --scan | --import | --admin | --dashboard | --grow] [--json | --markdown]
 // Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
@@ -19,6 +19,7 @@ import { largeLogRun } from './large-log.mjs';
 import { movesRun } from './moves.mjs';
 import { outboundRun } from './outbound.mjs';
 import { platformsRun } from './platforms.mjs';
+import { runtimesRun } from './runtimes.mjs';
 import { scanRun } from './scan.mjs';
 import { sealsRun } from './seals.mjs';
 import { standardRun } from './standard.mjs';
@@ -31,6 +32,8 @@ const HELP = `npm run bench [-- options]
   (none)       the standard run: five rounds of every variant, a million conversions; at most ten minutes
   --quick      a smoke run of one or two minutes, too short to judge a target
   --against V  compares this build with another version: a commit, which is built aside, or a checkout with a build
+  --nodes V,V  inbound under further versions of Node, from the npm package "node", in the same rounds; at most eight minutes
+  --peers      says whether the sources of RudderStack's gateway and Outpost can be had, or why they were left out
   --platforms  the platforms part: cost and latency of deliveries, draining a backlog; at most eight minutes
   --visitors   the visitors part: bot score, the tag and its calls, matching a visit
   --outbound   the outbound part: closing a reporting window in a large log, pushes of many sites at one tick
@@ -74,6 +77,9 @@ const QUICK = {
 
 /** Overrides for a comparison of two builds, which needs more rounds than a smoke run has. */
 const AGAINST_QUICK = { rounds: 6 };
+
+/** Overrides for several versions of Node. */
+const NODES = { minutes: 8 };
 
 /** Overrides for the platforms part. */
 const PLATFORMS_STANDARD = {
@@ -137,6 +143,8 @@ const { values: options } = parseArgs({
     ),
     events: { type: 'string' },
     against: { type: 'string' },
+    nodes: { type: 'string' },
+    peers: { type: 'boolean' },
     claims: { type: 'string', default: '1000000' },
   },
 });
@@ -146,6 +154,10 @@ if (options.help) {
 }
 if (options.against && (partWanted() || options.grow))
   fail('--against is a part of its own: leave out the other parts.');
+if (wantsRuntimes() && (partWanted() || options.grow || options.against))
+  fail('--nodes and --peers are a part of their own: leave out the other parts.');
+if (options.nodes !== undefined && !/^\d+(\.\d+)*(,\d+(\.\d+)*)*$/.test(options.nodes))
+  fail('--nodes takes versions with commas between them, as in --nodes 24,26.');
 await main();
 
 function fail(message) {
@@ -158,6 +170,7 @@ async function main() {
   const settings = {
     ...(options.quick ? QUICK : STANDARD),
     ...(options.against && options.quick && AGAINST_QUICK),
+    ...(wantsRuntimes() && !options.quick && NODES),
     ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
     ...(options.kafka && (options.quick ? KAFKA_QUICK : KAFKA_STANDARD)),
     ...((options.history || options.scan) && !options.quick && HISTORY),
@@ -175,6 +188,8 @@ async function main() {
     settings,
     directory: await makeDirectory(),
     against: options.against,
+    nodes: options.nodes?.split(',') ?? [],
+    peers: options.peers,
     deadline: started + settings.minutes * 60_000,
     progress: (text) => context.interrupted || showProgress(text),
     facts: [],
@@ -199,7 +214,12 @@ function partWanted() {
   return Object.entries(PARTS).find(([name]) => options[name])?.[1];
 }
 
+function wantsRuntimes() {
+  return options.peers || options.nodes !== undefined;
+}
+
 function wantedRun() {
+  if (wantsRuntimes()) return runtimesRun;
   if (partWanted()) return partWanted().run;
   if (options.against) return compareRun;
   return options.grow ? largeLogRun : standardRun;
@@ -257,9 +277,14 @@ function showProgress(text) {
 
 function title() {
   if (options.grow) return 'Clean Conversions benchmark: large log and empty log';
-  const part = options.against ? `, compared with ${options.against}` : partWanted() ? `, ${partWanted().title}` : '';
-  const subject = `Clean Conversions benchmark${part}`;
+  const subject = `Clean Conversions benchmark${subtitle()}`;
   return options.quick ? `${subject}: smoke run, too short to judge a target` : subject;
+}
+
+function subtitle() {
+  if (options.against) return `, compared with ${options.against}`;
+  if (options.nodes) return `, Node ${[process.versions.node, ...options.nodes.split(',')].join(', ')}`;
+  return partWanted() ? `, ${partWanted().title}` : '';
 }
 
 function facts({ settings, generator, postgresVersion, facts }, minutes) {

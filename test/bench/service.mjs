@@ -1,7 +1,7 @@
 // The service as a process: `node dist/main.js` with embedded PostgreSQL on a new data directory.
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startChild, stopChild, untilReady, unwatchServer } from './children.mjs';
@@ -11,14 +11,19 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FIRST_START_WITHIN_MS = 120_000;
 
 /** @param root the checkout whose build is started
+ *  @param node the Node that runs it
  *  @returns `{ port, key, pid, dataDir, server, startMs, stop }`; `server` is its PostgreSQL, as in `postgres.mjs` */
-export async function startService(dataDir, settings = {}, root = ROOT) {
-  return start(dataDir, process.execPath, ['--enable-source-maps', join(root, 'dist/main.js')], { settings, root });
+export async function startService(dataDir, settings = {}, root = ROOT, node = process.execPath) {
+  return start(dataDir, node, ['--enable-source-maps', join(root, 'dist/main.js')], { settings, root });
 }
 
-/** With `npm start`. npm runs the service as a child, so both get a process group that can be stopped together. */
+/**
+ * With `npm start`, under the Node that runs this. npm runs the service as a child, so both get a process group that can be
+ * stopped together.
+ */
 export async function startWithNpm(dataDir) {
-  return start(dataDir, 'npm', ['start'], { detached: true });
+  const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
+  return start(dataDir, 'npm', ['start'], { detached: true, settings: { PATH } });
 }
 
 async function start(dataDir, command, args, { detached = false, settings = {}, root = ROOT } = {}) {

@@ -29,9 +29,9 @@ export function fillInbound(service, requests, { generator, seconds = 120, conne
 
 export const inboundTarget = (service) => ({ ...service, ...INBOUND });
 
-export async function startEcho() {
+export async function startEcho(node = process.execPath) {
   const port = await freePort();
-  const child = startChild('the echo', process.execPath, [here('echo.mjs')], { env: { PORT: String(port) } });
+  const child = startChild('the echo', node, [here('echo.mjs')], { env: { PORT: String(port) } });
   await untilOutput(child, 'ready');
   return { port, pid: child.pid, path: '/', expect: '"orderId":' };
 }

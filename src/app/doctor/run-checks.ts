@@ -1,4 +1,5 @@
 import type { Settings } from '../../kernel/settings.js';
+import { cells } from './cells-check.js';
 import { type Check, check, type DoctorDependencies, type Finding } from './check.js';
 import { appendOnly, checkpoints, clock, database, durability, partitions, schema } from './database-checks.js';
 import { deliveries, kafka, owed, webhooks } from './delivery-checks.js';
@@ -24,6 +25,7 @@ const DATABASE_CHECKS: readonly (readonly [string, Examine])[] = [
   ['owed', owed],
   ['webhooks', webhooks],
   ['kafka', kafka],
+  ['cells', cells],
   ['retention', retention],
   ['clock', clock],
   ['erasures', erasures],

@@ -55,6 +55,7 @@ describe('what needs attention', () => {
     expect(pathOf({ kind: 'deliveries_failing', platform: 'x' })).toBe('/sites/a.example/sync-log?platform=x');
     expect(pathOf({ kind: 'webhook_failing' }, false)).toBe('/sites/a.example/webhook');
     expect(pathOf({ kind: 'site_paused' })).toBe('/sites/a.example/site');
+    expect(pathOf({ kind: 'site_elsewhere' })).toBe('/sites/a.example/site');
     expect(pathOf({ kind: 'key_expiring', subject: '1' })).toBe('/sites/a.example/keys');
     expect(pathOf({ kind: 'token_expiring', site: undefined })).toBe('/settings/tokens');
     expect(pathOf({ kind: 'projection_lagging', site: undefined })).toBe('/settings/projections');

@@ -15,6 +15,7 @@ export function attentionTitle({
   const expires = severity === 'error' ? 'has expired' : 'expires';
   const titles: Readonly<Record<AttentionItem['kind'], string>> = {
     site_paused: 'The site is paused',
+    site_elsewhere: 'Another cell has the site',
     connection_parked: `${subject} needs attention`,
     connection_paused: `${subject} is paused`,
     connection_expiring: `The sign-in at ${subject} ${expires}`,
@@ -69,7 +70,7 @@ export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }
   if (mayOperateAll && (isOfService || kind === 'deliveries_owed'))
     return open('Check the service', '/settings/health');
   if (site === undefined || isOfService) return undefined;
-  if (kind === 'site_paused') return open('Show the site', pathOf(site, 'site'));
+  if (kind.startsWith('site_')) return open('Show the site', pathOf(site, 'site'));
   if (kind === 'key_expiring') return open('Show keys', pathOf(site, 'keys'));
   if (kind.startsWith('webhook')) {
     if (!mayWrite) return open('Show the webhook', pathOf(site, 'webhook'));

@@ -195,6 +195,16 @@ function MoveNotice({ host, move }: { readonly host: string; readonly move: NonN
         Until it has moved, nothing changes.
       </div>
     );
+  if (move.state === 'elsewhere')
+    return (
+      <div>
+        <strong>
+          Cell {cell} has {host}.
+        </strong>{' '}
+        The database of this cell was restored or failed over, and has lost that the site moved. Senders are asked to
+        try again later: let the DNS name of the site lead to the other cell.
+      </div>
+    );
   return move.state === 'leaving' ? (
     <div>
       <strong>{host} is about to move.</strong> Conversions are accepted; cell {cell} will send them.

@@ -1,0 +1,168 @@
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
+import { Gauge, Registry } from 'prom-client';
+import { CONVERSION } from '../events/conversion.events.js';
+import { messageOf } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { readJump } from '../log/lineage.js';
+import { countOpenings } from '../log/site-events.js';
+import { judgeClaims, unconfirmed, withdrawn } from '../moves/held-elsewhere.js';
+import { closeElsewhere, readElsewhere, reopen } from '../moves/sites-elsewhere.js';
+import { Postgres } from '../postgres/postgres.js';
+import type { Holding } from '../sites/holding.js';
+import { listOtherCells, type OtherCell } from '../sites/other-cells.js';
+import { isClosed } from '../sites/site.js';
+import { SiteDirectory } from '../sites/site-directory.js';
+import { FailoverWatch } from './failover-watch.js';
+
+const EVERY_MS = 60_000;
+/** After the start and after a change of lineage, while sites are read again, and as long as a cell is waited for. */
+const SOON_MS = 5_000;
+
+/**
+ * Asks the other cells whether they have got sites from here that this log takes for its own: it was restored, or a failover has
+ * lost that they left. Two cells would act for them. docs/decisions/0030-moving-a-site.md
+ */
+@Injectable()
+export class CellWatch implements OnApplicationBootstrap, OnApplicationShutdown {
+  private lineage: string | undefined;
+  /** Cells that have not answered since the start, or since the last change of lineage. */
+  private unasked: Set<string>;
+  private soonUntilMs = 0;
+  private nextMs = 0;
+  private checking: Promise<void> | undefined;
+  /** What the log was told last about each site and each cell. */
+  private readonly told = new Map<string, string>();
+  private readonly silent: Gauge<'cell'>;
+  private readonly closed: Gauge;
+
+  constructor(
+    @Inject(SETTINGS) private readonly settings: Settings,
+    private readonly postgres: Postgres,
+    private readonly sites: SiteDirectory,
+    private readonly failovers: FailoverWatch,
+    private readonly logger: Logger,
+    registry: Registry,
+  ) {
+    this.unasked = this.allCells();
+    this.silent = new Gauge({
+      name: 'cc_cell_silent',
+      help: '1 for another cell that did not answer when it was asked which sites it has, else 0',
+      labelNames: ['cell'],
+      registers: [registry],
+    });
+    this.closed = new Gauge({
+      name: 'cc_sites_elsewhere',
+      help: 'Sites that are closed because another cell has them, which the log of this one does not know',
+      registers: [registry],
+    });
+  }
+
+  /** Before the first request: after a restore, nothing is accepted for a site that another cell has. */
+  async onApplicationBootstrap(): Promise<void> {
+    this.soonUntilMs = performance.now() + EVERY_MS;
+    await this.check();
+  }
+
+  @Interval(1_000)
+  async tick(): Promise<void> {
+    if (this.settings.otherCells.length === 0) return;
+    const { lineage } = this.failovers;
+    if (this.lineage !== undefined && lineage !== this.lineage) {
+      this.unasked = this.allCells();
+      this.nextMs = 0;
+      this.soonUntilMs = performance.now() + EVERY_MS;
+    }
+    this.lineage = lineage;
+    if (performance.now() >= this.nextMs) await this.check();
+  }
+
+  async check(): Promise<void> {
+    this.checking ??= this.ask()
+      .catch((error: unknown) => {
+        this.soonUntilMs = performance.now() + SOON_MS;
+        this.tell('check', 'The other cells could not be asked which sites they have; another try follows', {
+          error: messageOf(error),
+        });
+      })
+      .finally(() => {
+        const isSoon = this.unasked.size > 0 || performance.now() < this.soonUntilMs;
+        this.nextMs = performance.now() + (isSoon ? SOON_MS : EVERY_MS);
+        this.checking = undefined;
+      });
+    await this.checking;
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.checking;
+  }
+
+  private async ask(): Promise<void> {
+    const cells = await listOtherCells(this.settings.otherCells);
+    for (const cell of cells) this.note(cell);
+    // After the answers: a site that left a moment ago has left here before it arrived there.
+    await this.sites.refresh();
+    const open = this.sites.logged().filter(({ site }) => !isClosed(site));
+    const { held, unproved } = judgeClaims(open, cells);
+    for (const holding of held) await closeElsewhere(this.postgres, holding);
+    for (const holding of withdrawn(await readElsewhere(this.postgres.pool), held, cells))
+      if (await reopen(this.postgres, holding))
+        this.logger.warn('Another cell no longer states that it has a site: it is open here again', { ...holding });
+    const found = await readElsewhere(this.postgres.pool);
+    const waiting = unconfirmed(open, this.unasked);
+    this.sites.setElsewhere([...waiting, ...found]);
+    this.closed.set(found.length);
+    for (const holding of found) await this.tellClosed(holding);
+    for (const holding of waiting)
+      this.tell(
+        `waiting ${holding.site}`,
+        'The move of a site has started, and the other cell does not answer whether it has the site: senders get 503 until it does. Check that cell, or run "sites move <host> --cancel" if the site is not open there',
+        { ...holding },
+      );
+    for (const holding of unproved)
+      this.tell(
+        `unproved ${holding.site}`,
+        'Another cell states that it has a site of this one, and cannot prove that it came from here: nothing is changed. Check which cell should have it',
+        { ...holding },
+      );
+  }
+
+  private allCells(): Set<string> {
+    return new Set(this.settings.otherCells.map(({ name }) => name));
+  }
+
+  private note({ name, problem }: OtherCell): void {
+    this.silent.set({ cell: name }, problem === undefined ? 0 : 1);
+    if (problem === undefined) {
+      this.unasked.delete(name);
+      this.told.delete(`cell ${name}`);
+    } else
+      this.tell(
+        `cell ${name}`,
+        'Another cell cannot be asked which sites it has. Sites are served meanwhile: if the database was restored or failed over, check that they have not moved there',
+        { cell: name, problem },
+      );
+  }
+
+  private async tellClosed(holding: Holding): Promise<void> {
+    const { site, cell, epoch } = holding;
+    const subject = `closed ${site}`;
+    if (this.told.get(subject) === `${cell} ${epoch}`) return;
+    this.told.set(subject, `${cell} ${epoch}`);
+    const jump = await readJump(this.postgres.pool);
+    const stored = jump ? await countOpenings(this.postgres.pool, site, CONVERSION, jump.continuesAt) : 0;
+    this.logger.error(
+      `Cell ${cell} has ${site}: it moved there, and the database of this cell, which was restored or failed over, has lost that. Senders get 503 here. Let its DNS name lead to cell ${cell}; docs/operate.md, "A site in two cells", tells what else to do.`,
+      { ...holding, ...(jump && { storedSince: jump.continuesAt, conversions: stored }) },
+    );
+  }
+
+  /** Once, until something else is to be told about the subject. */
+  private tell(subject: string, message: string, fields: Record<string, unknown>): void {
+    const line = JSON.stringify(fields);
+    if (this.told.get(subject) === line) return;
+    this.told.set(subject, line);
+    this.logger.warn(message, fields);
+  }
+}

@@ -1,0 +1,225 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { jest } from '@jest/globals';
+import { StartMove } from '../src/sites/move.commands.js';
+import { type CliResult, startCells, type TestCell } from './support/cells.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import {
+  captureLog,
+  eventually,
+  metrics,
+  type Operator,
+  openOperator,
+  post,
+  startTestService,
+  type TestService,
+  type TestSite,
+} from './support/service.js';
+
+jest.setTimeout(300_000);
+
+let servers: [TestServer, TestServer];
+/** Sites move from a, whose database is restored to an earlier state, to b. */
+let a: TestCell;
+let b: TestCell;
+let operator: Operator;
+let site: TestSite;
+/** The instance of cell a. */
+let service: TestService | undefined;
+
+beforeAll(async () => {
+  servers = [await startTestServer(), await startTestServer()];
+  [a, b] = await startCells(servers, { INBOUND_DEADLINE: '1s' });
+  // Started by each test, with the other cell in its settings.
+  await a.service.stop();
+  operator = await openOperator(a.databaseUrl);
+});
+beforeEach(async () => {
+  site = await operator.openSite();
+});
+afterEach(async () => {
+  await service?.stop();
+  service = undefined;
+});
+afterAll(async () => {
+  await operator?.close();
+  await a?.admin.stop();
+  await b?.stop();
+  for (const server of servers ?? []) await server.stop();
+});
+
+const start = async (environment: Record<string, string> = {}) => {
+  service = await startTestService(a.databaseUrl, { ...a.env, ...environment });
+  return service;
+};
+const stop = async () => {
+  await service?.stop();
+  service = undefined;
+};
+/** The status of the answer of cell a. */
+const statusOf = async (orderId: string, of = site) =>
+  (await post(service as TestService, of, { event: 'purchase', email: 'jane@example.com', orderId })).status;
+const accepts = (orderId: string, of = site) =>
+  eventually(
+    () => statusOf(orderId, of),
+    (status) => status === 200,
+    { withinMs: 60_000 },
+  );
+const refuses = (orderId: string) =>
+  eventually(
+    () => statusOf(orderId),
+    (status) => status === 503,
+    { withinMs: 60_000 },
+  );
+const cli = async (cell: TestCell, ...argv: string[]): Promise<CliResult> =>
+  // A connection of before the restart of the server may be used first.
+  eventually(
+    () => cell.cli(...argv),
+    ({ error }) => !/terminat|ECONNREFUSED|ENOENT/.test(error),
+    { withinMs: 60_000 },
+  );
+const move = async (from: TestCell, to: TestCell) =>
+  expect(await cli(from, 'sites', 'move', site.host, '--to', to.name, '--yes')).toMatchObject({ code: 0 });
+const checkOf = async (cell: TestCell, command: readonly string[], name: string) => {
+  const { checks } = JSON.parse((await cli(cell, ...command, '--json')).out);
+  return checks.find((check: { name: string }) => check.name === name);
+};
+const isClosed = async () =>
+  (await operator.postgres.pool.query('SELECT FROM cc.paused_sites WHERE site = $1 AND closed', [site.host]))
+    .rowCount === 1;
+
+/** The site moves to b, and the database of a is restored to a state from before. */
+async function moveAndRestore(meanwhile?: () => Promise<void>): Promise<void> {
+  const restore = await servers[0].backUp();
+  await eventually(
+    () => operator.log.head().catch(() => undefined),
+    (head) => head !== undefined,
+  );
+  await move(a, b);
+  await meanwhile?.();
+  await restore();
+  await eventually(
+    () => operator.log.head().catch(() => undefined),
+    (head) => head !== undefined,
+  );
+}
+
+describe('a cell whose database was restored to a state from before a site moved', () => {
+  it('does not accept anything for the site when it starts, lets the others be, and says what to do', async () => {
+    const other = await operator.openSite();
+    await moveAndRestore();
+    const log = captureLog();
+    await start({ LOG_LEVEL: 'info' });
+    expect(await statusOf('after')).toBe(503);
+    log.stop();
+    expect(await accepts('other', other)).toBe(200);
+    expect(log.text()).toMatch(
+      new RegExp(`"level":50[^\\n]*Cell b has ${site.host}[^\\n]*Let its DNS name lead to cell b`),
+    );
+    expect((await metrics(service as TestService)).get('cc_sites_elsewhere')).toBe(1);
+    expect((await metrics(service as TestService)).get('cc_cell_silent{cell="b"}')).toBe(0);
+    // The database refuses, whatever an instance has in memory.
+    expect(await isClosed()).toBe(true);
+    expect(await cli(a, 'keys', 'create', '--site', site.host, '--name', 'late')).toMatchObject({ code: 1 });
+    expect(await checkOf(a, ['history', 'verify'], 'paused sites')).toMatchObject({ ok: true });
+    expect(await checkOf(a, ['doctor'], 'cells')).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining(site.host),
+    });
+    expect((await cli(a, 'sites', 'list')).out).toMatch(new RegExp(`${site.host} +a +closed: b has it`));
+    const boss = await a.admin.signedIn('admin');
+    expect((await boss(`/sites/${site.host}`)).body.move).toMatchObject({ state: 'elsewhere', to: 'b' });
+    const { items } = (await boss('/attention')).body;
+    expect(items).toContainEqual(expect.objectContaining({ kind: 'site_elsewhere', site: site.host }));
+  });
+
+  it('notices it while it runs, after the change of lineage', async () => {
+    await start();
+    await accepts('before');
+    await moveAndRestore();
+    await refuses('after');
+    await eventually(isClosed, (closed) => closed, { withinMs: 60_000 });
+    expect(await statusOf('later')).toBe(503);
+  });
+
+  it('serves the site while the other cell does not answer, and counts what it has accepted when it does', async () => {
+    await moveAndRestore();
+    const log = captureLog();
+    await start({ CELLS: 'b=http://127.0.0.1:9', LOG_LEVEL: 'info' });
+    expect(await accepts('meanwhile')).toBe(200);
+    expect((await metrics(service as TestService)).get('cc_cell_silent{cell="b"}')).toBe(1);
+    await stop();
+    await start({ LOG_LEVEL: 'info' });
+    log.stop();
+    expect(await statusOf('after')).toBe(503);
+    expect(log.text()).toMatch(/"level":40[^\n]*Another cell cannot be asked which sites it has/);
+    expect(log.text()).toMatch(/"conversions":1,"msg":"Cell b has/);
+  });
+
+  it('keeps to it while the other cell does not answer, and opens the site if that cell is not in CELLS any more', async () => {
+    await moveAndRestore();
+    await start();
+    expect(await statusOf('after')).toBe(503);
+    await stop();
+    await start({ CELLS: 'b=http://127.0.0.1:9' });
+    expect(await statusOf('silent')).toBe(503);
+    await stop();
+    await start({ CELLS: '', CELL_TOKENS: '', CELL_MOVE_TOKENS: '' });
+    expect(await accepts('without')).toBe(200);
+    expect(await isClosed()).toBe(false);
+  });
+
+  it('gets the site back by a move', async () => {
+    await moveAndRestore();
+    await start();
+    expect(await statusOf('after')).toBe(503);
+    await move(b, a);
+    expect(await accepts('back')).toBe(200);
+    expect(await checkOf(a, ['history', 'verify'], 'paused sites')).toMatchObject({ ok: true });
+    expect((await checkOf(a, ['doctor'], 'cells')).detail).not.toContain(site.host);
+  });
+});
+
+describe('a site whose move has started', () => {
+  it('waits after a start until the other cell has answered that it does not have it', async () => {
+    await operator.execute(new StartMove('cli', site.host, 'b', 1));
+    await start({ CELLS: 'b=http://127.0.0.1:9' });
+    expect(await statusOf('silent')).toBe(503);
+    expect(await isClosed()).toBe(false);
+    await stop();
+    await start();
+    expect(await accepts('answered')).toBe(200);
+  });
+});
+
+describe('another cell', () => {
+  let claims: object[] = [];
+  let peer: Server;
+  let url: string;
+
+  beforeAll(async () => {
+    peer = createServer((_, response) => {
+      const items = claims.map((claim) => ({
+        ...{ id: '1', aliases: [], inbound: true, createdAt: '2026-01-01T00:00:00.000Z' },
+        ...claim,
+      }));
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ items }));
+    });
+    await new Promise<void>((listening) => peer.listen(0, '127.0.0.1', listening));
+    url = `http://127.0.0.1:${(peer.address() as AddressInfo).port}`;
+  });
+  afterAll(() => new Promise((closed) => peer.close(closed)));
+
+  it('cannot close a site that it has never had', async () => {
+    claims = [{ host: site.host, epoch: 9, arrived: { epoch: 9, proof: '0'.repeat(64) } }];
+    const log = captureLog();
+    await start({ CELLS: `b=${url}`, LOG_LEVEL: 'info' });
+    log.stop();
+    expect(await accepts('claimed')).toBe(200);
+    expect(log.text()).toContain('cannot prove that it came from here');
+    claims = [{ host: site.host, epoch: 9, arrived: 'broken' }];
+    await stop();
+    await start({ CELLS: `b=${url}` });
+    expect(await accepts('broken')).toBe(200);
+  });
+});
