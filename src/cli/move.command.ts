@@ -16,7 +16,7 @@ import { subcommand, UsageError } from './subcommand.js';
 import { card } from './table.js';
 
 /** A rough estimate for the dry run: while it copies, the command states what it takes from the rate so far. */
-const EVENTS_PER_SECOND = 10_000;
+const EVENTS_PER_SECOND = 2_000;
 const SHOW_EVERY_MS = 200;
 
 interface MoveOptions extends ConfirmationOptions {

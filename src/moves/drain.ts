@@ -16,7 +16,7 @@ interface DrainDependencies {
 
 /** What is still under way for a site whose deliveries and pushes wait. */
 export interface UnderWay {
-  /** Conversions from before that have no outcome for some platform. */
+  /** Conversions without an outcome for some platform, received before deliveries waited, or by an instance that did not know yet. */
   readonly conversions: number;
   /** Attempts under a lease. */
   readonly attempts: number;
@@ -37,8 +37,12 @@ export async function readUnderWay(
   const unsettled = new UnsettledConversions(from, () => 0, Number.POSITIVE_INFINITY);
   await readUnsettled(log, unsettled, head, () => true);
   const conversions = new Set<string>();
+  const later = new Set<string>();
   for (const owed of unsettled.owed(Number.POSITIVE_INFINITY))
-    if (owed.site === site && owed.position <= until) conversions.add(owed.conversion);
+    if (owed.site === site) (owed.position <= until ? conversions : later).add(owed.conversion);
+  // Sent by an instance that had not read the event yet: the outcome must not come after the site has left.
+  for (const { type, data } of await readOpenings(log, [...later]))
+    if (type === 'conversion.received.v1' && (data.settings ?? 0) < until) conversions.add(data.conversionId);
   const nowMs = postgres.clock.nowMs();
   const leases = await readSiteLeases({ postgres, log }, site);
   return {
@@ -65,10 +69,13 @@ export async function readSiteLeases({ postgres, log }: DrainDependencies, site:
 
 /** Those of these conversions that belong to the site. */
 async function conversionsOf(log: EventLog, site: string, ids: readonly string[]): Promise<Set<string>> {
-  const found = new Set<string>();
-  for (let from = 0; from < ids.length; from += 1_000) {
-    for (const event of await log.readOpenings(CONVERSION, ids.slice(from, from + 1_000)))
-      if (event.site === site) found.add(event.stream.slice(CONVERSION.length + 1));
-  }
-  return found;
+  const opened = (await readOpenings(log, ids)).filter((event) => event.site === site);
+  return new Set(opened.map(({ stream }) => stream.slice(CONVERSION.length + 1)));
+}
+
+async function readOpenings(log: EventLog, ids: readonly string[]) {
+  const opened = [];
+  for (let from = 0; from < ids.length; from += 1_000)
+    opened.push(...(await log.readOpenings(CONVERSION, ids.slice(from, from + 1_000))));
+  return opened;
 }

@@ -4,7 +4,7 @@ import { isDatabaseOutage, isPoolBusy } from './outage.js';
 const withCode = (code: string) => Object.assign(new Error('failed'), { code });
 
 describe('an outage of the database', () => {
-  it.each(['08006', '57P01', '57P03', '53300', '25006', '55P03', '57014', 'ECONNREFUSED', 'ENOENT'])(
+  it.each(['08006', '57P01', '57P03', '53300', '25006', '25P03', '55P03', '57014', 'ECONNREFUSED', 'ENOENT'])(
     'is an error with the code %s',
     (code) => {
       expect(isDatabaseOutage(withCode(code))).toBe(true);

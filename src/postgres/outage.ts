@@ -1,7 +1,10 @@
 import { types } from 'node:util';
 
-/** Class 08: connection lost. 57P: the server stops or starts. 53: out of resources. 25006: a standby. 55P03, 57014: timeouts. */
-const OUTAGE_STATES = /^(08|53|57P0|25006|55P03|57014)/;
+/**
+ * Class 08: connection lost. 57P: the server stops or starts. 53: out of resources. 25006: a standby. 55P03, 57014: timeouts.
+ * 25P03: the server has ended a connection whose transaction waited too long for this process.
+ */
+const OUTAGE_STATES = /^(08|53|57P0|25006|25P03|55P03|57014)/;
 const OUTAGE_CODES = /^(ECONN(REFUSED|RESET)|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/;
 /** pg's own errors have no code. */
 const OUTAGE_MESSAGES =

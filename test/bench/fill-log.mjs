@@ -7,12 +7,12 @@ const PARTITION_EVENTS = 5_000_000;
 const SECONDS_BETWEEN = 0.08;
 
 /** @param client a connection with the owner's rights; @param claims how many of the newest conversions hold a dedup claim */
-export async function fillLog(client, { events, claims }, progress) {
+export async function fillLog(client, { events, claims, site = 'localhost' }, progress) {
   await addPartitions(client, events);
   const newest = new Date();
   for (let done = 0; done < events; done += SLICE) {
     progress(done);
-    await fillSlice(client, { from: done + 1, to: Math.min(done + SLICE, events), events, claims, newest });
+    await fillSlice(client, { from: done + 1, to: Math.min(done + SLICE, events), events, claims, newest, site });
   }
   // Otherwise autovacuum and the next checkpoint would run during the measurement.
   progress(events);
@@ -31,13 +31,14 @@ async function addPartitions(client, events) {
 }
 
 /** Holds the append lock for one transaction, so that readers see the slice complete and in order, like a batch. */
-async function fillSlice(client, { from, to, events, claims, newest }) {
+async function fillSlice(client, { from, to, events, claims, newest, site }) {
   await client.query('BEGIN');
   await client.query('SELECT pg_advisory_xact_lock(4845001)');
-  await client.query(FILL, [from, to, events, newest, SECONDS_BETWEEN, events - claims]);
+  await client.query(FILL, [from, to, events, newest, SECONDS_BETWEEN, events - claims, site]);
   await client.query('COMMIT');
 }
 
+/** JSON as the append writes it, without blanks: what is copied to another cell must have this form. */
 const FILL = `
 WITH drawn AS MATERIALIZED (
   SELECT n, nextval('cc.event_position'::regclass) AS position, replace(gen_random_uuid()::text, '-', '') AS random,
@@ -50,19 +51,19 @@ WITH drawn AS MATERIALIZED (
     FROM drawn
 ), events AS (
   INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, reference, data)
-  SELECT position, random::uuid, 'conversion', stream, 1, 'conversion.received.v1', 'localhost', time,
+  SELECT position, random::uuid, 'conversion', stream, 1, 'conversion.received.v1', $7, time,
          'key:0199d2f0-7d3a-7c55-9a51-3f0c2a6b9e10', reference,
-         json_build_object('conversionId', stream, 'event', 'purchase', 'value', 129.9, 'currency', 'EUR',
-           'orderId', reference, 'keyId', '0199d2f0-7d3a-7c55-9a51-3f0c2a6b9e10', 'trial', false)
+         ('{"conversionId":"' || stream || '","event":"purchase","value":129.9,"currency":"EUR","orderId":"' || reference ||
+           '","keyId":"0199d2f0-7d3a-7c55-9a51-3f0c2a6b9e10","trial":false}')::json
     FROM made
 ), personal AS (
   INSERT INTO cc.personal (position, site, subject, data)
-  SELECT position, 'localhost', sha256(convert_to('user' || n % 1000000, 'UTF8')),
-         json_build_object('firstName', random || random, 'lastName', random || random, 'phone', random || random)
+  SELECT position, $7, sha256(convert_to('user' || n % 1000000, 'UTF8')),
+         ('{"firstName":"' || random || random || '","lastName":"' || random || random || '","phone":"' || random || random || '"}')::json
     FROM made
 )
 INSERT INTO cc.dedup (site, key, stream, weak, at)
-SELECT 'localhost', gen_random_uuid(), stream, false, time FROM made WHERE n > $6::bigint`;
+SELECT $7, gen_random_uuid(), stream, false, time FROM made WHERE n > $6::bigint`;
 
 /**
  * Conversions with an outcome for each platform, except that one in `unsettledEvery` has none for the first platform.

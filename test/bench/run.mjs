@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--against VERSION] [--nodes VERSIONS] [--peers] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --standby | --scan | --import | --admin | --dashboard | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--against VERSION] [--nodes VERSIONS] [--peers] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --standby | --moves | --scan | --import | --admin | --dashboard | --grow] [--json | --markdown]
 // Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
@@ -16,6 +16,7 @@ import { historyRun } from './history.mjs';
 import { importRun } from './import.mjs';
 import { kafkaRun } from './kafka.mjs';
 import { largeLogRun } from './large-log.mjs';
+import { movesRun } from './moves.mjs';
 import { outboundRun } from './outbound.mjs';
 import { platformsRun } from './platforms.mjs';
 import { runtimesRun } from './runtimes.mjs';
@@ -41,13 +42,14 @@ const HELP = `npm run bench [-- options]
   --history    the history part: export and rebuild, compared with a plain COPY
   --seals      the seals part: cost of the hash chain in PostgreSQL's CPU and WAL; at most four minutes
   --standby    the standby part: appends with and without a standby; needs the packages of "npm run cluster"; at most four minutes
+  --moves      the moves part: a site with a filled log moves to another cell while conversions arrive
   --scan       the scan part: finding owed deliveries in the log
   --import     the import part: a CSV file compared with appends, and a million rows whose import is killed three times
   --admin      the admin part: inbound while the dashboard sends 20 requests a second; at most two minutes
   --dashboard  the dashboard part: a sync log of a million rows and 500 events a second in Chromium, CPU throttled to a quarter
-  --events N   with --grow, --outbound, --history and --scan: number of events (default 10,000,000, with --history and
-               --scan 1,000,000)
-  --claims N   with --grow: how many of the newest conversions hold a live dedup claim (default 1,000,000)
+  --events N   with --grow, --outbound, --history, --moves and --scan: number of events (default 10,000,000, with --history,
+               --moves and --scan 1,000,000)
+  --claims N   with --grow and --moves: how many of the newest conversions hold a live dedup claim (default 1,000,000)
   --json       prints the figures as JSON; --markdown prints the table as Markdown
 
 Has no requirements beyond those of the product. With a C compiler, pgbench and the npm registry it measures more.`;
@@ -123,6 +125,7 @@ const PARTS = {
   import: { run: importRun, title: 'import of files' },
   seals: { run: sealsRun, title: 'seals of the log' },
   standby: { run: standbyRun, title: 'with a standby' },
+  moves: { run: movesRun, title: 'move of a site' },
   admin: { run: adminRun, title: 'with the dashboard' },
   dashboard: { run: dashboardRun, title: 'dashboard in a browser' },
 };
@@ -176,7 +179,8 @@ async function main() {
     ...(options.dashboard && (options.quick ? DASHBOARD_QUICK : DASHBOARD_STANDARD)),
     ...(options.import && (options.quick ? IMPORT_QUICK : IMPORT_STANDARD)),
     events: Number(
-      options.events ?? (options.history || options.scan ? (options.quick ? 100_000 : 1_000_000) : 10_000_000),
+      options.events ??
+        (options.history || options.moves || options.scan ? (options.quick ? 100_000 : 1_000_000) : 10_000_000),
     ),
     claims: Number(options.claims),
   };

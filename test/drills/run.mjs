@@ -31,6 +31,7 @@ const DRILLS = {
   kafka: () => import('./kafka.mjs'),
   failover: () => import('./failover.mjs'),
   'failover-async': () => import('./failover-async.mjs'),
+  moves: () => import('./moves.mjs'),
 };
 const [FAILED, WRONG_ARGUMENTS, NO_EFFECT] = [1, 2, 3];
 
