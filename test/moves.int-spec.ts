@@ -3,6 +3,7 @@ import { jest } from '@jest/globals';
 import { readScanProgress } from '../src/delivery/owed-report.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
+import type { AppendRequest } from '../src/log/event.js';
 import { moveHolds, recordDeparture } from '../src/moves/departures.js';
 import { readUnderWay } from '../src/moves/drain.js';
 import { platformOf } from '../src/platforms/index.js';
@@ -169,8 +170,8 @@ describe('a site whose deliveries wait', () => {
     const receive = (settings: number) => {
       const conversionId = uuidv7();
       const data = { conversionId, event: 'purchase', trial: false, platforms: ['meta'], settings };
-      const events = [{ type: 'conversion.received.v1', data }];
       const stream = { category: 'conversion', stream: conversionId, expected: 'new' as const };
+      const events: AppendRequest['events'] = [{ type: 'conversion.received.v1', data }];
       return operator.log.append({ ...stream, site: site.host, actor: 'system', events });
     };
     await receive(started);
