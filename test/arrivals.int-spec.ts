@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
+import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSiteCopy } from '../src/log/site-copy.js';
 import { platformOf } from '../src/platforms/index.js';
@@ -7,6 +8,8 @@ import type { Platform } from '../src/platforms/platform.js';
 import { SCHEMA } from '../src/postgres/migrations/index.js';
 import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { Erasure } from '../src/visitors/erasure.js';
+import { personSubject } from '../src/visitors/person-subject.js';
 import type { AdminReply } from './support/admin.js';
 import { startCells, type TestCell } from './support/cells.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -79,17 +82,32 @@ describe('a site that arrives', () => {
   it('gets no events by the step that erases, which also works after it is open', async () => {
     await convert('A-1');
     expect(await begin(b, { epoch: 1, from: 'a' })).toMatchObject({ status: 200 });
-    expect(await step(b, '/erased?epoch=1', await read(operator))).toMatchObject({ status: 204 });
+    expect(await step(b, '/erased?epoch=1', await read(operator))).toMatchObject({ status: 200, body: { left: 0 } });
     expect(await count(other, 'events')).toBe(0);
     expect(await move()).toMatchObject({ code: 0 });
     const events = await count(other, 'events');
     expect(await count(other, 'personal')).toBeGreaterThan(0);
     const erase = ['visitors', 'erase', '--email', 'jane@example.com', '--site', site.host, '--yes'];
     expect(await a.cli(...erase)).toMatchObject({ code: 0 });
-    expect(await step(b, '/erased?epoch=1', await read(operator, { erased: true }))).toMatchObject({ status: 204 });
+    expect(await step(b, '/erased?epoch=1', await read(operator, { erased: true }))).toMatchObject({ status: 200 });
     expect(await count(other, 'personal')).toBe(0);
     // The erasure is stated in this log, too.
     expect(await count(other, 'events')).toBe(events + 1);
+  });
+
+  it('erases a bounded number of people in one request, and says how many are left', async () => {
+    const people = Array.from({ length: 52 }, (_, index) => `p${index}@example.com`);
+    for (const [index, email] of people.entries())
+      await post(a.service, site, { event: 'purchase', email, value: 5, currency: 'EUR', orderId: `L-${index}` });
+    expect(await move()).toMatchObject({ code: 0 });
+    const secrets = new SiteSecrets(operator.postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
+    const erasure = new Erasure(operator.postgres, allProjections(secrets), async () => {});
+    for (const email of people) await erasure.erase('cli', site.host, personSubject({ email }));
+    const rows = await read(operator, { erased: true });
+    expect(await step(b, '/erased?epoch=1', rows)).toMatchObject({ status: 200, body: { left: 2 } });
+    expect(await count(other, 'personal')).toBeGreaterThan(0);
+    expect(await step(b, '/erased?epoch=1', rows)).toMatchObject({ status: 200, body: { left: 0 } });
+    expect(await count(other, 'personal')).toBe(0);
   });
 
   it('is opened, and begins to arrive, only if the cell that it comes from states that', async () => {

@@ -407,6 +407,34 @@ describe('sites move', () => {
     for (const cell of [a, b]) await expectVerified(cell);
   });
 
+  it('sends only new dedup claims if it is interrupted after the site has left', async () => {
+    for (const order of ['K-1', 'K-2', 'K-3']) await convert(a, order);
+    // Claims of the last minute are sent again.
+    await operator.postgres.pool.query(`UPDATE cc.dedup SET at = at - interval '1 hour' WHERE site = $1`, [site.host]);
+    await convert(a, 'K-4');
+    const proxy = await startFlakyProxy(b.admin.url);
+    const stop = new AbortController();
+    const sent: number[] = [];
+    proxy.onCall = async (path, body) => {
+      if (path.endsWith('/claims')) sent.push(body.toString().split('\n').length - 1);
+    };
+    proxy.isLost = (path) => path.endsWith('/secrets');
+    proxy.onBroken = () => stop.abort();
+    const argv = ['sites', 'move', site.host, '--to', 'b', '--yes'];
+    const env = { ...a.env, CELLS: `b=${proxy.url}` };
+    expect(await runIn(env, argv, stop.signal)).toMatchObject({ code: 130 });
+    const [all, fresh] = [sent[0], sent.at(-1)];
+    sent.length = 0;
+    proxy.isLost = () => false;
+    expect(await runIn(env, argv)).toMatchObject({ code: 0 });
+    await proxy.stop();
+    expect(sent).toEqual([fresh]);
+    const { rowCount } = await other.postgres.pool.query('SELECT FROM cc.dedup WHERE site = $1', [site.host]);
+    expect(rowCount).toBe(all);
+    expect(fresh).toBeGreaterThan(0);
+    expect(fresh).toBeLessThan(all as number);
+  });
+
   it('refuses a host of which the other cell had a site of its own, before anything is copied', async () => {
     const alone = { ...b.env, CELLS: '', CELL_TOKENS: '', CELL_MOVE_TOKENS: '' };
     expect(await runIn(alone, ['sites', 'add', site.host])).toMatchObject({ code: 0 });

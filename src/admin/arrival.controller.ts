@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Inject, Param, PayloadTooLargeException, Post, Query, Req } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { ApiBody, ApiConsumes, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { allProjections } from '../app/projections.js';
@@ -52,6 +53,7 @@ const arrivalSchema = z
     state: z.enum(['arriving', 'open']),
     reached: place.meta({ description: 'Everything up to this position of the other log is copied.' }),
     events: place.meta({ description: 'So many events.' }),
+    claimsUntilMs: z.number().optional().meta({ description: 'All dedup claims from before this time are copied.' }),
   })
   .meta({ id: 'Arrival' });
 
@@ -70,6 +72,7 @@ const number = z
   .regex(/^\d{1,15}$/)
   .transform(Number);
 const stepQuery = z.object({ epoch: number }).strict();
+const claimsQuery = z.object({ epoch: number, until: number.optional() }).strict();
 const pageQuery = z.object({ epoch: number, after: number, last: number }).strict();
 
 const secretsSchema = z
@@ -90,6 +93,10 @@ const leasesSchema = z
   .strict();
 
 const openingSchema = z.object({ epoch, position: place, head: z.string().regex(/^[0-9a-f]{64}$/) }).strict();
+
+const erasedSchema = z
+  .object({ left: place.meta({ description: 'People that are not erased yet.' }) })
+  .meta({ id: 'ErasedArrival' });
 
 /** Rows in the text format of COPY. They are read after the caller is known. */
 function Rows(summary: string) {
@@ -114,9 +121,10 @@ export class ArrivalController {
     sites: SiteRepository,
     secrets: SiteSecrets,
     erasure: Erasure,
+    commands: CommandBus,
   ) {
     const inline = allProjections(secrets).filter((projection) => projection.inline && projection.name !== 'dedup');
-    this.arrival = new Arrival({ settings, postgres, log, sites, secrets, erasure, inline });
+    this.arrival = new Arrival({ settings, postgres, log, sites, secrets, commands, erasure, inline });
   }
 
   @Get()
@@ -143,20 +151,21 @@ export class ArrivalController {
     @Param('site', { schema: host }) site: string,
     @Query({ schema: pageQuery }) { epoch, after, last }: z.output<typeof pageQuery>,
     @Req() request: AdminRequest,
+    @Caller() { actor }: Principal,
   ) {
-    return this.arrival.storeEvents({ site, epoch }, { after, last, rows: await readRows(request) });
+    return this.arrival.storeEvents({ site, epoch }, actor, { after, last, rows: await readRows(request) });
   }
 
   @Post('erased')
   @Rows('Erase what the other cell has erased since it was copied')
-  @ReturnsNothing('It is erased.')
+  @Returns(erasedSchema, 'It is erased, or a part of it: then the same is to be sent again.')
   async storeErased(
     @Param('site', { schema: host }) site: string,
     @Query({ schema: stepQuery }) { epoch }: z.output<typeof stepQuery>,
     @Req() request: AdminRequest,
     @Caller() { actor }: Principal,
-  ): Promise<void> {
-    await this.arrival.storeErased({ site, epoch }, actor, await readRows(request));
+  ) {
+    return this.arrival.storeErased({ site, epoch }, actor, await readRows(request));
   }
 
   @Post('claims')
@@ -164,10 +173,10 @@ export class ArrivalController {
   @ReturnsNothing('They are stored.')
   async storeClaims(
     @Param('site', { schema: host }) site: string,
-    @Query({ schema: stepQuery }) { epoch }: z.output<typeof stepQuery>,
+    @Query({ schema: claimsQuery }) { epoch, until }: z.output<typeof claimsQuery>,
     @Req() request: AdminRequest,
   ): Promise<void> {
-    await this.arrival.storeClaims({ site, epoch }, await readRows(request));
+    await this.arrival.storeClaims({ site, epoch }, await readRows(request), until);
   }
 
   @Post('secrets')

@@ -12,6 +12,7 @@ import {
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import type { EventsOf } from '../log/event.js';
+import { findOtherCopies } from '../moves/departures.js';
 import type { Principal } from '../users/access.js';
 import { TokensService } from '../users/tokens.service.js';
 import { UsersService } from '../users/users.service.js';
@@ -45,6 +46,9 @@ const erasureSchema = z
     site: host,
     dryRun: z.boolean(),
     ...counts,
+    alsoIn: z.array(z.string()).optional().meta({
+      description: 'Cells that have a copy of the site from a move: the person has to be erased there as well.',
+    }),
   })
   .meta({ id: 'Erasure' });
 
@@ -113,7 +117,9 @@ export class ErasuresController {
       const counts = dryRun
         ? await this.erasure.preview(site.host, subject)
         : await commands.execute(new EraseSubject(actor, site.host, subject));
-      return { site: site.host, dryRun, ...counts };
+      const others = await findOtherCopies(this.dependencies.postgres.pool, site.host);
+      const alsoIn = others.filter(({ isCarried }) => !isCarried).map(({ cell }) => cell);
+      return { site: site.host, dryRun, ...counts, ...(alsoIn.length > 0 && { alsoIn }) };
     } finally {
       this.running -= 1;
     }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { formatDuration } from '../kernel/durations.js';
 import { UserError } from '../kernel/errors.js';
 import type { Cell, Settings } from '../kernel/settings.js';
-import { endDeparture, readMoves } from '../moves/departures.js';
+import { cancelDeparture, readMoves } from '../moves/departures.js';
 import { type MovePlan, type MoveReporter, SiteMover } from '../moves/move-site.js';
 import { CancelMove } from '../sites/move.commands.js';
 import { siteDocument } from '../sites/site-document.js';
@@ -50,7 +50,7 @@ async function cancel(session: Session, host: string, { json, dryRun }: MoveOpti
   const under = (await readMoves(postgres.pool)).find((each) => each.site === before.host && each.direction === 'out');
   const copying = under && { to: under.cell, epoch: under.epoch };
   const changed = await (dryRun ? dryRunCommands : commands).execute(new CancelMove(CLI_ACTOR, before.host, copying));
-  if (!dryRun) await endDeparture(postgres.pool, before.host, changed.epoch);
+  if (!dryRun) await cancelDeparture(postgres, before.host, changed.epoch);
   const site = siteDocument(changed);
   await session.output.show(json, site, () => siteCard(site));
 }

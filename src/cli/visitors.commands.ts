@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { allProjections } from '../app/projections.js';
 import { JobStore } from '../jobs/job-store.js';
 import { UserError } from '../kernel/errors.js';
+import { findOtherCopies } from '../moves/departures.js';
 import { StateConsent } from '../visitors/change-consent.command.js';
 import { StateConsentHandler } from '../visitors/change-consent.handler.js';
 import { EraseSubject, RerunErasures } from '../visitors/erase-subject.command.js';
@@ -104,8 +105,17 @@ export function addVisitors(program: Command, session: Session): void {
       const counts = dryRun
         ? await erasure.preview(host, subject)
         : await new EraseSubjectHandler(erasure, list, secrets).execute(new EraseSubject(CLI_ACTOR, host, subject));
+      const others = await findOtherCopies(postgres.pool, host);
+      const alsoIn = others.filter(({ isCarried }) => !isCarried).map(({ cell }) => cell);
       const erased = { site: host, ...(dryRun && { dryRun }), ...counts };
-      await output.show(json, erased, () => card({ ...erased }));
+      await output.show(json, { ...erased, ...(alsoIn.length > 0 && { alsoIn }) }, () => card({ ...erased }));
+      if (json) return;
+      for (const { cell, isCarried } of others)
+        output.note(
+          isCarried
+            ? `The move of ${host} to cell ${cell} erases the person there, too: run "sites move" to its end.`
+            : `Cell ${cell} has a copy of ${host} from a move. Run the same command there.`,
+        );
     });
 }
 

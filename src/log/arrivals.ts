@@ -66,16 +66,6 @@ export function compareArrivals(
   return { missing, erased: [...erased] };
 }
 
-/** Subjects, in hex, of personal parts that this log has of events that the other one has erased. What it does not have is left out. */
-export function compareErased(site: string, events: readonly CopiedEvent[], here: readonly StreamHere[]): string[] {
-  const erased = new Set<string>();
-  for (const [index, event] of events.entries()) {
-    const { id, site: ofSite, subject } = here[index] as StreamHere;
-    if (event.isErased && id === event.id && ofSite === site && subject !== null) erased.add(subject);
-  }
-  return [...erased];
-}
-
 /** Retention removes the first events of other streams, so that they may arrive without them. */
 function isWhole({ category }: CopiedEvent): boolean {
   return RETAINED_CATEGORIES.includes(category);

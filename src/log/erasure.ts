@@ -152,10 +152,11 @@ async function erasePart(
   ]);
   await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
   let claims = await deleteClaims(client, 'key = ANY ($3)', [site, positions, claimed.map(({ key }) => key)]);
+  let lastPositions: readonly number[] = [];
   if (isLast) {
     const last = await findAppended(client, options, subjects, reached, Number.MAX_SAFE_INTEGER);
     if (!last) return rollBack(client);
-    const lastPositions = last.map(({ position }) => position);
+    lastPositions = last.map(({ position }) => position);
     events += totalOf(await deletePersonalParts(client, 'position = ANY ($1)', [lastPositions]));
     // A claim has the time of its event.
     const isNewer = 'at >= (SELECT min(time) FROM cc.events WHERE position = ANY ($2))';
@@ -164,8 +165,21 @@ async function erasePart(
   const rows = await deleteRows(client, options, subjects, isLast ? undefined : PART_ROWS);
   const erased = { events, claims, rows };
   await appendInTransaction(client, clock, options.record(erased));
+  await recordForMove(client, site, [...positions, ...lastPositions]);
   await client.query('COMMIT');
   return erased;
+}
+
+/**
+ * Of a site that moves to another cell, which may have copied the events with their personal parts. The append lock is held: a move
+ * that begins later reads the log after this transaction.
+ */
+async function recordForMove(client: ClientBase, site: string, positions: readonly number[]): Promise<void> {
+  await client.query(
+    `INSERT INTO cc.moved_erasures (site, position) SELECT m.site, p FROM cc.site_moves m CROSS JOIN unnest($2::bigint[]) AS p
+      WHERE m.site = $1 AND m.direction = 'out' AND NOT m.done ON CONFLICT DO NOTHING`,
+    [site, positions],
+  );
 }
 
 async function rollBack(client: ClientBase): Promise<undefined> {
@@ -208,10 +222,31 @@ function sumOf(one: Erased, other: Erased): Erased {
  * Deletes the personal parts in a position range whose subject has this length. Their digests stay, as after an erasure, and the
  * same transaction appends an event for each site that states how many. Returns their number.
  */
-export async function expirePersonalParts(
+export function expirePersonalParts(
   postgres: Postgres,
   range: { readonly after: number; readonly until: number; readonly subjectBytes: number },
-  record: (site: string, events: number) => AppendRequest & { readonly expected: 'new' },
+  record: ExpiryRecord,
+): Promise<number> {
+  const condition = 'position > $1 AND position <= $2 AND octet_length(subject) = $3';
+  return expire(postgres, condition, [range.after, range.until, range.subjectBytes], record);
+}
+
+/** Deletes the personal parts of these events in the same way. */
+export function expirePersonalPartsAt(
+  postgres: Postgres,
+  positions: readonly number[],
+  record: ExpiryRecord,
+): Promise<number> {
+  return expire(postgres, 'position = ANY ($1)', [positions], record);
+}
+
+export type ExpiryRecord = (site: string, events: number) => AppendRequest & { readonly expected: 'new' };
+
+async function expire(
+  postgres: Postgres,
+  condition: string,
+  values: readonly unknown[],
+  record: ExpiryRecord,
 ): Promise<number> {
   const client = await postgres.connect('expiry');
   try {
@@ -219,12 +254,9 @@ export async function expirePersonalParts(
     await client.query('BEGIN');
     // Without it, an erasure of the same rows and this one could each wait for the other: it takes the append lock first.
     await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [erasureLock.classId, DEDUP]);
-    const deleted = await deletePersonalParts(
-      client,
-      'position > $1 AND position <= $2 AND octet_length(subject) = $3',
-      [range.after, range.until, range.subjectBytes],
-    );
+    const deleted = await deletePersonalParts(client, condition, values);
     for (const { site, count } of deleted) await appendInTransaction(client, postgres.clock, record(site, count));
+    for (const { site, positions } of deleted) await recordForMove(client, site, positions);
     await client.query('COMMIT');
     return totalOf(deleted);
   } finally {
@@ -234,18 +266,18 @@ export async function expirePersonalParts(
 
 /**
  * Their digests stay, so that the hash chain of the log can still be computed. Parts from before the chain have no salt.
- * Returns how many were deleted, by site.
+ * Returns which were deleted, by site.
  */
 async function deletePersonalParts(
   client: ClientBase,
   condition: string,
   values: readonly unknown[],
-): Promise<{ site: string; count: number }[]> {
-  const { rows } = await client.query<{ site: string; count: number }>(
+): Promise<{ site: string; count: number; positions: number[] }[]> {
+  const { rows } = await client.query<{ site: string; count: number; positions: number[] }>(
     `WITH erased AS (DELETE FROM cc.personal WHERE ${condition} RETURNING position, site, salt, subject, data),
           kept AS (INSERT INTO cc.erased_parts (position, digest)
                    SELECT position, cc.personal_digest(salt, subject, data) FROM erased WHERE salt IS NOT NULL)
-     SELECT site, count(*)::float8 AS count FROM erased GROUP BY site ORDER BY site`,
+     SELECT site, count(*)::float8 AS count, array_agg(position::float8) AS positions FROM erased GROUP BY site ORDER BY site`,
     [...values],
   );
   return rows;

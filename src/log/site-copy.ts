@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type ClientBase, DatabaseError, escapeLiteral } from 'pg';
 import { OUTBOUND } from '../events/outbound.events.js';
 import { derivedUuid } from '../kernel/uuid.js';
-import { type Arrivals, compareArrivals, compareErased, type Removed, type StreamHere } from './arrivals.js';
+import { type Arrivals, compareArrivals, type Removed, type StreamHere } from './arrivals.js';
 import { type CopiedEvent, ERASED_ONLY, parseCopiedRows } from './copied-rows.js';
 import { copyIn, copyOut } from './copy.js';
 import { copyLine } from './copy-text.js';
@@ -21,6 +21,9 @@ import { SiteCopyRefused } from './site-copy-errors.js';
 const PAGE_BYTES = 2 * 1024 * 1024;
 const SALT_BYTES = 16;
 const ERASED = 'visitor.erased.v1';
+const NO_DIGEST = '0'.repeat(64);
+/** Of the subject of a visitor; that of a person is longer. */
+const VISITOR_BYTES = 16;
 /** Shorter than an append waits for the lock: a client that freezes before its commit must not fail the appends of others. */
 export const IDLE_WITH_LOCK_MS = 2_000;
 
@@ -73,9 +76,26 @@ export async function readSiteCopy(
 
 /** Says only that the event is erased: it is not stored by this, because events before it may not have been copied yet. */
 function erasedLine(line: Buffer): Buffer {
-  const fields = line.toString('utf8').split('\t');
+  const fields = line.toString('utf8').trimEnd().split('\t');
   fields[10] = ERASED_ONLY;
-  return Buffer.from(fields.join('\t'));
+  // Of a part from before the hash chain no digest is left.
+  if (fields[17] === NULL) fields[17] = NO_DIGEST;
+  return Buffer.from(`${fields.join('\t')}\n`);
+}
+
+/** Rows that say that the events at these positions are erased. Those that have a personal part again are left out. */
+export async function readErasedAt(client: ClientBase, site: string, positions: readonly number[]): Promise<Buffer> {
+  const lines: Buffer[] = [];
+  const at = `ANY ('{${positions.map(Number).join(',')}}'::bigint[])`;
+  await copyOut(
+    client,
+    `COPY (SELECT ${SEALED_COLUMNS} FROM cc.events e
+      LEFT JOIN cc.personal p ON p.position = e.position AND p.position = ${at}
+      LEFT JOIN cc.erased_parts x ON x.position = e.position AND x.position = ${at}
+     WHERE e.position = ${at} AND e.site = ${escapeLiteral(site)} AND p.position IS NULL ORDER BY e.position) TO STDOUT`,
+    (line) => lines.push(erasedLine(line)),
+  );
+  return Buffer.concat(lines);
 }
 
 /** Of a person. Parts of visits without one end by their age, many at once. */
@@ -165,10 +185,31 @@ export async function storeSiteCopy(
   return result(compared.arrivals);
 }
 
-/** Subjects, in hex, with a personal part here of an event of the page that the other log has erased. Stores nothing. */
-export async function findErased(client: ClientBase, site: string, rows: Buffer): Promise<string[]> {
-  const events = parseCopiedRows(rows, site);
-  return compareErased(site, events, await readHere(client, events));
+/** What this log has of events that the other one has erased. */
+export interface ErasedSince {
+  /** People, in hex. */
+  readonly people: readonly string[];
+  /** Positions of events of visitors. */
+  readonly visits: readonly number[];
+}
+
+/** Personal parts here of events of the page that the other log has erased. Stores nothing. */
+export async function findErased(client: ClientBase, site: string, rows: Buffer): Promise<ErasedSince> {
+  const events = parseCopiedRows(rows, site).filter(({ isErased }) => isErased);
+  const { rows: found } = await client.query<{ position: number; subject: string }>(
+    `SELECT part.position, part.subject FROM unnest($2::uuid[], $3::integer[], $4::uuid[]) AS a (stream, version, id)
+      CROSS JOIN LATERAL (
+        SELECT e.position::float8 AS position, (
+                 SELECT encode(p.subject, 'hex') FROM cc.personal p WHERE p.position = e.position) AS subject
+          FROM cc.events e WHERE e.stream = a.stream AND e.version = a.version AND e.id = a.id AND e.site = $1) part
+      WHERE part.subject IS NOT NULL`,
+    [site, events.map(({ stream }) => stream), events.map(({ version }) => version), events.map(({ id }) => id)],
+  );
+  const isVisit = ({ subject }: { readonly subject: string }) => subject.length === 2 * VISITOR_BYTES;
+  return {
+    people: [...new Set(found.filter((part) => !isVisit(part)).map(({ subject }) => subject))],
+    visits: found.filter(isVisit).map(({ position }) => position),
+  };
 }
 
 interface Compared {

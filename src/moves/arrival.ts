@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { type CopiedLease, storeLeases } from '../delivery/delivery-leases.js';
 import { SITE } from '../events/site.events.js';
-import type { Actor } from '../kernel/command.js';
+import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import { appendingTransaction } from '../log/append-in-transaction.js';
@@ -17,6 +17,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { evolve, isClosed, type Site } from '../sites/site.js';
 import { type SiteRepository, streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
+import { EraseSubject } from '../visitors/erase-subject.command.js';
 import type { Erasure } from '../visitors/erasure.js';
 import { close } from './move-out.js';
 import { readElsewhere } from './sites-elsewhere.js';
@@ -24,6 +25,8 @@ import { askSource, requireComing, requireLeft } from './source-cell.js';
 
 /** Dedup claims and the windows of deliveries compare times of both cells. */
 const CLOCKS_DIFFER_MAX_MS = 5_000;
+/** In one request: each takes a while, and the other cell waits for the answer only so long. */
+const PEOPLE_ERASED_MAX = 50;
 
 export interface ArrivalDependencies {
   readonly settings: Pick<Settings, 'cell' | 'cellAddress' | 'otherCells'>;
@@ -31,6 +34,7 @@ export interface ArrivalDependencies {
   readonly log: EventLog;
   readonly sites: SiteRepository;
   readonly secrets: SiteSecrets;
+  readonly commands: CommandExecutor;
   readonly erasure: Erasure;
   /** Those that the append writes, without dedup claims. */
   readonly inline: readonly Projection[];
@@ -45,6 +49,8 @@ export interface ArrivalState {
   /** Everything up to this position of the other log is copied: so many events. */
   readonly reached: number;
   readonly events: number;
+  /** All dedup claims from before this time of the other cell are copied; absent until that is so. */
+  readonly claimsUntilMs?: number;
 }
 
 /** What a cell tells the one that wants to move a site to it. */
@@ -85,10 +91,12 @@ interface MoveRow {
   readonly cell: string;
   readonly reached: number;
   readonly events: number;
+  readonly claimsUntilMs: number | null;
   readonly done: boolean;
 }
 
-const COLUMNS = 'epoch, cell, reached::float8 AS reached, events::float8 AS events, done';
+const COLUMNS =
+  'epoch, cell, reached::float8 AS reached, events::float8 AS events, claims_until::float8 AS "claimsUntilMs", done';
 
 /** The steps of a move in the cell that a site moves to. Each can be repeated, and is one transaction that locks the row of the move. */
 export class Arrival {
@@ -140,8 +148,8 @@ export class Arrival {
       const start = startOf(history, here, beginning);
       await tx.query(
         `INSERT INTO cc.site_moves AS m (site, direction, epoch, cell, reached, events) VALUES ($1, 'in', $2, $3, $4, $5)
-         ON CONFLICT (site, direction) DO UPDATE SET (epoch, cell, reached, events, done, updated_at) =
-           (excluded.epoch, excluded.cell, excluded.reached, excluded.events, false, now()) WHERE m.epoch < excluded.epoch`,
+         ON CONFLICT (site, direction) DO UPDATE SET (epoch, cell, reached, events, claims_until, done, updated_at) =
+           (excluded.epoch, excluded.cell, excluded.reached, excluded.events, NULL, false, now()) WHERE m.epoch < excluded.epoch`,
         [site, epoch, from, start.reached, start.events],
       );
       const row = await this.lock(tx, { site, epoch });
@@ -154,8 +162,26 @@ export class Arrival {
     });
   }
 
-  /** A page of events after what is copied. A page that is, or that leaves a gap, changes nothing: the answer says where to continue. */
+  /**
+   * A page of events after what is copied. A page that is, or that leaves a gap, changes nothing: the answer says where to continue.
+   * Nor does one with erased events that this log has with their personal parts, from an earlier move: these are erased first, and
+   * the page is to be sent again. What follows it is not concerned by the erasure.
+   */
   async storeEvents(
+    step: Step,
+    actor: Actor,
+    page: { readonly after: number; readonly last: number; readonly rows: Buffer },
+  ): Promise<ArrivalState> {
+    try {
+      return await this.storePage(step, page);
+    } catch (error) {
+      if (!(error instanceof ErasedElsewhere)) throw error;
+      await this.storeErased(step, actor, page.rows);
+      return error.state;
+    }
+  }
+
+  private storePage(
     step: Step,
     { after, last, rows }: { readonly after: number; readonly last: number; readonly rows: Buffer },
   ): Promise<ArrivalState> {
@@ -163,6 +189,7 @@ export class Arrival {
       const row = await this.lock(tx, step);
       if (row.done || row.reached !== after || last < after) return stateOf(row);
       const copied = await storeSiteCopy(tx, step.site, rows, this.dependencies.inline);
+      if (copied.erased.length > 0) throw new ErasedElsewhere(stateOf(row));
       const events = row.events + copied.stored + copied.present;
       await tx.query(
         `UPDATE cc.site_moves SET reached = $2, events = $3, updated_at = now() WHERE site = $1 AND direction = 'in'`,
@@ -172,18 +199,32 @@ export class Arrival {
     });
   }
 
-  /** Events that were copied before, of which the other log has erased the personal parts since: also after the site is open. */
-  async storeErased(step: Step, actor: Actor, rows: Buffer): Promise<void> {
-    const erased = await this.transaction(async (tx) => {
+  /**
+   * Events that were copied before, of which the other log has erased the personal parts since: also after the site is open. Returns
+   * how many people of the page are left: it is to be sent again then.
+   */
+  async storeErased(step: Step, actor: Actor, rows: Buffer): Promise<{ left: number }> {
+    const { commands, erasure } = this.dependencies;
+    const { people, visits } = await this.transaction(async (tx) => {
       await this.lock(tx, step);
       return findErased(tx, step.site, rows);
     });
-    for (const subject of erased) await this.dependencies.erasure.erase(actor, step.site, subject);
+    if (visits.length > 0) await erasure.expireVisits(visits);
+    for (const subject of people.slice(0, PEOPLE_ERASED_MAX))
+      await commands.execute(new EraseSubject(actor, step.site, subject));
+    return { left: Math.max(0, people.length - PEOPLE_ERASED_MAX) };
   }
 
-  async storeClaims(step: Step, rows: Buffer): Promise<void> {
+  /** `untilMs`, with the last page: all from before this time have been sent. */
+  async storeClaims(step: Step, rows: Buffer, untilMs?: number): Promise<void> {
     await this.transaction(async (tx) => {
-      if (!(await this.lock(tx, step)).done) await storeClaims(tx, step.site, rows);
+      if ((await this.lock(tx, step)).done) return;
+      await storeClaims(tx, step.site, rows);
+      if (untilMs !== undefined)
+        await tx.query(
+          `UPDATE cc.site_moves SET claims_until = $2, updated_at = now() WHERE site = $1 AND direction = 'in'`,
+          [step.site, untilMs],
+        );
     });
   }
 
@@ -319,8 +360,16 @@ export class Arrival {
   }
 }
 
-function stateOf({ epoch, cell, reached, events, done }: MoveRow): ArrivalState {
-  return { epoch, from: cell, state: done ? 'open' : 'arriving', reached, events };
+/** The other log has erased what this one has. */
+class ErasedElsewhere extends Error {
+  constructor(readonly state: ArrivalState) {
+    super('Events of the page are erased in the other log');
+  }
+}
+
+function stateOf({ epoch, cell, reached, events, claimsUntilMs, done }: MoveRow): ArrivalState {
+  const state = done ? 'open' : 'arriving';
+  return { epoch, from: cell, state, reached, events, ...(claimsUntilMs !== null && { claimsUntilMs }) };
 }
 
 function outdated(site: string, epoch: number): UserError {

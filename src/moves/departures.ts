@@ -1,5 +1,10 @@
-import type { Pool } from 'pg';
-import type { HoldSource } from '../log/retention-holds.js';
+import type { ClientBase, Pool, PoolClient } from 'pg';
+import { APPEND_LOCK } from '../log/projection-rebuild.js';
+import { type HoldSource, RETENTION_LOCK } from '../log/retention-holds.js';
+import type { Postgres } from '../postgres/postgres.js';
+
+type Queries = Pick<ClientBase | Pool, 'query'>;
+type Departing = Omit<MoveProgress, 'direction'>;
 
 /** How far the move of a site from here, or to here, has come. */
 export interface MoveProgress {
@@ -22,16 +27,35 @@ export async function readMoves(pool: Pick<Pool, 'query'>): Promise<MoveProgress
 }
 
 /**
+ * The move is under way from here on: log retention waits, and what is erased is recorded for the other cell. Erasures and removals
+ * that are being stored have ended before, so that a read of the log sees what they did. `isIncomplete`: the site has left and not
+ * arrived, whatever was recorded, as after the other cell was restored. False if the move has ended before.
+ */
+export async function beginDeparture(
+  { pool }: Pick<Postgres, 'pool'>,
+  progress: Departing,
+  isIncomplete: boolean,
+): Promise<boolean> {
+  return withLocks(pool, async (client) => {
+    await recordDeparture(client, progress, isIncomplete);
+    const { rowCount } = await client.query(
+      `SELECT FROM cc.site_moves WHERE site = $1 AND direction = 'out' AND epoch = $2 AND NOT done`,
+      [progress.site, progress.epoch],
+    );
+    return rowCount === 1;
+  });
+}
+
+/**
  * What `sites move` has done so far, in the cell that the site leaves. It decides nothing: the logs of both cells do. A mover that
- * was frozen while its move was completed or cancelled changes nothing. `isIncomplete`: the site has left and not arrived, whatever
- * was recorded, as after the other cell was restored.
+ * was frozen while its move was completed or cancelled changes nothing.
  */
 export async function recordDeparture(
-  pool: Pick<Pool, 'query'>,
-  { site, epoch, cell, events, total }: Omit<MoveProgress, 'direction'>,
+  client: Queries,
+  { site, epoch, cell, events, total }: Departing,
   isIncomplete = false,
 ): Promise<void> {
-  await pool.query(
+  await client.query(
     `INSERT INTO cc.site_moves AS m (site, direction, epoch, cell, events, total) VALUES ($1, 'out', $2, $3, $4, $5)
      ON CONFLICT (site, direction) DO UPDATE SET (epoch, cell, events, total, done, updated_at) =
        (excluded.epoch, excluded.cell, excluded.events, excluded.total, false, now())
@@ -40,13 +64,69 @@ export async function recordDeparture(
   );
 }
 
-/** The move is complete, or was cancelled. */
-export async function endDeparture(pool: Pick<Pool, 'query'>, site: string, epoch: number): Promise<void> {
-  await pool.query(
+/** The move is complete. False if the other cell still has to erase what was erased here meanwhile. */
+export async function endDeparture({ pool }: Pick<Postgres, 'pool'>, site: string, epoch: number): Promise<boolean> {
+  return withLocks(pool, async (client) => {
+    const { rowCount } = await client.query('SELECT FROM cc.moved_erasures WHERE site = $1 LIMIT 1', [site]);
+    if (rowCount) return false;
+    await setDone(client, site, epoch);
+    return true;
+  });
+}
+
+/** The move was cancelled. What was copied stays in the other cell, which is told to discard it. */
+export async function cancelDeparture({ pool }: Pick<Postgres, 'pool'>, site: string, epoch: number): Promise<void> {
+  await withLocks(pool, async (client) => {
+    await setDone(client, site, epoch);
+    await client.query(
+      `DELETE FROM cc.moved_erasures m WHERE m.site = $1 AND NOT EXISTS (
+         SELECT FROM cc.site_moves s WHERE s.site = $1 AND s.direction = 'out' AND NOT s.done)`,
+      [site],
+    );
+  });
+}
+
+async function setDone(client: Queries, site: string, epoch: number): Promise<void> {
+  await client.query(
     `UPDATE cc.site_moves SET done = true, updated_at = now()
       WHERE site = $1 AND direction = 'out' AND epoch <= $2 AND NOT done`,
     [site, epoch],
   );
+}
+
+/** Erasures hold the second lock when they look whether a site moves, and retention the first one when it removes. */
+async function withLocks<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
+    await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
+    const result = await work(client);
+    await client.query('COMMIT');
+    client.release();
+    return result;
+  } catch (error) {
+    // Closed instead of reused: a transaction may still be open on it.
+    client.release(true);
+    throw error;
+  }
+}
+
+/** Another cell that has personal data of a site, because the site was or is copied there or from there. */
+export interface OtherCopy {
+  readonly cell: string;
+  /** The move that is under way erases there what is erased here. */
+  readonly isCarried: boolean;
+}
+
+/** Of the last move in each direction: a cell that a site has left keeps its copy, and so does one that a cancelled move led to. */
+export async function findOtherCopies(pool: Queries, site: string): Promise<OtherCopy[]> {
+  const { rows } = await pool.query<OtherCopy>(
+    `SELECT cell, bool_or(direction = 'out' AND NOT done) AS "isCarried" FROM cc.site_moves WHERE site = $1
+      GROUP BY cell ORDER BY cell`,
+    [site],
+  );
+  return rows;
 }
 
 /** The other cell compares how many events it got with how many there were. */
@@ -59,4 +139,18 @@ export function moveHolds(pool: Pick<Pool, 'query'>): HoldSource {
         position: 0,
         fix: `Run "sites move ${site} --to ${cell}" to its end, or cancel it with "sites move ${site} --cancel".`,
       }));
+}
+
+/** Positions of events up to one that were erased while the move was under way, in order. */
+export async function readMovedErasures(pool: Queries, site: string, until: number, limit: number): Promise<number[]> {
+  const { rows } = await pool.query<{ position: number }>(
+    `SELECT position::float8 AS position FROM cc.moved_erasures WHERE site = $1 AND position <= $2 ORDER BY position LIMIT $3`,
+    [site, until, limit],
+  );
+  return rows.map(({ position }) => position);
+}
+
+/** The other cell has erased them. */
+export async function forgetMovedErasures(pool: Queries, site: string, positions: readonly number[]): Promise<void> {
+  await pool.query('DELETE FROM cc.moved_erasures WHERE site = $1 AND position = ANY ($2)', [site, positions]);
 }

@@ -15,7 +15,7 @@ import type { Site } from '../sites/site.js';
 import { SiteMoved, type SiteRepository, streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
 import type { ArrivalState, Beginning, CellState } from './arrival.js';
-import { endDeparture } from './departures.js';
+import { beginDeparture, endDeparture } from './departures.js';
 import { isDrained, readSiteLeases, readUnderWay } from './drain.js';
 import { type Counted, type Departure, moveOut } from './move-out.js';
 import { requireSendable } from './secrets-limit.js';
@@ -98,9 +98,10 @@ export class SiteMover {
     const onCopied = (events: number, of: number) => reporter.copied(events, of);
     const options = { host: this.host, epoch, to: this.cell.name, total, stop, onCopied };
     const copier = new SiteCopier({ postgres, log }, this.target, options, arrival);
-    // Of what an earlier run has copied.
-    if (arrival.reached > 0 && arrival.state !== 'open') await copier.copyErased(arrival.reached);
-    const counted = site.move?.state === 'left' ? undefined : await this.prepare(epoch, copier);
+    const hasLeft = site.move?.state === 'left';
+    const progress = { site: this.host, epoch, cell: this.cell.name, events: arrival.events, total };
+    const isUnderWay = await beginDeparture(postgres, progress, hasLeft && arrival.state !== 'open');
+    const counted = hasLeft ? undefined : await this.prepare(epoch, copier);
     const { address } = state;
     const departure = await moveOut(
       { postgres, log },
@@ -112,7 +113,11 @@ export class SiteMover {
     );
     reporter.step(`${this.host} has left. Until cell ${this.cell.name} opens it, senders are asked to try again.`);
     if (copier.arrival.state !== 'open') await this.complete(epoch, copier, departure);
-    await endDeparture(postgres.pool, this.host, epoch);
+    // The other cell may have been restored since an earlier run sent it what was erased.
+    if (isUnderWay && hasLeft) await copier.compareErased(departure.position);
+    // What was erased here while the other cell opened the site.
+    do await copier.copyErasures(Number.MAX_SAFE_INTEGER);
+    while (!(await endDeparture(postgres, this.host, epoch)));
     return departure;
   }
 
@@ -122,6 +127,7 @@ export class SiteMover {
     const { unreadable } = await this.openSecrets();
     if (unreadable.length > 0)
       reporter.step(`SECRET_KEY does not open ${unreadable.join(', ')}: set them again in cell ${this.cell.name}.`);
+    await copier.compareErased(copier.arrival.reached);
     await copier.copyMost();
     await copier.confirmCount();
     reporter.step(`Copied ${copier.arrival.events} events.`);
@@ -212,7 +218,12 @@ export class SiteMover {
   /** Deliveries and pushes wait from here on. Ends when none is under way. */
   private async drain(epoch: number): Promise<void> {
     const { commands, log } = this.dependencies;
-    await commands.execute(new StartMove(this.options.actor, this.host, this.cell.name, epoch));
+    try {
+      await commands.execute(new StartMove(this.options.actor, this.host, this.cell.name, epoch));
+    } catch (error) {
+      // Another mover has closed it since.
+      if (!(error instanceof SiteMoved) || (await this.requireSite()).move?.state !== 'left') throw error;
+    }
     const history = (await log.readStream(SITE, streamIdOf(this.host))) as StoredEvent[];
     const started = history.findLast((event) => event.type === 'site.move_started.v1');
     for (;;) {

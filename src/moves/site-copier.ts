@@ -2,18 +2,18 @@ import type { Client } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
 import { readClaims } from '../log/site-claims.js';
-import { readSiteCopy } from '../log/site-copy.js';
+import { readErasedAt, readSiteCopy } from '../log/site-copy.js';
 import { countSiteEvents } from '../log/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { ArrivalState } from './arrival.js';
 import { afterPass } from './copy-passes.js';
-import { recordDeparture } from './departures.js';
+import { forgetMovedErasures, readMovedErasures, recordDeparture } from './departures.js';
 import type { Counted } from './move-out.js';
 import type { TargetCell } from './target-cell.js';
 
-/** The other cell holds its append lock while it stores a page. */
+/** The other cell holds its append lock while it stores a page, of claims too. */
 const PAGE_EVENTS = 1_000;
-const PAGE_CLAIMS = 10_000;
+const PAGE_CLAIMS = 2_000;
 /** A claim has the time of its event, which may be stored a little later than it was drawn. */
 const CLAIMS_OVERLAP_MS = 60_000;
 /** Erasures of the site while it is copied. */
@@ -37,8 +37,6 @@ export interface CopierOptions {
 
 /** Copies events and dedup claims of a site to another cell, which remembers how far. */
 export class SiteCopier {
-  /** Claims from before are copied. */
-  private claimsSince: Date | undefined;
   private counted: Counted = { until: 0, events: 0 };
 
   constructor(
@@ -69,7 +67,7 @@ export class SiteCopier {
   /** What is left after the site has left, with the event at this position. */
   async copyRest(position: number): Promise<void> {
     await this.copyEvents(position, true);
-    await this.copyErased(this.arrival.reached);
+    await this.copyErasures(this.arrival.reached);
     await this.copyClaims();
   }
 
@@ -92,10 +90,10 @@ export class SiteCopier {
 
   private async copyEvents(until: number, hasLeft: boolean): Promise<void> {
     const { epoch, host, total, stop, onCopied } = this.options;
-    const begunAt = await this.dependencies.log.head();
     await this.record(hasLeft);
     await this.withClient(async (client) => {
-      while (this.arrival.reached < until) {
+      // Another mover may have completed the move.
+      while (this.arrival.state !== 'open' && this.arrival.reached < until) {
         stop.throwIfAborted();
         const after = this.arrival.reached;
         const page = await readSiteCopy(client, host, after, PAGE_EVENTS);
@@ -104,44 +102,63 @@ export class SiteCopier {
         onCopied(this.arrival.events, total);
         await this.record(hasLeft);
         // Before the same person's next events follow: the erasure does not concern those.
-        if (page.last > begunAt && page.rows.includes(ERASED)) await this.copyErased(this.arrival.reached);
+        if (page.rows.includes(ERASED)) await this.copyErasures(this.arrival.reached);
       }
     });
   }
 
-  /** Personal parts that were erased here after they had been copied. `until`: what follows is not copied yet. */
-  async copyErased(until: number): Promise<void> {
-    const { epoch, host, stop } = this.options;
+  /** What was erased here since the move began. `until`: what follows is not copied yet. */
+  async copyErasures(until: number): Promise<void> {
+    const { host, stop } = this.options;
+    const { pool } = this.dependencies.postgres;
+    for (;;) {
+      stop.throwIfAborted();
+      const positions = await readMovedErasures(pool, host, until, PAGE_EVENTS);
+      if (positions.length === 0) return;
+      await this.erase(await this.withClient((client) => readErasedAt(client, host, positions)));
+      await forgetMovedErasures(pool, host, positions);
+    }
+  }
+
+  /** Compares all that is erased here, also from before the move began: the other cell may have it because the site was there. */
+  async compareErased(until: number): Promise<void> {
+    const { host, stop } = this.options;
     await this.withClient(async (client) => {
       for (let after = 0; after < until; ) {
         stop.throwIfAborted();
         const page = await readSiteCopy(client, host, after, PAGE_EVENTS, { erased: true, until });
-        if (page.count > 0) await this.target.storeErased(epoch, page.rows);
+        await this.erase(page.rows);
         if (page.isLast || page.last === after) return;
         after = page.last;
       }
     });
   }
 
-  /** Those since the last time. */
+  private async erase(rows: Buffer): Promise<void> {
+    const { epoch, stop } = this.options;
+    while (rows.length > 0 && (await this.target.storeErased(epoch, rows)).left > 0) stop.throwIfAborted();
+  }
+
+  /** Those since the last time, also by another run: the other cell remembers it, so that a restore of it forgets both. */
   private async copyClaims(): Promise<void> {
     const { epoch, host, stop } = this.options;
-    const begunMs = this.dependencies.postgres.clock.nowMs();
-    const since = this.claimsSince;
+    const claimsUntilMs = Math.floor(this.dependencies.postgres.clock.nowMs()) - CLAIMS_OVERLAP_MS;
+    const sinceMs = this.arrival.claimsUntilMs;
     await this.withClient(async (client) => {
       for (let after: string | undefined; ; ) {
         stop.throwIfAborted();
         const page = await readClaims(client, host, {
           limit: PAGE_CLAIMS,
           ...(after !== undefined && { after }),
-          ...(since && { since }),
+          ...(sinceMs !== undefined && { since: new Date(sinceMs) }),
         });
-        if (page.count > 0) await this.target.storeClaims(epoch, page.rows);
-        if (page.count < PAGE_CLAIMS) break;
+        const isLast = page.count < PAGE_CLAIMS;
+        await this.target.storeClaims(epoch, page.rows, isLast ? claimsUntilMs : undefined);
+        if (isLast) break;
         after = page.last;
       }
     });
-    this.claimsSince = new Date(begunMs - CLAIMS_OVERLAP_MS);
+    this.arrival = { ...this.arrival, claimsUntilMs };
   }
 
   private async record(hasLeft: boolean): Promise<void> {

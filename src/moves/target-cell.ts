@@ -45,12 +45,13 @@ export class TargetCell {
     return this.call<ArrivalState>('POST', `/events?epoch=${epoch}&after=${after}&last=${last}`, rows);
   }
 
-  async storeErased(epoch: number, rows: Buffer): Promise<void> {
-    await this.call('POST', `/erased?epoch=${epoch}`, rows);
+  storeErased(epoch: number, rows: Buffer): Promise<{ left: number }> {
+    return this.call<{ left: number }>('POST', `/erased?epoch=${epoch}`, rows);
   }
 
-  async storeClaims(epoch: number, rows: Buffer): Promise<void> {
-    await this.call('POST', `/claims?epoch=${epoch}`, rows);
+  async storeClaims(epoch: number, rows: Buffer, untilMs: number | undefined): Promise<void> {
+    const until = untilMs === undefined ? '' : `&until=${untilMs}`;
+    await this.call('POST', `/claims?epoch=${epoch}${until}`, rows);
   }
 
   async storeSecrets(epoch: number, secrets: readonly SiteSecret[]): Promise<void> {

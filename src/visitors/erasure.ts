@@ -1,9 +1,10 @@
 import { VISITOR, type VisitorEvent } from '../events/visitor.events.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import { countErasable, type Erased, eraseSubject } from '../log/erasure.js';
+import { countErasable, type Erased, eraseSubject, expirePersonalPartsAt } from '../log/erasure.js';
 import type { Projection } from '../log/projection.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { ErasedSubject } from './erase-subject.command.js';
+import { expiry } from './expiry.js';
 import { visitorSubject } from './visitor.js';
 
 /** Erases one data subject from the log and from all projections, and records that it did. */
@@ -29,6 +30,11 @@ export class Erasure {
     // Afterwards, so that nothing is copied again; also if nothing was found, because an erasure may have ended before this.
     await this.deleteCopies(site);
     return countsOf(erased);
+  }
+
+  /** Deletes the personal parts of visits that have expired in another cell; later ones of the same visitors stay. */
+  async expireVisits(positions: readonly number[]): Promise<void> {
+    await expirePersonalPartsAt(this.postgres, positions, expiry);
   }
 
   /** Counts what an erasure would delete at the moment. */

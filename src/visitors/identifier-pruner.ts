@@ -1,15 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
-import { VISITOR, type VisitorEvent } from '../events/visitor.events.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { uuidv7 } from '../kernel/uuid.js';
 import { expirePersonalParts } from '../log/erasure.js';
-import type { AppendRequest } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import { Lease } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
+import { expiry } from './expiry.js';
 import { VISITOR_BYTES } from './visitor.js';
 
 const BATCH_ROWS = 1_000;
@@ -80,13 +78,4 @@ export async function pruneUnidentified(postgres: Postgres, log: EventLog, befor
   } finally {
     await lease.release();
   }
-}
-
-/** Accounts for the missing personal parts, as after an erasure. */
-function expiry(site: string, events: number): AppendRequest & { readonly expected: 'new' } {
-  const event: VisitorEvent = {
-    type: 'visitor.erased.v1',
-    data: { events, identifiers: 0, claims: 0, unidentified: true },
-  };
-  return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor: 'system', events: [event] };
 }

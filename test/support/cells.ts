@@ -83,23 +83,30 @@ export interface FlakyProxy {
   readonly url: string;
   /** Called when a call has been carried out whose answer is lost. */
   onBroken: () => void;
+  /** Called before a call is passed on, and before its answer is. */
+  onCall: (path: string, body: Buffer) => Promise<unknown>;
+  onAnswer: (path: string) => Promise<unknown>;
+  /** Whose answers are lost, however many there were before. */
+  isLost: (path: string) => boolean;
   stop(): Promise<void>;
 }
 
 /** Passes requests on. After so many calls, answers are lost: the cell has carried the calls out, and the caller does not know. */
-export async function startFlakyProxy(target: string, calls: number): Promise<FlakyProxy> {
+export async function startFlakyProxy(target: string, calls = Number.POSITIVE_INFINITY): Promise<FlakyProxy> {
   let passed = 0;
   const server = createServer(async (incoming, response) => {
     passed += 1;
-    const isLost = passed >= calls;
     const body = await buffer(incoming);
+    const path = new URL(incoming.url as string, target).pathname;
+    await proxy.onCall(path, body);
     const reply = await request(`${target}${incoming.url}`, {
       method: incoming.method as 'GET',
       headers: { ...(incoming.headers as Record<string, string>), host: new URL(target).host },
       ...(body.length > 0 && { body }),
     });
     const text = await reply.body.text();
-    if (isLost) {
+    await proxy.onAnswer(path);
+    if (passed >= calls || proxy.isLost(path)) {
       response.destroy();
       proxy.onBroken();
     } else response.writeHead(reply.statusCode, { 'content-type': String(reply.headers['content-type']) }).end(text);
@@ -108,6 +115,9 @@ export async function startFlakyProxy(target: string, calls: number): Promise<Fl
   const proxy: FlakyProxy = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     onBroken: () => {},
+    onCall: async () => {},
+    onAnswer: async () => {},
+    isLost: () => false,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -117,6 +117,12 @@ function ErasePerson({ site, onErased }: { site: string; onErased: () => void })
             {isNothing(found.counts) && (
               <p class="dim">An erasure is recorded all the same, and is repeated after a restore from a backup.</p>
             )}
+            {found.counts.alsoIn && (
+              <p>
+                The site was moved, and there is a copy in another cell: {found.counts.alsoIn.join(', ')}. Erase the
+                person there, too.
+              </p>
+            )}
           </div>
         )}
         {proof !== undefined && (

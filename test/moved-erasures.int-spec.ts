@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { allProjections } from '../src/app/projections.js';
+import { Sealer } from '../src/kernel/sealing.js';
+import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { Erasure } from '../src/visitors/erasure.js';
+import { type CliResult, type FlakyProxy, runIn, startCells, startFlakyProxy, type TestCell } from './support/cells.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { type Operator, openOperator, post, SECRET_KEY, send, type TestSite } from './support/service.js';
+
+jest.setTimeout(300_000);
+
+const BROWSER =
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36';
+
+let servers: [TestServer, TestServer];
+let a: TestCell;
+let b: TestCell;
+/** Of cell a, and of cell b. */
+let operator: Operator;
+let other: Operator;
+let site: TestSite;
+let proxy: FlakyProxy;
+
+beforeAll(async () => {
+  servers = [await startTestServer(), await startTestServer()];
+  [a, b] = await startCells(servers, { INBOUND_DEADLINE: '1s' });
+  operator = await openOperator(a.databaseUrl);
+  other = await openOperator(b.databaseUrl);
+});
+afterAll(async () => {
+  await operator?.close();
+  await other?.close();
+  for (const cell of [a, b]) await cell?.stop();
+  for (const server of servers ?? []) await server.stop();
+});
+beforeEach(async () => {
+  site = await operator.openSite();
+  await a.service.refreshSites();
+  proxy = await startFlakyProxy(b.admin.url);
+});
+afterEach(() => proxy.stop());
+
+const buy = async (cell: TestCell, name: string, orderId: string) => {
+  const order = { event: 'purchase', email: `${name}@example.com`, value: 5, currency: 'EUR', orderId };
+  expect(await post(cell.service, site, order)).toMatchObject({ status: 200 });
+};
+const erase = (cell: TestCell, name: string, ...options: string[]) =>
+  cell.cli('visitors', 'erase', '--email', `${name}@example.com`, '--site', site.host, '--yes', ...options);
+const move = (stop?: AbortSignal) =>
+  runIn({ ...a.env, CELLS: `b=${proxy.url}` }, ['sites', 'move', site.host, '--to', 'b', '--yes'], stop);
+
+/** Orders whose personal parts a cell has. */
+async function known(of: Operator): Promise<string[]> {
+  const { rows } = await of.postgres.pool.query<{ reference: string }>(
+    `SELECT e.reference FROM cc.events e JOIN cc.personal p USING (position)
+      WHERE e.site = $1 AND e.type = 'conversion.received.v1' ORDER BY 1`,
+    [site.host],
+  );
+  return rows.map(({ reference }) => reference);
+}
+
+async function expectEnded(): Promise<void> {
+  const { rows } = await operator.postgres.pool.query(
+    `SELECT done, (SELECT count(*)::int FROM cc.moved_erasures e WHERE e.site = m.site) AS left
+       FROM cc.site_moves m WHERE site = $1 AND direction = 'out'`,
+    [site.host],
+  );
+  expect(rows).toEqual([{ done: true, left: 0 }]);
+  for (const cell of [a, b]) {
+    const { out, error } = await cell.cli('history', 'verify', '--json');
+    const { checks } = JSON.parse(out || `{"checks":"${error}"}`);
+    expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([]);
+  }
+}
+
+describe('erasures of a site that moves', () => {
+  it('reach the other cell also if they are made while it opens the site, and after that', async () => {
+    for (const name of ['jane', 'joe', 'jim']) await buy(a, name, name);
+    let said = '';
+    proxy.onCall = async (path) => {
+      if (path.endsWith('/open')) said = (await erase(a, 'jane')).error;
+    };
+    proxy.onAnswer = async (path) => {
+      if (path.endsWith('/open')) await erase(a, 'joe');
+    };
+    expect(await move()).toMatchObject({ code: 0 });
+    expect(said).toContain(`The move of ${site.host} to cell b erases the person there, too`);
+    expect(await known(other)).toEqual(['jim']);
+    await expectEnded();
+    const later = await erase(a, 'jim');
+    expect(later.error).toContain(`Cell b has a copy of ${site.host} from a move. Run the same command there.`);
+    expect(await known(other)).toEqual(['jim']);
+    const there: CliResult = await erase(b, 'jim', '--json');
+    expect(JSON.parse(there.out)).toMatchObject({ alsoIn: ['a'] });
+    const caller = await b.admin.signedIn('operator');
+    const path = `/sites/${site.host}/erasures`;
+    expect(await caller(path, { method: 'POST', body: { email: 'jim@example.com' } })).toMatchObject({
+      ...{ status: 200, body: { alsoIn: ['a'] } },
+    });
+  });
+
+  it('reach the other cell by the next run, if the command ended after the switch', async () => {
+    for (const name of ['jane', 'joe']) await buy(a, name, name);
+    const stop = new AbortController();
+    proxy.onAnswer = async (path) => {
+      if (path.endsWith('/open')) stop.abort();
+    };
+    expect(await move(stop.signal)).toMatchObject({ code: 130 });
+    await erase(a, 'jane');
+    expect(await known(other)).toEqual(['jane', 'joe']);
+    proxy.onAnswer = async () => {};
+    expect(await move()).toMatchObject({ code: 0 });
+    expect(await known(other)).toEqual(['joe']);
+    await expectEnded();
+  });
+
+  it('do not concern what the same person bought afterwards', async () => {
+    await buy(a, 'jane', 'before');
+    let isCopied = false;
+    proxy.onAnswer = async (path) => {
+      if (isCopied || !path.endsWith('/events')) return;
+      isCopied = true;
+      await erase(a, 'jane');
+      await buy(a, 'jane', 'after');
+    };
+    expect(await move()).toMatchObject({ code: 0 });
+    expect(await known(other)).toEqual(['after']);
+    await expectEnded();
+  });
+
+  it('are made up for by the next move, if they were made after a cancelled one', async () => {
+    for (const name of ['jane', 'joe']) await buy(a, name, name);
+    const stop = new AbortController();
+    proxy.onAnswer = async (path) => {
+      if (path.endsWith('/events')) stop.abort();
+    };
+    expect(await move(stop.signal)).toMatchObject({ code: 130 });
+    expect(await a.cli('sites', 'move', site.host, '--cancel')).toMatchObject({ code: 0 });
+    expect(JSON.parse((await erase(a, 'jane', '--json')).out)).toMatchObject({ alsoIn: ['b'] });
+    await buy(a, 'jane', 'after');
+    expect(await known(other)).toEqual(['jane', 'joe']);
+    proxy.onAnswer = async () => {};
+    expect(await move()).toMatchObject({ code: 0 });
+    expect(await known(other)).toEqual(['after', 'joe']);
+    await expectEnded();
+  });
+
+  it('are made up for when the site comes back to a cell that has its events', async () => {
+    for (const name of ['jane', 'joe']) await buy(a, name, name);
+    expect(await move()).toMatchObject({ code: 0 });
+    await b.service.refreshSites();
+    await erase(b, 'jane');
+    await buy(b, 'jane', 'after');
+    expect(await known(operator)).toEqual(['jane', 'joe']);
+    expect(await b.cli('sites', 'move', site.host, '--to', 'a', '--yes')).toMatchObject({ code: 0 });
+    expect(await known(operator)).toEqual(['after', 'joe']);
+  });
+
+  it('leave later visits of a visitor whose first one has expired', async () => {
+    const visit = async (cookie?: string) => {
+      const clicks = { gclid: { id: 'Gclid_One' } };
+      const message = { v: 1, visit: randomUUID(), visitor: randomUUID(), clicks, page: `https://${site.host}/` };
+      const reply = await send(a.service, {
+        ...{ path: '/__cc/collect', method: 'POST', body: JSON.stringify(message) },
+        headers: {
+          ...{ host: site.host, origin: `https://${site.host}`, 'content-type': 'text/plain', 'user-agent': BROWSER },
+          ...(cookie && { cookie }),
+        },
+      });
+      return String(reply.headers['set-cookie']).split(';')[0];
+    };
+    const visits = async (of: Operator) =>
+      (
+        await of.postgres.pool.query<{ position: number; has: boolean }>(
+          `SELECT e.position::float8 AS position, p.position IS NOT NULL AS has FROM cc.events e LEFT JOIN cc.personal p USING (position)
+            WHERE e.site = $1 AND e.type = 'visitor.visited.v1' ORDER BY e.position`,
+          [site.host],
+        )
+      ).rows;
+    const cookie = await visit();
+    await visit(cookie);
+    const [first] = await visits(operator);
+    const secrets = new SiteSecrets(operator.postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
+    const erasure = new Erasure(operator.postgres, allProjections(secrets), async () => {});
+    let isCopied = false;
+    proxy.onAnswer = async (path) => {
+      if (isCopied || !path.endsWith('/events')) return;
+      isCopied = true;
+      await erasure.expireVisits([first?.position as number]);
+    };
+    expect(await move()).toMatchObject({ code: 0 });
+    expect((await visits(operator)).map(({ has }) => has)).toEqual([false, true]);
+    expect((await visits(other)).map(({ has }) => has)).toEqual([false, true]);
+    await expectEnded();
+  });
+});
