@@ -7,7 +7,7 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { readJump } from '../log/lineage.js';
 import { countOpenings } from '../log/site-events.js';
-import { judgeClaims, unconfirmed, withdrawn } from '../moves/held-elsewhere.js';
+import { adviceFor, judgeClaims, PAUSE_ONE, unconfirmed, withdrawn } from '../moves/held-elsewhere.js';
 import { closeElsewhere, readElsewhere, reopen } from '../moves/sites-elsewhere.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { Holding } from '../sites/holding.js';
@@ -32,6 +32,8 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
   private soonUntilMs = 0;
   private nextMs = 0;
   private checking: Promise<void> | undefined;
+  /** A finding outlives the settings by which it was made. */
+  private hasFound = false;
   /** What the log was told last about each site and each cell. */
   private readonly told = new Map<string, string>();
   private readonly silent: Gauge<'cell'>;
@@ -54,7 +56,7 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
     });
     this.closed = new Gauge({
       name: 'cc_sites_elsewhere',
-      help: 'Sites that are closed because another cell has them, which the log of this one does not know',
+      help: 'Sites that another cell has, which the log of this one does not know: closed here, unless both got them by the same move',
       registers: [registry],
     });
   }
@@ -71,7 +73,7 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
 
   @Interval(1_000)
   async tick(): Promise<void> {
-    if (this.settings.otherCells.length === 0) return;
+    if (this.settings.otherCells.length === 0 && !this.hasFound) return;
     const { lineage } = this.failovers;
     if (this.lineage !== undefined && lineage !== this.lineage) {
       this.answers.restart();
@@ -117,7 +119,7 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
     // After the answers: a site that left a moment ago has left here before it arrived there.
     await this.sites.refresh();
     const open = this.sites.logged().filter(({ site }) => !isClosed(site));
-    const { held, unproved } = judgeClaims(open, cells);
+    const { held, disputed, unproved } = judgeClaims(open, cells);
     const waiting = unconfirmed(open, this.answers.missing);
     // First in memory: this instance refuses them also if the database cannot be changed.
     this.sites.setElsewhere([...waiting, ...held, ...known]);
@@ -128,8 +130,10 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
           this.logger.warn('Another cell no longer states that it has a site: it is open here again', { ...holding });
     const found = await readElsewhere(this.postgres.pool);
     this.sites.setElsewhere([...waiting, ...held, ...found]);
-    this.closed.set(found.length);
-    for (const holding of found) await this.tellClosed(holding);
+    this.closed.set(found.length + disputed.length);
+    this.hasFound = found.length > 0;
+    for (const holding of found) await this.tellClosed(holding, adviceFor(holding, cells, this.settings.cell));
+    for (const { site, cell, epoch } of disputed) this.tellDisputed({ site, cell, epoch });
     for (const holding of waiting)
       this.tell(
         `waiting ${holding.site}`,
@@ -171,16 +175,28 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
       );
   }
 
-  private async tellClosed(holding: Holding): Promise<void> {
+  private async tellClosed(holding: Holding, advice: string): Promise<void> {
     const { site, cell, epoch } = holding;
     const subject = `closed ${site}`;
-    if (this.told.get(subject) === `${cell} ${epoch}`) return;
-    this.told.set(subject, `${cell} ${epoch}`);
+    const line = `${cell} ${epoch} ${advice}`;
+    if (this.told.get(subject) === line) return;
+    this.told.set(subject, line);
     const jump = await readJump(this.postgres.pool);
     const stored = jump ? await countOpenings(this.postgres.pool, site, CONVERSION, jump.continuesAt) : 0;
     this.logger.error(
-      `Cell ${cell} has ${site}: it moved there, and the database of this cell, which was restored or failed over, has lost that. Senders get 503 here. Let its DNS name lead to cell ${cell}; docs/operate.md, "A site in two cells", tells what else to do.`,
+      `Cell ${cell} has ${site}: it moved there, and the database of this cell, which was restored or failed over, has lost that. Senders get 503 here. ${advice}; docs/operate.md, "A site in two cells", tells what else to do.`,
       { ...holding, ...(jump && { storedSince: jump.continuesAt, conversions: stored }) },
+    );
+  }
+
+  private tellDisputed(holding: Holding): void {
+    const { site, cell, epoch } = holding;
+    const subject = `disputed ${site} ${cell}`;
+    if (this.told.get(subject) === String(epoch)) return;
+    this.told.set(subject, String(epoch));
+    this.logger.error(
+      `Cell ${cell} has ${site} by move ${epoch}, by which another cell has got it as well: both may act for it. ${PAUSE_ONE}`,
+      { ...holding },
     );
   }
 
