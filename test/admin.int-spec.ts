@@ -213,6 +213,8 @@ describe('management API', () => {
     for (const host of ['one.example', 'two.example']) await boss('/sites', { method: 'POST', body: { host } });
     const operator = await admin.signedIn('operator', ['one.example']);
     const { body: user } = await operator('/session');
+    expect((await operator('/sites')).body.restricted).toBe(true);
+    expect((await boss('/sites')).body.restricted).toBeUndefined();
     expect((await operator('/sites')).body.items.map(({ host }: { host: string }) => host)).toEqual(['one.example']);
     const elsewhere = { name: 'CI', scopes: ['read'], sites: ['two.example'] };
     expect((await operator('/tokens', { method: 'POST', body: elsewhere })).status).toBe(404);

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import { StartMove } from '../src/sites/move.commands.js';
-import { type CliResult, startCells, type TestCell } from './support/cells.js';
+import { type CliResult, runIn, startCells, type TestCell } from './support/cells.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
   captureLog,
@@ -156,7 +156,7 @@ describe('a cell whose database was restored to a state from before a site moved
     expect(log.text()).toMatch(/"conversions":1,"msg":"Cell b has/);
   });
 
-  it('keeps to it while the other cell does not answer, and opens the site if that cell is not in CELLS any more', async () => {
+  it('keeps to it while the other cell does not answer, and opens the site when an operator says so without that cell in CELLS', async () => {
     await moveAndRestore();
     await start();
     expect(await statusOf('after')).toBe(503);
@@ -165,7 +165,13 @@ describe('a cell whose database was restored to a state from before a site moved
     expect(await statusOf('silent')).toBe(503);
     await stop();
     await start({ CELLS: '', CELL_TOKENS: '', CELL_MOVE_TOKENS: '' });
-    expect(await accepts('without')).toBe(200);
+    expect(await statusOf('without')).toBe(503);
+    const cancel = ['sites', 'move', site.host, '--cancel'];
+    expect(await cli(a, ...cancel)).toMatchObject({ code: 1, error: expect.stringContaining('Cell b has') });
+    expect(await runIn({ ...a.env, CELLS: '', CELL_TOKENS: '', CELL_MOVE_TOKENS: '' }, cancel)).toMatchObject({
+      code: 0,
+    });
+    expect(await accepts('opened')).toBe(200);
     expect(await isClosed()).toBe(false);
   });
 
@@ -194,6 +200,7 @@ describe('a site whose move has started', () => {
 
 describe('another cell', () => {
   let claims: object[] = [];
+  let restricted: true | undefined;
   let peer: Server;
   let url: string;
 
@@ -203,12 +210,19 @@ describe('another cell', () => {
         ...{ id: '1', aliases: [], inbound: true, createdAt: '2026-01-01T00:00:00.000Z' },
         ...claim,
       }));
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ items }));
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ items, restricted }));
     });
     await new Promise<void>((listening) => peer.listen(0, '127.0.0.1', listening));
     url = `http://127.0.0.1:${(peer.address() as AddressInfo).port}`;
   });
   afterAll(() => new Promise((closed) => peer.close(closed)));
+
+  it('counts as silent while its token sees only some of its sites', async () => {
+    [claims, restricted] = [[], true];
+    await start({ CELLS: `b=${url}` });
+    restricted = undefined;
+    expect((await metrics(service as TestService)).get('cc_cell_silent{cell="b"}')).toBe(1);
+  });
 
   it('cannot close a site that it has never had', async () => {
     claims = [{ host: site.host, epoch: 9, arrived: { epoch: 9, proof: '0'.repeat(64) } }];

@@ -11,6 +11,7 @@ import { uuidv7 } from '../src/kernel/uuid.js';
 import type { AppendRequest } from '../src/log/event.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { closeElsewhere } from '../src/moves/sites-elsewhere.js';
 import { pushTotals } from '../src/outbound/operate-webhook.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
@@ -68,6 +69,20 @@ describe.each(serversUnderTest())('the append of a paused site on $name', ({ maj
   const pause = () => operator.execute(new PauseSite('cli', host));
   const resume = () => operator.execute(new ResumeSite('cli', host));
   const opening = (site = host): AppendRequest => ({ ...claiming(randomUUID()), site });
+
+  it('keeps refusing a site that another cell has, whose pause an operator ends or which is removed here', async () => {
+    await pause();
+    await closeElsewhere(postgres, { site: host, cell: 'b', epoch: 1 });
+    const stored = await operator.log.head();
+    await expect(resume()).rejects.toThrow(`Another cell has ${host}`);
+    await expect(operator.execute(new RemoveSite('cli', host))).rejects.toThrow(host);
+    expect(await operator.log.head()).toBe(stored);
+    const { rows } = await postgres.pool.query('SELECT closed FROM cc.paused_sites WHERE site = $1', [host]);
+    expect(rows).toEqual([{ closed: true }]);
+    const bare = (await operator.execute(new AddSite('cli', `bare-${host}`, []))).host;
+    await closeElsewhere(postgres, { site: bare, cell: 'b', epoch: 1 });
+    await expect(operator.execute(new RemoveSite('cli', bare))).rejects.toThrow(`Another cell has ${bare}`);
+  });
 
   it('stores nothing new after the pause, whatever instance sends it, and loses nothing from before', async () => {
     const answers: { stream: string; position?: number }[] = [];

@@ -47,6 +47,9 @@ import { settingsChangeSchema, settingsRequest, siteSettingsSchema } from './sit
 const aliasesSchema = z
   .object({ add: z.array(host).max(50).default([]), remove: z.array(host).max(50).default([]) })
   .strict();
+const siteListSchema = listOf(siteSchema).extend({
+  restricted: z.literal(true).optional().describe('Set if you may see only some sites.'),
+});
 const inboundSchema = z.object({ enabled: z.boolean() }).strict();
 const pauseSchema = z.object({ paused: z.boolean() }).strict();
 
@@ -64,7 +67,7 @@ export class SitesController {
   @Get()
   @Requires('read')
   @ApiOperation({ summary: 'List sites' })
-  @Returns(listOf(siteSchema), 'The sites that you may see.')
+  @Returns(siteListSchema, 'The sites that you may see.')
   async list(@Caller() caller: Principal) {
     const sites = await this.sites.all();
     const { otherCells } = this.settings;
@@ -76,7 +79,8 @@ export class SitesController {
       const arrived = arrivals.get(site.host);
       return { ...siteWithCell(site, otherCells, moves, elsewhere), ...(arrived && { arrived }) };
     });
-    return { items };
+    // Another cell that asks must not take the rest for removed.
+    return { items, ...(caller.sites !== 'all' && { restricted: true as const }) };
   }
 
   @Post()

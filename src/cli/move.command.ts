@@ -4,6 +4,8 @@ import { UserError } from '../kernel/errors.js';
 import type { Cell, Settings } from '../kernel/settings.js';
 import { cancelDeparture, readMoves } from '../moves/departures.js';
 import { type MovePlan, type MoveReporter, SiteMover } from '../moves/move-site.js';
+import { readElsewhere, reopen } from '../moves/sites-elsewhere.js';
+import type { Postgres } from '../postgres/postgres.js';
 import { CancelMove } from '../sites/move.commands.js';
 import { siteDocument } from '../sites/site-document.js';
 import { SiteMoved } from '../sites/site-repository.js';
@@ -34,7 +36,10 @@ export function addMove(group: Command, session: Session): void {
     ),
   )
     .option('--to <cell>', 'name of the cell in CELLS; CELL_MOVE_TOKENS needs a token of it with the scope move')
-    .option('--cancel', 'give up a move before the site has left')
+    .option(
+      '--cancel',
+      'give up a move before the site has left; or open a site that a cell had which is gone for good',
+    )
     .action(async (host: string, options: MoveOptions) => {
       if (options.cancel ? options.to !== undefined : options.to === undefined)
         throw new UsageError('Give --to with the cell to move to, or --cancel.');
@@ -44,15 +49,32 @@ export function addMove(group: Command, session: Session): void {
 }
 
 async function cancel(session: Session, host: string, { json, dryRun }: MoveOptions): Promise<void> {
-  const { sites, commands, dryRunCommands, postgres } = await session.open();
+  const { sites, commands, dryRunCommands, postgres, settings } = await session.open();
   const before = await sites.get(host);
   if (before.move && before.move.state !== 'leaving') throw new SiteMoved(before);
+  await endFinding(postgres, settings, before.host, dryRun);
   const under = (await readMoves(postgres.pool)).find((each) => each.site === before.host && each.direction === 'out');
   const copying = under && { to: under.cell, epoch: under.epoch };
   const changed = await (dryRun ? dryRunCommands : commands).execute(new CancelMove(CLI_ACTOR, before.host, copying));
   if (!dryRun) await cancelDeparture(postgres, before.host, changed.epoch);
   const site = siteDocument(changed);
   await session.output.show(json, site, () => siteCard(site));
+}
+
+/** Only an operator knows that a cell is gone for good, or not to be believed: it is taken out of CELLS first. */
+async function endFinding(
+  postgres: Postgres,
+  { cell, otherCells }: Settings,
+  host: string,
+  isDryRun = false,
+): Promise<void> {
+  const held = (await readElsewhere(postgres.pool)).find(({ site }) => site === host);
+  if (!held) return;
+  if (otherCells.some(({ name }) => name === held.cell))
+    throw new UserError(
+      `Cell ${held.cell} has ${host}. Run "sites move ${host} --to ${cell}" there; if that cell is gone for good, remove it from CELLS, here and of all instances, first.`,
+    );
+  if (!isDryRun) await reopen(postgres, held);
 }
 
 async function move(session: Session, host: string, to: string, options: MoveOptions): Promise<void> {

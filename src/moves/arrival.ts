@@ -7,7 +7,7 @@ import type { Settings } from '../kernel/settings.js';
 import { appendingTransaction } from '../log/append-in-transaction.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { followLineage, leapBeyond } from '../log/lineage.js';
+import { followLineage, leapBeyond, readJump } from '../log/lineage.js';
 import type { Projection } from '../log/projection.js';
 import { storeClaims } from '../log/site-claims.js';
 import { findErased, storeSiteCopy } from '../log/site-copy.js';
@@ -21,7 +21,7 @@ import { EraseSubject } from '../visitors/erase-subject.command.js';
 import type { Erasure } from '../visitors/erasure.js';
 import { close } from './move-out.js';
 import { readElsewhere } from './sites-elsewhere.js';
-import { askSource, requireComing, requireLeft } from './source-cell.js';
+import { askSource, requireComing, requireLeft, requireNewest } from './source-cell.js';
 
 /** Dedup claims and the windows of deliveries compare times of both cells. */
 const CLOCKS_DIFFER_MAX_MS = 5_000;
@@ -126,9 +126,7 @@ export class Arrival {
     const here = history.reduce(evolve, undefined as Site | undefined);
     const { arrival } = await this.state(site);
     if (arrival?.epoch === epoch && arrival.from === from && arrival.state === 'open') return arrival;
-    const isElsewhere = (await readElsewhere(postgres.pool)).some((each) => each.site === site);
-    if (here && !here.removed && !isClosed(here) && !isElsewhere)
-      throw new UserError(`Cell ${this.dependencies.settings.cell} has a site ${site} already.`);
+    if (here && !here.removed && !isClosed(here)) await this.requireLost(beginning);
     if (here && here.epoch >= epoch && arrival?.epoch !== epoch) throw outdated(site, here.epoch);
     if (here?.removed && !isClosed(here))
       throw new UserError(
@@ -137,6 +135,8 @@ export class Arrival {
     await this.refuseTaken(site, beginning.aliases);
     const { settings } = this.dependencies;
     requireComing(beginning, settings.cell, await askSource(settings.otherCells, from, site));
+    // Not again for a move that has begun: the site may be closed in both cells until it ends.
+    if (arrival?.epoch !== epoch) await requireNewest(settings.otherCells, beginning);
     await secrets.recordKey();
     const client = await postgres.pool.connect();
     try {
@@ -289,6 +289,24 @@ export class Arrival {
       });
       return stateOf({ ...row, done: true });
     });
+  }
+
+  /**
+   * The log has the site open: only if it has lost events, and the site comes from the cell that has proved to have it. Otherwise a
+   * cell that once had the site could take it over.
+   */
+  private async requireLost({ site, from, epoch }: Beginning): Promise<void> {
+    const { postgres, settings } = this.dependencies;
+    const holding = (await readElsewhere(postgres.pool)).find((each) => each.site === site);
+    if (!holding) throw new UserError(`Cell ${settings.cell} has a site ${site} already.`);
+    if (holding.cell !== from || holding.epoch >= epoch)
+      throw new UserError(
+        `Cell ${settings.cell} has found ${site} in cell ${holding.cell}, by move ${holding.epoch}. Run "sites move" in the cell that has it; if it has moved on since, try again in a minute.`,
+      );
+    if (!(await readJump(postgres.pool)))
+      throw new UserError(
+        `The log of cell ${settings.cell} has ${site}, and its database was never restored or failed over, so the site cannot have left unnoticed. If cell ${from} is not to be believed, remove it from CELLS of cell ${settings.cell} and run "sites move ${site} --cancel" there.`,
+      );
   }
 
   private history(site: string): Promise<StoredEvent[]> {

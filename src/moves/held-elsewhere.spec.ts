@@ -1,7 +1,7 @@
 import { proofOf } from '../sites/holding.js';
 import type { OtherCell, SiteElsewhere } from '../sites/other-cells.js';
 import type { SiteMove } from '../sites/site.js';
-import { judgeClaims, unconfirmed, withdrawn } from './held-elsewhere.js';
+import { adviceFor, judgeClaims, unconfirmed, withdrawn } from './held-elsewhere.js';
 
 const HOST = 'shop.example';
 const SECRET = 'ab'.repeat(32);
@@ -27,8 +27,23 @@ describe('judgeClaims', () => {
     expect(judgeClaims([own()], [claimOf('b', 1), claimOf('c', 2)]).held).toEqual([
       { site: HOST, cell: 'c', epoch: 2 },
     ]);
-    expect(judgeClaims([own(2)], [claimOf('b', 1), silent('c')])).toEqual({ held: [], unproved: [] });
+    expect(judgeClaims([own(2)], [claimOf('b', 1), silent('c')])).toEqual({
+      ...{ held: [], disputed: [], unproved: [] },
+    });
     expect(judgeClaims([own(1)], [claimOf('b', 1)]).held).toEqual([]);
+  });
+
+  it('names cells that have got the site by the same move, unless a later one is proved', () => {
+    expect(judgeClaims([own(1)], [claimOf('c', 1)])).toMatchObject({
+      held: [],
+      disputed: [{ site: HOST, cell: 'c', epoch: 1 }],
+    });
+    expect(judgeClaims([own()], [claimOf('b', 1), claimOf('c', 1)])).toMatchObject({
+      held: [{ site: HOST, cell: 'b', epoch: 1 }],
+      disputed: [{ site: HOST, cell: 'c', epoch: 1 }],
+    });
+    expect(judgeClaims([own(1)], [claimOf('c', 1), claimOf('d', 2)]).disputed).toEqual([]);
+    expect(judgeClaims([own(1)], [claimOf('c', 1, 'cd'.repeat(32))])).toEqual({ held: [], disputed: [], unproved: [] });
   });
 
   it('compares arrivals, and not how often a move was started here', () => {
@@ -39,8 +54,12 @@ describe('judgeClaims', () => {
 
   it('believes no cell that does not know the secret of the site, or repeats the proof of another one or for another move', () => {
     const claim = { site: HOST, cell: 'b', epoch: 1 };
-    expect(judgeClaims([own()], [claimOf('b', 1, 'cd'.repeat(32))])).toEqual({ held: [], unproved: [claim] });
-    expect(judgeClaims([own()], [{ ...claimOf('c', 1), name: 'b' }])).toEqual({ held: [], unproved: [claim] });
+    expect(judgeClaims([own()], [claimOf('b', 1, 'cd'.repeat(32))])).toEqual({
+      ...{ held: [], disputed: [], unproved: [claim] },
+    });
+    expect(judgeClaims([own()], [{ ...claimOf('c', 1), name: 'b' }])).toEqual({
+      ...{ held: [], disputed: [], unproved: [claim] },
+    });
     const [listed] = claimOf('b', 1).sites as [SiteElsewhere];
     const proof = listed.arrived?.proof as string;
     const repeated = { ...claimOf('b', 1), sites: [{ ...listed, arrived: { epoch: 2, proof } }] };
@@ -53,14 +72,35 @@ describe('judgeClaims', () => {
 describe('withdrawn', () => {
   const found = [{ site: HOST, cell: 'b', epoch: 1 }];
 
-  it('ends a finding when its cell answers without it, or is not asked any more', () => {
+  const listing = (cell: string, move?: SiteElsewhere['move']): OtherCell => {
+    const [{ arrived: _, ...site }] = claimOf(cell, 1).sites as [SiteElsewhere];
+    return { ...empty(cell), sites: [{ ...site, ...(move && { move }) }] };
+  };
+
+  it('ends a finding when its cell answers without the site, or does not have it any more', () => {
     expect(withdrawn(found, [], [empty('b')])).toEqual(found);
-    expect(withdrawn(found, [], [silent('c')])).toEqual(found);
+    expect(withdrawn(found, [], [listing('b', { state: 'arriving' })])).toEqual(found);
     expect(withdrawn(found, found, [claimOf('b', 1)])).toEqual([]);
   });
 
   it('lets it stand while its cell does not answer', () => {
     expect(withdrawn(found, [], [silent('b')])).toEqual([]);
+  });
+
+  it('lets it stand while a cell lists the site as its own without a proof, and when its cell is not in CELLS any more', () => {
+    expect(withdrawn(found, [], [listing('b')])).toEqual([]);
+    expect(withdrawn(found, [], [empty('b'), listing('renamed')])).toEqual([]);
+    expect(withdrawn(found, [], [empty('c')])).toEqual([]);
+  });
+
+  it('tells what to do about it', () => {
+    const [holding] = found as [(typeof found)[0]];
+    expect(adviceFor(holding, [claimOf('b', 1)], 'a')).toBe('Let its DNS name lead to cell b');
+    expect(adviceFor(holding, [listing('b', { state: 'left', to: 'a' })], 'a')).toContain(
+      `run "sites move ${HOST} --to a" there`,
+    );
+    expect(adviceFor(holding, [listing('b', { state: 'left', to: 'c' })], 'a')).toBe('Let its DNS name lead to cell b');
+    expect(adviceFor(holding, [], 'a')).toContain(`"sites move ${HOST} --cancel"`);
   });
 });
 

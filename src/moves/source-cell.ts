@@ -32,6 +32,26 @@ export async function askSource(
   return listed.sites.find(({ host }) => host === site);
 }
 
+/**
+ * Before a move begins: no cell has got the site by this move or a later one. The cell that it comes from may have lost that. While one
+ * does not answer, that is not known.
+ */
+export async function requireNewest(cells: readonly Cell[], { site, epoch }: Omit<Coming, 'from'>): Promise<void> {
+  const listed = await listOtherCells(cells);
+  const silent = listed.find(({ sites }) => !sites);
+  if (silent)
+    throw new UserError(
+      `It is not known whether cell ${silent.name} has got ${site} by an earlier move. ${silent.problem} Try again then, or leave that cell out of CELLS here.`,
+    );
+  const other = listed.find(({ sites = [] }) =>
+    sites.some(({ host, arrived }) => host === site && arrived !== undefined && arrived.epoch >= epoch),
+  );
+  if (other)
+    throw new UserError(
+      `Cell ${other.name} has got ${site} by move ${epoch} or a later one, which the cell that it is to come from has lost. Run "sites move" in cell ${other.name}.`,
+    );
+}
+
 /** Before anything is copied: the site is there, and this is its next move. */
 export function requireComing({ site, epoch, from }: Coming, cell: string, there: SiteElsewhere | undefined): void {
   const state = there?.move?.state;

@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { Gauge, Registry } from 'prom-client';
 import { CONVERSION } from '../events/conversion.events.js';
@@ -7,13 +7,14 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { readJump } from '../log/lineage.js';
 import { countOpenings } from '../log/site-events.js';
-import { judgeClaims, unconfirmed, withdrawn } from '../moves/held-elsewhere.js';
+import { adviceFor, judgeClaims, PAUSE_ONE, unconfirmed, withdrawn } from '../moves/held-elsewhere.js';
 import { closeElsewhere, readElsewhere, reopen } from '../moves/sites-elsewhere.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { Holding } from '../sites/holding.js';
 import { listOtherCells, type OtherCell } from '../sites/other-cells.js';
 import { isClosed } from '../sites/site.js';
 import { SiteDirectory } from '../sites/site-directory.js';
+import { CellAnswers, type Question } from './cell-answers.js';
 import { FailoverWatch } from './failover-watch.js';
 
 const EVERY_MS = 60_000;
@@ -25,13 +26,14 @@ const SOON_MS = 5_000;
  * lost that they left. Two cells would act for them. docs/decisions/0030-moving-a-site.md
  */
 @Injectable()
-export class CellWatch implements OnApplicationBootstrap, OnApplicationShutdown {
+export class CellWatch implements OnModuleInit, OnApplicationShutdown {
   private lineage: string | undefined;
-  /** Cells that have not answered since the start, or since the last change of lineage. */
-  private unasked: Set<string>;
+  private readonly answers: CellAnswers;
   private soonUntilMs = 0;
   private nextMs = 0;
   private checking: Promise<void> | undefined;
+  /** A finding outlives the settings by which it was made. */
+  private hasFound = false;
   /** What the log was told last about each site and each cell. */
   private readonly told = new Map<string, string>();
   private readonly silent: Gauge<'cell'>;
@@ -45,7 +47,7 @@ export class CellWatch implements OnApplicationBootstrap, OnApplicationShutdown 
     private readonly logger: Logger,
     registry: Registry,
   ) {
-    this.unasked = this.allCells();
+    this.answers = new CellAnswers(settings.otherCells.map(({ name }) => name));
     this.silent = new Gauge({
       name: 'cc_cell_silent',
       help: '1 for another cell that did not answer when it was asked which sites it has, else 0',
@@ -54,23 +56,27 @@ export class CellWatch implements OnApplicationBootstrap, OnApplicationShutdown 
     });
     this.closed = new Gauge({
       name: 'cc_sites_elsewhere',
-      help: 'Sites that are closed because another cell has them, which the log of this one does not know',
+      help: 'Sites that another cell has, which the log of this one does not know: closed here, unless both got them by the same move',
       registers: [registry],
     });
   }
 
-  /** Before the first request: after a restore, nothing is accepted for a site that another cell has. */
-  async onApplicationBootstrap(): Promise<void> {
+  /**
+   * After a restore, nothing is accepted, sent or pushed for a site that another cell has. Requests, deliveries and schedules begin
+   * when all modules are initialised.
+   */
+  async onModuleInit(): Promise<void> {
+    this.sites.setElsewhere(await readElsewhere(this.postgres.pool));
     this.soonUntilMs = performance.now() + EVERY_MS;
     await this.check();
   }
 
   @Interval(1_000)
   async tick(): Promise<void> {
-    if (this.settings.otherCells.length === 0) return;
+    if (this.settings.otherCells.length === 0 && !this.hasFound) return;
     const { lineage } = this.failovers;
     if (this.lineage !== undefined && lineage !== this.lineage) {
-      this.unasked = this.allCells();
+      this.answers.restart();
       this.nextMs = 0;
       this.soonUntilMs = performance.now() + EVERY_MS;
     }
@@ -79,18 +85,9 @@ export class CellWatch implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   async check(): Promise<void> {
-    this.checking ??= this.ask()
-      .catch((error: unknown) => {
-        this.soonUntilMs = performance.now() + SOON_MS;
-        this.tell('check', 'The other cells could not be asked which sites they have; another try follows', {
-          error: messageOf(error),
-        });
-      })
-      .finally(() => {
-        const isSoon = this.unasked.size > 0 || performance.now() < this.soonUntilMs;
-        this.nextMs = performance.now() + (isSoon ? SOON_MS : EVERY_MS);
-        this.checking = undefined;
-      });
+    this.checking ??= this.checkOnce().finally(() => {
+      this.checking = undefined;
+    });
     await this.checking;
   }
 
@@ -98,22 +95,45 @@ export class CellWatch implements OnApplicationBootstrap, OnApplicationShutdown 
     await this.checking;
   }
 
-  private async ask(): Promise<void> {
+  private async checkOnce(): Promise<void> {
+    const question = this.answers.ask();
+    try {
+      await this.ask(question);
+    } catch (error) {
+      this.soonUntilMs = performance.now() + SOON_MS;
+      this.tell('check', 'The other cells could not be asked which sites they have; another try follows', {
+        error: messageOf(error),
+      });
+    }
+    // After a change of lineage the next tick asks again.
+    if (!question.isCurrent()) return;
+    const isSoon = this.answers.missing.size > 0 || performance.now() < this.soonUntilMs;
+    this.nextMs = performance.now() + (isSoon ? SOON_MS : EVERY_MS);
+  }
+
+  private async ask(question: Question): Promise<void> {
+    // Before the answers: what another instance finds by later ones is not withdrawn by these.
+    const known = await readElsewhere(this.postgres.pool);
     const cells = await listOtherCells(this.settings.otherCells);
-    for (const cell of cells) this.note(cell);
+    for (const cell of cells) this.note(cell, question);
     // After the answers: a site that left a moment ago has left here before it arrived there.
     await this.sites.refresh();
     const open = this.sites.logged().filter(({ site }) => !isClosed(site));
-    const { held, unproved } = judgeClaims(open, cells);
-    for (const holding of held) await closeElsewhere(this.postgres, holding);
-    for (const holding of withdrawn(await readElsewhere(this.postgres.pool), held, cells))
-      if (await reopen(this.postgres, holding))
-        this.logger.warn('Another cell no longer states that it has a site: it is open here again', { ...holding });
+    const { held, disputed, unproved } = judgeClaims(open, cells);
+    const waiting = unconfirmed(open, this.answers.missing);
+    // First in memory: this instance refuses them also if the database cannot be changed.
+    this.sites.setElsewhere([...waiting, ...held, ...known]);
+    for (const holding of held) await this.close(holding);
+    if (question.isCurrent())
+      for (const holding of withdrawn(known, held, cells))
+        if (await reopen(this.postgres, holding))
+          this.logger.warn('Another cell no longer states that it has a site: it is open here again', { ...holding });
     const found = await readElsewhere(this.postgres.pool);
-    const waiting = unconfirmed(open, this.unasked);
-    this.sites.setElsewhere([...waiting, ...found]);
-    this.closed.set(found.length);
-    for (const holding of found) await this.tellClosed(holding);
+    this.sites.setElsewhere([...waiting, ...held, ...found]);
+    this.closed.set(found.length + disputed.length);
+    this.hasFound = found.length > 0;
+    for (const holding of found) await this.tellClosed(holding, adviceFor(holding, cells, this.settings.cell));
+    for (const { site, cell, epoch } of disputed) this.tellDisputed({ site, cell, epoch });
     for (const holding of waiting)
       this.tell(
         `waiting ${holding.site}`,
@@ -128,14 +148,24 @@ export class CellWatch implements OnApplicationBootstrap, OnApplicationShutdown 
       );
   }
 
-  private allCells(): Set<string> {
-    return new Set(this.settings.otherCells.map(({ name }) => name));
+  /** One that fails does not keep others open. */
+  private async close(holding: Holding): Promise<void> {
+    try {
+      await closeElsewhere(this.postgres, holding);
+    } catch (error) {
+      this.soonUntilMs = performance.now() + SOON_MS;
+      this.tell(
+        `close ${holding.site}`,
+        'A site that another cell has could not be closed in the database: this instance refuses it, and another try follows',
+        { ...holding, error: messageOf(error) },
+      );
+    }
   }
 
-  private note({ name, problem }: OtherCell): void {
+  private note({ name, problem }: OtherCell, question: Question): void {
     this.silent.set({ cell: name }, problem === undefined ? 0 : 1);
     if (problem === undefined) {
-      this.unasked.delete(name);
+      question.answered(name);
       this.told.delete(`cell ${name}`);
     } else
       this.tell(
@@ -145,16 +175,28 @@ export class CellWatch implements OnApplicationBootstrap, OnApplicationShutdown 
       );
   }
 
-  private async tellClosed(holding: Holding): Promise<void> {
+  private async tellClosed(holding: Holding, advice: string): Promise<void> {
     const { site, cell, epoch } = holding;
     const subject = `closed ${site}`;
-    if (this.told.get(subject) === `${cell} ${epoch}`) return;
-    this.told.set(subject, `${cell} ${epoch}`);
+    const line = `${cell} ${epoch} ${advice}`;
+    if (this.told.get(subject) === line) return;
+    this.told.set(subject, line);
     const jump = await readJump(this.postgres.pool);
     const stored = jump ? await countOpenings(this.postgres.pool, site, CONVERSION, jump.continuesAt) : 0;
     this.logger.error(
-      `Cell ${cell} has ${site}: it moved there, and the database of this cell, which was restored or failed over, has lost that. Senders get 503 here. Let its DNS name lead to cell ${cell}; docs/operate.md, "A site in two cells", tells what else to do.`,
+      `Cell ${cell} has ${site}: it moved there, and the database of this cell, which was restored or failed over, has lost that. Senders get 503 here. ${advice}; docs/operate.md, "A site in two cells", tells what else to do.`,
       { ...holding, ...(jump && { storedSince: jump.continuesAt, conversions: stored }) },
+    );
+  }
+
+  private tellDisputed(holding: Holding): void {
+    const { site, cell, epoch } = holding;
+    const subject = `disputed ${site} ${cell}`;
+    if (this.told.get(subject) === String(epoch)) return;
+    this.told.set(subject, String(epoch));
+    this.logger.error(
+      `Cell ${cell} has ${site} by move ${epoch}, by which another cell has got it as well: both may act for it. ${PAUSE_ONE}`,
+      { ...holding },
     );
   }
 

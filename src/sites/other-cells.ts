@@ -68,9 +68,13 @@ function readList({ status, json, truncated }: HttpResponse): Pick<OtherCell, 's
     return { problem: 'It refuses the token in CELL_TOKENS. Create one there that may read all sites.' };
   if (truncated)
     return { problem: 'Its list of sites is longer than 4 MiB, which is not read. Leave it out of CELLS.' };
-  const items = (json as { items?: unknown } | undefined)?.items;
+  const { items, restricted } = (json ?? {}) as { items?: unknown; restricted?: unknown };
   if (status !== 200 || !Array.isArray(items))
     return { problem: `It answered with status ${status} and no list of sites. Check its address in CELLS.` };
+  if (restricted)
+    return {
+      problem: 'The token in CELL_TOKENS sees only some of its sites. Create one there that may read all sites.',
+    };
   // Without the site that cannot be read, its host would look free.
   return items.every(isSite) ? { sites: items.map(siteElsewhere) } : { problem: UNREADABLE };
 }
@@ -113,6 +117,11 @@ function moveElsewhere({ state, to, from, events, total }: MoveDocument): MoveDo
 
 /** States of a site that the cell does not have. */
 const ELSEWHERE: ReadonlySet<string | undefined> = new Set(['left', 'arriving', 'elsewhere']);
+
+/** Whether the cell lists the site as one that it has. */
+export function isThere({ sites = [] }: OtherCell, site: string): boolean {
+  return sites.some(({ host, move }) => host === site && !ELSEWHERE.has(move?.state));
+}
 
 /** The cell that has a site with one of these hosts or aliases; one that the site has left only if no other has it. */
 export function cellOf(

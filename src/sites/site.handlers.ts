@@ -101,8 +101,12 @@ export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {
   }
 }
 
+/** Not the hold of a site that another cell has, which the log here may not know: the append refuses the event then. */
 async function endPause(client: ClientBase, host: string): Promise<void> {
-  await client.query('DELETE FROM cc.paused_sites WHERE site = $1', [host]);
+  const { rowCount } = await client.query('SELECT FROM cc.paused_sites WHERE site = $1 AND closed', [host]);
+  if (rowCount)
+    throw new UserError(`Another cell has ${host}, or is about to get it. "sites list" shows which: change it there.`);
+  await client.query('DELETE FROM cc.paused_sites WHERE site = $1 AND NOT closed', [host]);
 }
 
 @CommandHandler(EnableInbound)
