@@ -814,7 +814,7 @@ describe('with a running service', () => {
       expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([]);
       expect({ code, ok }).toEqual({ code: 0, ok: true });
       expect(checks.map(({ name }: { name: string }) => name)).toEqual(
-        'node,settings,database,durability,standby,schema,append-only,partitions,checkpoints,claims,projections,deliveries,owed,webhooks,kafka,retention,clock,erasures,disk,secret files,service'.split(
+        'node,settings,database,durability,standby,schema,append-only,partitions,checkpoints,claims,projections,deliveries,owed,webhooks,kafka,cells,retention,clock,erasures,disk,secret files,service'.split(
           ',',
         ),
       );

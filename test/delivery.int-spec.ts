@@ -666,7 +666,7 @@ describe('readUnderWay', () => {
     const { data, position } = await receive();
     const underWay = async () => (await readUnderWay({ postgres, log }, SITE, position)).conversions;
     expect(await underWay()).toBe(1);
-    await receive();
+    await receive({ settings: position });
     expect(await underWay()).toBe(1);
     await record(data.conversionId, 'delivered');
     expect(await underWay()).toBe(0);
