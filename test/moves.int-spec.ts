@@ -169,7 +169,7 @@ describe('a site whose deliveries wait', () => {
     const underWay = async () => (await readUnderWay(operator, site.host, started)).conversions;
     const receive = (settings: number) => {
       const conversionId = uuidv7();
-      const data = { conversionId, event: 'purchase', trial: false, platforms: ['meta'], settings };
+      const data = { conversionId, event: 'purchase', currency: 'EUR', trial: false, platforms: ['meta'], settings };
       const stream = { category: 'conversion', stream: conversionId, expected: 'new' as const };
       const events: AppendRequest['events'] = [{ type: 'conversion.received.v1', data }];
       return operator.log.append({ ...stream, site: site.host, actor: 'system', events });

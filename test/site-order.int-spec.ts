@@ -77,7 +77,7 @@ const TABLES = [
   'consent',
 ];
 /** Where events are in one log says nothing about the other one. */
-const OF_ONE_LOG = new Set(['position', 'origin', 'after', 'until', 'skipped', 'asOf', 'epoch']);
+const OF_ONE_LOG = new Set(['position', 'origin', 'after', 'until', 'skipped', 'asOf', 'epoch', 'arrivedBy']);
 
 /** One log with the tools of its operator. */
 interface Cell {

@@ -5,7 +5,6 @@ import type { AppendRequest } from './event.js';
 /** Each event as JSON, without the first brace. */
 export function serialise(request: AppendRequest, ids: readonly string[]): string[] {
   const { expected, claim, asOf } = request;
-  const owned = typeof expected === 'object' ? expected : undefined;
   return request.events.map(({ type, reference, data, personal, inline }, index) => {
     const { subject, ...others } = personal ?? {};
     // One call, because each has a fixed cost. Default values are omitted: every byte is parsed several times.
@@ -15,8 +14,7 @@ export function serialise(request: AppendRequest, ids: readonly string[]): strin
       category: request.category,
       stream: request.stream,
       expected: expected === 'any' ? -1 : typeof expected === 'number' ? expected : undefined,
-      base: owned?.owned,
-      at: owned?.position,
+      base: typeof expected === 'object' ? expected.owned : undefined,
       type,
       site: request.site,
       actor: request.actor,

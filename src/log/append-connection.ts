@@ -4,14 +4,10 @@ import type { Postgres } from '../postgres/postgres.js';
 import { classifyAppendError } from './append-error.js';
 import { type AppendCall, type AppendPort, type BatchOutcome, BatchRefused, OutsideBounds } from './append-queue.js';
 import type { AppendReadiness } from './append-readiness.js';
-import { readNewestPosition } from './event-reader.js';
 import { followLineage } from './lineage.js';
 
 /** Longer than any batch takes, and less than half a request's deadline, so that a frozen server is tried twice. */
 const STATEMENT_TIMEOUT_MS = 2_500;
-
-/** As many events as a batch can have. */
-const BATCH_EVENTS = 1_000;
 
 type FoundPositions = readonly (number | null)[] | null;
 
@@ -21,10 +17,6 @@ type FunctionResult = (Omit<BatchOutcome, 'stored'> & { stored: FoundPositions }
 /** The connection for appends: opened when first needed, dropped after any failure, reopened by the next append. */
 export class AppendConnection implements AppendPort {
   private client: Promise<Client> | undefined;
-  /** No event that was stored by this process is beyond it. */
-  private reached = 0;
-  /** As of the connection: events up to here may have been lost since, if the server was rolled back. */
-  private before = 0;
 
   constructor(
     private readonly postgres: Postgres,
@@ -40,16 +32,14 @@ export class AppendConnection implements AppendPort {
       const client = await connecting;
       const { rows } = await client.query<{ outcome: FunctionResult }>({
         name: 'append',
-        text: 'SELECT cc.append($1, $2, $3, $4, $5, $6, $7, $8, $9) AS outcome',
+        text: 'SELECT cc.append($1, $2, $3, $4, $5, $6, $7, $8) AS outcome',
         values: [
-          ...[call.batch, call.checked, call.noted, call.owned && `[${call.owned.from},${call.owned.to}]`],
-          ...[iso(call.earliestMs), iso(call.latestMs), call.asOf, BEGUN_WHILE_PAUSED],
-          call.compared || (call.owned !== null && call.owned.from <= this.before),
+          ...[call.batch, call.checked, call.noted, call.owned, iso(call.earliestMs), iso(call.latestMs), call.asOf],
+          BEGUN_WHILE_PAUSED,
         ],
         query_timeout: STATEMENT_TIMEOUT_MS + 500,
       } as QueryConfig);
       const [{ outcome: result }] = rows as [{ outcome: FunctionResult }];
-      if (!('outside' in result)) this.reached = Math.max(this.reached, (result.first ?? 0) + BATCH_EVENTS);
       outcome = 'outside' in result ? result : { ...result, stored: await withTimes(client, result.stored) };
     } catch (error) {
       const failure = classifyAppendError(error);
@@ -81,7 +71,6 @@ export class AppendConnection implements AppendPort {
       statement_timeout: `${STATEMENT_TIMEOUT_MS}ms`,
     });
     await followLineage(client, this.onMessage);
-    this.before = Math.max(this.reached, await readNewestPosition(client));
     return client;
   }
 

@@ -86,19 +86,6 @@ describe('AppendQueue.appendAll', () => {
     expect(outcomes[1]).not.toBeInstanceOf(LogUnavailable);
   });
 
-  it('has versions compared when a stream was continued, and stores the others with the second call', async () => {
-    const queue = queueOn(async ({ compared }) => {
-      if (!compared) throw new BatchRefused('conflict', 'duplicate key');
-      return { ...STORED, conflicts: [2] };
-    });
-    const outcomes = await queue.appendAll(['a', 'b', 'c'].map((stream) => outcomeOf(stream)));
-    expect(outcomes).toEqual([appended(1), { status: 'conflict' }, appended(2)]);
-    expect(calls.map(({ compared, checked, owned }) => [compared, checked, owned])).toEqual([
-      [false, false, { from: 1, to: 1 }],
-      [true, false, { from: 1, to: 1 }],
-    ]);
-  });
-
   it('sends the same rows again after a broken connection, and reports what the first call stored', async () => {
     const queue = queueOn(async () => {
       if (calls.length === 1) throw new Error('Connection terminated unexpectedly');

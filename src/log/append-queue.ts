@@ -17,10 +17,8 @@ export interface AppendCall {
   readonly checked: boolean;
   /** Some events have a part for the inline projections. */
   readonly noted: boolean;
-  /** The lowest and the highest position at which streams end that must not have been continued since their sender read them. */
-  readonly owned: { readonly from: number; readonly to: number } | null;
-  /** Versions of these streams must be compared: the unique index has found that one of them was continued. */
-  readonly compared: boolean;
+  /** As JSON: requests whose stream must still end at the event that their sender knows. */
+  readonly owned: string | null;
   /** The lowest position as of which a request of the batch was decided. */
   readonly asOf: number | null;
   /** Database time. The batch is stored within these bounds or not at all. */
@@ -242,7 +240,6 @@ export class AppendQueue {
    */
   private async store(batch: readonly PendingAppend[], sentBefore: boolean): Promise<void> {
     let uncertain = sentBefore;
-    let compared = sentBefore;
     for (;;) {
       const started = performance.now();
       const open = batch.filter((item) => item.deadline > started);
@@ -254,7 +251,7 @@ export class AppendQueue {
         return;
       }
       try {
-        const outcome = await this.port.append(this.toCall(open, started, uncertain, compared));
+        const outcome = await this.port.append(this.toCall(open, started, uncertain));
         // Defer the answers: the next batch is sent first and is being stored while these are answered.
         const cleared = this.recent?.cleared;
         setImmediate(() => {
@@ -264,11 +261,7 @@ export class AppendQueue {
         this.observe(requests, countEvents(open), (performance.now() - started) / 1_000);
         return;
       } catch (error) {
-        if (error instanceof BatchRefused) {
-          if (compared || error.failure !== 'conflict') return this.bisect(open, error);
-          compared = true;
-          continue;
-        }
+        if (error instanceof BatchRefused) return this.bisect(open, error);
         if (!(error instanceof OutsideBounds)) {
           uncertain = true;
           this.recent?.clear();
@@ -279,7 +272,7 @@ export class AppendQueue {
   }
 
   /** The narrowest bounds of its requests apply to the whole batch. */
-  private toCall(batch: readonly PendingAppend[], now: number, uncertain: boolean, compared: boolean): AppendCall {
+  private toCall(batch: readonly PendingAppend[], now: number, uncertain: boolean): AppendCall {
     const latestMs = batch.map(({ deadline, request: { notAfterMs = Number.POSITIVE_INFINITY } }) =>
       Math.min(notAfterMs, this.clock.at(deadline) + COMMIT_GRACE_MS),
     );
@@ -287,8 +280,7 @@ export class AppendQueue {
       batch: asBatch(batch.flatMap(({ rows }) => rows)),
       checked: uncertain || batch.some(({ request: { expected } }) => isLookedUp(expected)),
       noted: batch.some(hasInlinePart),
-      owned: ownedPositions(batch),
-      compared,
+      owned: ownedStreams(batch),
       asOf: lowestAsOf(batch),
       earliestMs: this.clock.at(now) - CLOCK_TOLERANCE_MS,
       latestMs: Math.min(...latestMs),
@@ -347,15 +339,17 @@ function isLookedUp(expected: AppendRequest['expected']): boolean {
   return expected === 'any' || typeof expected === 'number';
 }
 
-function ownedPositions(batch: readonly PendingAppend[]): AppendCall['owned'] {
-  let from = Number.POSITIVE_INFINITY;
-  let to = 0;
-  for (const { request } of batch) {
-    if (typeof request.expected !== 'object') continue;
-    from = Math.min(from, request.expected.position);
-    to = Math.max(to, request.expected.position);
+function ownedStreams(batch: readonly PendingAppend[]): string | null {
+  const owned: object[] = [];
+  let until = 0;
+  for (const { request, rows } of batch) {
+    const n = until + 1;
+    until += rows.length;
+    const { expected, stream } = request;
+    if (typeof expected !== 'object') continue;
+    owned.push({ n, until, stream, version: expected.owned, position: expected.position });
   }
-  return to > 0 ? { from, to } : null;
+  return owned.length > 0 ? JSON.stringify(owned) : null;
 }
 
 function lowestAsOf(batch: readonly PendingAppend[]): number | null {

@@ -39,7 +39,6 @@ import { SiteOrder0000000000056 } from './0056-site-order.js';
 import { SiteMoves0000000000057 } from './0057-site-moves.js';
 import { SitePlaces0000000000058 } from './0058-site-places.js';
 import { SitesElsewhere0000000000059 } from './0059-sites-elsewhere.js';
-import { OwnedStreams0000000000060 } from './0060-owned-streams.js';
 import { MovedErasures0000000000061 } from './0061-moved-erasures.js';
 import { CopiedClaims0000000000062 } from './0062-copied-claims.js';
 
@@ -94,7 +93,6 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   SiteMoves0000000000057,
   SitePlaces0000000000058,
   SitesElsewhere0000000000059,
-  OwnedStreams0000000000060,
   MovedErasures0000000000061,
   CopiedClaims0000000000062,
 ];
