@@ -668,7 +668,11 @@ describe('readUnderWay', () => {
     expect(await underWay()).toBe(1);
     await receive({ settings: position });
     expect(await underWay()).toBe(1);
+    // By an instance that had not read the event at the position.
+    const unaware = await receive({ settings: position - 1 });
+    expect(await underWay()).toBe(2);
     await record(data.conversionId, 'delivered');
+    await record(unaware.data.conversionId, 'delivered');
     expect(await underWay()).toBe(0);
     expect((await readUnderWay({ postgres, log }, 'other.example', position)).conversions).toBe(0);
   });

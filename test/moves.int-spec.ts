@@ -2,10 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { readScanProgress } from '../src/delivery/owed-report.js';
 import { Sealer } from '../src/kernel/sealing.js';
-import { uuidv7 } from '../src/kernel/uuid.js';
-import type { AppendRequest } from '../src/log/event.js';
 import { moveHolds, recordDeparture } from '../src/moves/departures.js';
-import { readUnderWay } from '../src/moves/drain.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
@@ -161,25 +158,6 @@ async function visitors(of: Operator): Promise<string[]> {
   );
   return rows.map(({ visitor }) => visitor);
 }
-
-describe('a site whose deliveries wait', () => {
-  it('is not drained while a conversion has no outcome that an instance received without knowing that', async () => {
-    await operator.execute(new StartMove('cli', site.host, 'b', 1));
-    const started = (await operator.log.head()) as number;
-    const underWay = async () => (await readUnderWay(operator, site.host, started)).conversions;
-    const receive = (settings: number) => {
-      const conversionId = uuidv7();
-      const data = { conversionId, event: 'purchase', currency: 'EUR', trial: false, platforms: ['meta'], settings };
-      const stream = { category: 'conversion', stream: conversionId, expected: 'new' as const };
-      const events: AppendRequest['events'] = [{ type: 'conversion.received.v1', data }];
-      return operator.log.append({ ...stream, site: site.host, actor: 'system', events });
-    };
-    await receive(started);
-    expect(await underWay()).toBe(0);
-    await receive(started - 1);
-    expect(await underWay()).toBe(1);
-  });
-});
 
 describe('sites move', () => {
   it('moves a site under load, and back: nothing is lost, delivered twice or forgotten', async () => {
