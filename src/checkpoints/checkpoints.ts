@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { readChainHead } from '../log/chain-audit.js';
 import { type Queryable, withQueryTimeout } from '../log/event-reader.js';
+import { transaction } from '../postgres/transaction.js';
 import { readCheckpoint, signCheckpoint } from './checkpoint.js';
 import type { SigningKeys } from './signing-keys.js';
 
@@ -58,7 +59,7 @@ export class Checkpoints {
   private async create(everyMs: number): Promise<StoredCheckpoint | undefined> {
     // Generates the first key before the transaction, which then waits for nothing but its own queries.
     await this.keys.active();
-    return this.inTransaction(async (client) => {
+    return transaction(this.pool, async (client) => {
       const lock = everyMs > 0 ? 'pg_try_advisory_xact_lock' : 'pg_advisory_xact_lock';
       const { rows } = await client.query<{ locked: boolean | '' }>(`SELECT ${lock}($1) AS locked`, [CHECKPOINT_LOCK]);
       if (rows[0]?.locked === false) return undefined;
@@ -96,21 +97,6 @@ export class Checkpoints {
     if (everyMs > 0) return Number(newest.position) < position && !newest.young;
     // The answer also contains the public key of the present key.
     return Number(newest.position) < position || readCheckpoint(newest.token)?.key !== keyId;
-  }
-
-  private async inTransaction<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result> {
-    const client = await this.pool.connect();
-    try {
-      await client.query('BEGIN');
-      const result = await work(client);
-      await client.query('COMMIT');
-      client.release();
-      return result;
-    } catch (error) {
-      // The connection may be inside the transaction: it is closed, not reused.
-      client.release(true);
-      throw error;
-    }
   }
 }
 

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { keyIdOf } from '../kernel/jws.js';
 import type { Sealer } from '../kernel/sealing.js';
 import type { Queryable } from '../log/event-reader.js';
+import { transaction } from '../postgres/transaction.js';
 import { recordKey } from '../sites/key-check.js';
 
 /** The owner of signing keys in `cc.secrets`: no host is empty, so no site's secrets are mixed with them. */
@@ -52,9 +53,7 @@ export class SigningKeys {
    * `previous` was replaced meanwhile: then the private key of `next` is deleted instead.
    */
   async replace(previous: SigningKey, next: SigningKey): Promise<boolean> {
-    const client = await this.pool.connect();
-    try {
-      await client.query('BEGIN');
+    return transaction(this.pool, async (client) => {
       // Waits for a rotation that is replacing it, and then finds it inactive.
       const { rowCount } = await client.query('UPDATE cc.signing_keys SET active = false WHERE id = $1 AND active', [
         previous.id,
@@ -63,14 +62,8 @@ export class SigningKeys {
       if (isReplaced) await client.query('UPDATE cc.signing_keys SET active = true WHERE id = $1', [next.id]);
       const unused = isReplaced ? previous : next;
       await client.query('DELETE FROM cc.secrets WHERE site = $1 AND name = $2', [OWNER, nameOf(unused.id)]);
-      await client.query('COMMIT');
-      client.release();
       return isReplaced;
-    } catch (error) {
-      // The connection may be inside the transaction: it is closed, not reused.
-      client.release(true);
-      throw error;
-    }
+    });
   }
 
   private async readActive(source: Queryable = this.pool, lock = ''): Promise<SigningKey | undefined> {

@@ -7,6 +7,7 @@ import { uuidv7 } from '../kernel/uuid.js';
 import { appendingTransaction } from '../log/append-in-transaction.js';
 import { hasEnded } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { transaction } from '../postgres/transaction.js';
 import { createdJob, type Job, type JobProgress, type JobRequest, type JobState } from './job.js';
 
 export const LEASE_MS = 20_000;
@@ -240,9 +241,7 @@ export class JobStore {
    * before, so it starts again, unless it has often done so.
    */
   async deleteExports(site: string): Promise<void> {
-    const client = await this.database.pool.connect();
-    try {
-      await client.query('BEGIN');
+    await transaction(this.database.pool, async (client) => {
       const { rows } = await client.query<{ id: string }>(
         `UPDATE cc.jobs SET bytes = 0, file_until = NULL, checkpoint = NULL, holder = NULL, until = NULL,
                 state = CASE WHEN finished_at IS NOT NULL THEN state WHEN restarts < $3 THEN 'queued' ELSE 'failed' END,
@@ -256,13 +255,7 @@ export class JobStore {
       );
       // A statement of its own: it also sees what a page added that the one above has waited for.
       await client.query('DELETE FROM cc.job_chunks WHERE job = ANY ($1)', [rows.map(({ id }) => id)]);
-      await client.query('COMMIT');
-      client.release();
-    } catch (error) {
-      // Closing the connection undoes it.
-      client.release(true);
-      throw error;
-    }
+    });
   }
 
   /** Ends jobs that no process will end, and deletes what is kept no longer. */

@@ -5,6 +5,7 @@ import { lockPartitionCheckpoint, type Shard, savePartitionCheckpoint } from '..
 import type { Projection } from '../log/projection.js';
 import { isPoison } from '../log/projection-runner.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { transaction } from '../postgres/transaction.js';
 import { ConsumedPage } from './consumed-page.js';
 
 const ATTEMPTS_MAX = 10;
@@ -28,7 +29,7 @@ export class ConsumerFold {
   async fold(shard: Shard, events: readonly StoredEvent[]): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.inTransaction(shard, events);
+        return await transaction(this.postgres.pool, (client) => this.foldNew(client, shard, events));
       } catch (error) {
         // Serialization failure or deadlock (class 40): two partitions updated the same rows in different order.
         const isRetryable = error instanceof DatabaseError && /^40/.test(error.code ?? '');
@@ -39,21 +40,6 @@ export class ConsumerFold {
         for (const event of events) if (!(await this.fold(shard, [event]))) return false;
         return true;
       }
-    }
-  }
-
-  private async inTransaction(shard: Shard, events: readonly StoredEvent[]): Promise<boolean> {
-    const client = await this.postgres.pool.connect();
-    try {
-      await client.query('BEGIN');
-      const folded = await this.foldNew(client, shard, events);
-      await client.query('COMMIT');
-      return folded;
-    } catch (error) {
-      await client.query('ROLLBACK').catch(() => {});
-      throw error;
-    } finally {
-      client.release();
     }
   }
 

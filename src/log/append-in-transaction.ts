@@ -4,6 +4,7 @@ import { CommitUnknown, LogUnavailable, SitePaused } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { DatabaseClock } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { transaction } from '../postgres/transaction.js';
 import { toBatch } from './append-batch.js';
 import { classifyAppendError } from './append-error.js';
 import type { BatchOutcome } from './append-queue.js';
@@ -54,27 +55,23 @@ export async function appendingTransaction<Result>(
   postgres: Pick<Postgres, 'pool' | 'clock'>,
   work: (client: PoolClient, append: (request: Request) => Promise<AppendOutcome>) => Promise<Result>,
 ): Promise<Result> {
-  const client = await postgres.pool.connect();
   let appended: { readonly stream: string; readonly id: string } | undefined;
   let committing: { readonly result: Result } | undefined;
   try {
-    await followLineage(client, () => {});
-    await client.query('BEGIN');
-    const result = await work(client, (request) => {
-      const ids = request.events.map(uuidv7);
-      appended = { stream: request.stream, id: ids.at(-1) as string };
-      return appendInTransaction(client, postgres.clock, request, ids);
-    });
-    committing = { result };
-    await client.query('COMMIT');
-    client.release();
-    return result;
-  } catch (error) {
-    // A connection that cannot roll back is closed, not used again.
-    await client.query('ROLLBACK').then(
-      () => client.release(),
-      () => client.release(true),
+    return await transaction(
+      postgres.pool,
+      async (client) => {
+        const result = await work(client, (request) => {
+          const ids = request.events.map(uuidv7);
+          appended = { stream: request.stream, id: ids.at(-1) as string };
+          return appendInTransaction(client, postgres.clock, request, ids);
+        });
+        committing = { result };
+        return result;
+      },
+      (client) => followLineage(client, () => {}),
     );
+  } catch (error) {
     if (committing && appended && (await isStored(postgres, appended, error))) return committing.result;
     throw error;
   }

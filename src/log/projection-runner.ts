@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { transaction } from '../postgres/transaction.js';
 import { EventFeed, type Gathered } from './event-feed.js';
 import {
   countAfter,
@@ -241,35 +242,30 @@ export class ProjectionRunner {
    * locked by another instance, a rebuild or an erasure are left out. Returns whether a checkpoint moved.
    */
   private async stepTogether({ projections, after, most }: Group): Promise<boolean> {
-    const client = await this.postgres.pool.connect();
     try {
-      await client.query('BEGIN');
-      const { rows } = await client.query<{ name: string }>({
-        name: 'lock-checkpoints',
-        text: `SELECT name FROM cc.projections WHERE name = ANY ($1) AND position = $2 AND NOT parked
-                ORDER BY name FOR UPDATE SKIP LOCKED`,
-        values: [projections.map(({ name }) => name), after],
-      });
-      const locked = rows.map(({ name }) => name);
-      const isFed = projections.every(({ reducers }) => reducers);
-      const { until, source } =
-        locked.length === 0 ? { until: after } : await this.nextPage(client, after, most, isFed);
-      if (until > after) {
+      return await transaction(this.postgres.pool, async (client) => {
+        const { rows } = await client.query<{ name: string }>({
+          name: 'lock-checkpoints',
+          text: `SELECT name FROM cc.projections WHERE name = ANY ($1) AND position = $2 AND NOT parked
+                  ORDER BY name FOR UPDATE SKIP LOCKED`,
+          values: [projections.map(({ name }) => name), after],
+        });
+        const locked = rows.map(({ name }) => name);
+        const isFed = projections.every(({ reducers }) => reducers);
+        const { until, source } =
+          locked.length === 0 ? { until: after } : await this.nextPage(client, after, most, isFed);
+        if (until <= after) return false;
         for (const projection of projections)
           if (locked.includes(projection.name))
             await projection.fold(await pageFor(projection, client, after, until, true, source));
         await client.query('UPDATE cc.projections SET position = $2 WHERE name = ANY ($1)', [locked, until]);
-      }
-      await client.query('COMMIT');
-      return until > after;
+        return true;
+      });
     } catch {
-      await client.query('ROLLBACK').catch(() => {});
-    } finally {
-      client.release();
+      // One of them cannot fold an event, or the database is unavailable. Each by itself, so that only that one is parked.
+      for (const projection of projections) await this.step(projection, PAGE_EVENTS);
+      return true;
     }
-    // One of them cannot fold an event, or the database is unavailable. Each by itself, so that only that one is parked.
-    for (const projection of projections) await this.step(projection, PAGE_EVENTS);
-    return true;
   }
 
   /** From memory if this process has appended all events after the checkpoint, and those alone. */
@@ -305,30 +301,26 @@ export class ProjectionRunner {
   /** Folds one page and returns the checkpoint. Inline projections are always complete. */
   private async step(projection: Projection, limit: number): Promise<number> {
     if (projection.inline) return Number.MAX_SAFE_INTEGER;
-    const client = await this.postgres.pool.connect();
     let after = 0;
     try {
-      await client.query('BEGIN');
-      const { rows } = await client.query<{ position: string; parked: boolean }>(
-        'SELECT position, parked FROM cc.projections WHERE name = $1 FOR UPDATE',
-        [projection.name],
-      );
-      after = Number(rows[0]?.position ?? 0);
-      const until = rows[0]?.parked ? after : await readPageEnd(client, after, limit);
-      if (until > after) {
-        await projection.fold(await pageFor(projection, client, after, until, true));
-        await client.query('UPDATE cc.projections SET position = $2 WHERE name = $1', [projection.name, until]);
-      }
-      await client.query('COMMIT');
-      return until;
+      return await transaction(this.postgres.pool, async (client) => {
+        const { rows } = await client.query<{ position: string; parked: boolean }>(
+          'SELECT position, parked FROM cc.projections WHERE name = $1 FOR UPDATE',
+          [projection.name],
+        );
+        after = Number(rows[0]?.position ?? 0);
+        const until = rows[0]?.parked ? after : await readPageEnd(client, after, limit);
+        if (until > after) {
+          await projection.fold(await pageFor(projection, client, after, until, true));
+          await client.query('UPDATE cc.projections SET position = $2 WHERE name = $1', [projection.name, until]);
+        }
+        return until;
+      });
     } catch (error) {
-      await client.query('ROLLBACK').catch(() => {});
       if (!isPoison(error)) throw error;
       if (limit > 1) return this.step(projection, 1);
       await this.park(projection, after, error);
       return after;
-    } finally {
-      client.release();
     }
   }
 

@@ -14,6 +14,7 @@ import { findErased, storeSiteCopy } from '../log/site-copy.js';
 import { countCopiedEvents } from '../log/site-events.js';
 import { SCHEMA } from '../postgres/migrations/index.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { transaction } from '../postgres/transaction.js';
 import { evolve, isClosed, type Site } from '../sites/site.js';
 import { type SiteRepository, streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
@@ -358,23 +359,8 @@ export class Arrival {
     return row;
   }
 
-  private async transaction<Result>(work: (tx: PoolClient) => Promise<Result>): Promise<Result> {
-    const client = await this.dependencies.postgres.pool.connect();
-    try {
-      await followLineage(client, () => {});
-      await client.query('BEGIN');
-      const result = await work(client);
-      await client.query('COMMIT');
-      client.release();
-      return result;
-    } catch (error) {
-      // A connection that cannot roll back is closed, not used again.
-      await client.query('ROLLBACK').then(
-        () => client.release(),
-        () => client.release(true),
-      );
-      throw error;
-    }
+  private transaction<Result>(work: (tx: PoolClient) => Promise<Result>): Promise<Result> {
+    return transaction(this.dependencies.postgres.pool, work, (client) => followLineage(client, () => {}));
   }
 }
 

@@ -2,6 +2,7 @@ import type { ClientBase, Pool, PoolClient } from 'pg';
 import { APPEND_LOCK } from '../log/projection-rebuild.js';
 import { type HoldSource, RETENTION_LOCK } from '../log/retention-holds.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { transaction } from '../postgres/transaction.js';
 
 type Queries = Pick<ClientBase | Pool, 'query'>;
 type Departing = Omit<MoveProgress, 'direction'>;
@@ -95,21 +96,12 @@ async function setDone(client: Queries, site: string, epoch: number): Promise<vo
 }
 
 /** Erasures hold the second lock when they look whether a site moves, and retention the first one when it removes. */
-async function withLocks<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN');
+function withLocks<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
+  return transaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
     await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
-    const result = await work(client);
-    await client.query('COMMIT');
-    client.release();
-    return result;
-  } catch (error) {
-    // Closed instead of reused: a transaction may still be open on it.
-    client.release(true);
-    throw error;
-  }
+    return work(client);
+  });
 }
 
 /** Another cell that has personal data of a site, because the site was or is copied there or from there. */

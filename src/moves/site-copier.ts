@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
 import { readClaims } from '../log/site-claims.js';
-import { readErasedAt, readSiteCopy } from '../log/site-copy.js';
+import { readErasedAt, readSiteCopy, type SiteCopy } from '../log/site-copy.js';
 import { countSiteEvents } from '../log/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { ArrivalState } from './arrival.js';
@@ -92,17 +92,22 @@ export class SiteCopier {
     const { epoch, host, total, stop, onCopied } = this.options;
     await this.record(hasLeft);
     await this.withClient(async (client) => {
+      const read = (after: number) => readSiteCopy(client, host, after, PAGE_EVENTS);
+      let next: SiteCopy | undefined;
       // Another mover may have completed the move.
       while (this.arrival.state !== 'open' && this.arrival.reached < until) {
         stop.throwIfAborted();
         const after = this.arrival.reached;
-        const page = await readSiteCopy(client, host, after, PAGE_EVENTS);
-        if (page.last === after) return;
-        this.arrival = await this.target.storeEvents(epoch, { after, last: page.last, rows: page.rows });
+        const { rows, last } = next ?? (await read(after));
+        if (last === after) return;
+        // The next one is read while the other cell stores this one.
+        const stored = this.target.storeEvents(epoch, { after, last, rows });
+        [this.arrival, next] = await Promise.all([stored, last < until ? read(last) : undefined]);
+        if (this.arrival.reached !== last) next = undefined;
         onCopied(this.arrival.events, total);
         await this.record(hasLeft);
         // Before the same person's next events follow: the erasure does not concern those.
-        if (page.rows.includes(ERASED)) await this.copyErasures(this.arrival.reached);
+        if (rows.includes(ERASED)) await this.copyErasures(this.arrival.reached);
       }
     });
   }

@@ -3,6 +3,7 @@ import { readHoldDifferences } from '../log/pause-audit.js';
 import { APPEND_LOCK } from '../log/projection-rebuild.js';
 import { newestArrival } from '../log/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { transaction } from '../postgres/transaction.js';
 import type { Holding } from '../sites/holding.js';
 import { close } from './move-out.js';
 
@@ -53,24 +54,9 @@ export async function reopen(postgres: Postgres, { site, cell, epoch }: Holding)
 }
 
 /** Nothing is stored meanwhile, so that what the log says does not change. */
-async function underAppendLock<Result>(
-  { pool }: Postgres,
-  work: (client: PoolClient) => Promise<Result>,
-): Promise<Result> {
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN');
+function underAppendLock<Result>({ pool }: Postgres, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
+  return transaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
-    const result = await work(client);
-    await client.query('COMMIT');
-    client.release();
-    return result;
-  } catch (error) {
-    // A connection that cannot roll back is closed, not used again.
-    await client.query('ROLLBACK').then(
-      () => client.release(),
-      () => client.release(true),
-    );
-    throw error;
-  }
+    return work(client);
+  });
 }
