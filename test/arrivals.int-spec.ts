@@ -12,12 +12,10 @@ import { Erasure } from '../src/visitors/erasure.js';
 import { personSubject } from '../src/visitors/person-subject.js';
 import type { AdminReply } from './support/admin.js';
 import { startCells, type TestCell } from './support/cells.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { type Operator, openOperator, post, SECRET_KEY, type TestSite } from './support/service.js';
+import { type Operator, post, SECRET_KEY, type TestSite } from './support/service.js';
 
 jest.setTimeout(300_000);
 
-let servers: [TestServer, TestServer];
 let a: TestCell;
 let b: TestCell;
 /** Of cell a, and of cell b. */
@@ -26,16 +24,12 @@ let other: Operator;
 let site: TestSite;
 
 beforeAll(async () => {
-  servers = [await startTestServer(), await startTestServer()];
-  [a, b] = await startCells(servers, { INBOUND_DEADLINE: '1s' });
-  operator = await openOperator(a.databaseUrl);
-  other = await openOperator(b.databaseUrl);
+  [a, b] = await startCells({ INBOUND_DEADLINE: '1s' });
+  ({ operator } = a);
+  other = b.operator;
 });
 afterAll(async () => {
-  await operator?.close();
-  await other?.close();
   for (const cell of [a, b]) await cell?.stop();
-  for (const server of servers ?? []) await server.stop();
 });
 beforeEach(async () => {
   site = await operator.openSite();

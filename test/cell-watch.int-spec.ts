@@ -3,13 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import { StartMove } from '../src/sites/move.commands.js';
 import { type CliResult, runIn, startCells, type TestCell } from './support/cells.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
   captureLog,
   eventually,
   metrics,
   type Operator,
-  openOperator,
   post,
   startTestService,
   type TestService,
@@ -18,7 +16,6 @@ import {
 
 jest.setTimeout(300_000);
 
-let servers: [TestServer, TestServer];
 /** Sites move from a, whose database is restored to an earlier state, to b. */
 let a: TestCell;
 let b: TestCell;
@@ -28,11 +25,10 @@ let site: TestSite;
 let service: TestService | undefined;
 
 beforeAll(async () => {
-  servers = [await startTestServer(), await startTestServer()];
-  [a, b] = await startCells(servers, { INBOUND_DEADLINE: '1s' });
+  [a, b] = await startCells({ INBOUND_DEADLINE: '1s' });
   // Started by each test, with the other cell in its settings.
   await a.service.stop();
-  operator = await openOperator(a.databaseUrl);
+  ({ operator } = a);
 });
 beforeEach(async () => {
   site = await operator.openSite();
@@ -42,10 +38,7 @@ afterEach(async () => {
   service = undefined;
 });
 afterAll(async () => {
-  await operator?.close();
-  await a?.admin.stop();
-  await b?.stop();
-  for (const server of servers ?? []) await server.stop();
+  for (const cell of [a, b]) await cell?.stop();
 });
 
 const start = async (environment: Record<string, string> = {}) => {
@@ -90,7 +83,7 @@ const isClosed = async () =>
 
 /** The site moves to b, and the database of a is restored to a state from before. */
 async function moveAndRestore(meanwhile?: () => Promise<void>): Promise<void> {
-  const restore = await servers[0].backUp();
+  const restore = await a.server.backUp();
   await eventually(
     () => operator.log.head().catch(() => undefined),
     (head) => head !== undefined,

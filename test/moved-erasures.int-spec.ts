@@ -5,15 +5,13 @@ import { Sealer } from '../src/kernel/sealing.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure.js';
 import { type CliResult, type FlakyProxy, runIn, startCells, startFlakyProxy, type TestCell } from './support/cells.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { type Operator, openOperator, post, SECRET_KEY, send, type TestSite } from './support/service.js';
+import { type Operator, post, SECRET_KEY, send, type TestSite } from './support/service.js';
 
 jest.setTimeout(300_000);
 
 const BROWSER =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36';
 
-let servers: [TestServer, TestServer];
 let a: TestCell;
 let b: TestCell;
 /** Of cell a, and of cell b. */
@@ -23,16 +21,12 @@ let site: TestSite;
 let proxy: FlakyProxy;
 
 beforeAll(async () => {
-  servers = [await startTestServer(), await startTestServer()];
-  [a, b] = await startCells(servers, { INBOUND_DEADLINE: '1s' });
-  operator = await openOperator(a.databaseUrl);
-  other = await openOperator(b.databaseUrl);
+  [a, b] = await startCells({ INBOUND_DEADLINE: '1s' });
+  ({ operator } = a);
+  other = b.operator;
 });
 afterAll(async () => {
-  await operator?.close();
-  await other?.close();
   for (const cell of [a, b]) await cell?.stop();
-  for (const server of servers ?? []) await server.stop();
 });
 beforeEach(async () => {
   site = await operator.openSite();

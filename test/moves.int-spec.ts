@@ -11,24 +11,13 @@ import { CancelMove, StartMove } from '../src/sites/move.commands.js';
 import { PauseSite } from '../src/sites/site.commands.js';
 import { runIn, startCells, startFlakyProxy, type TestCell } from './support/cells.js';
 import type { LooseEvent } from './support/loose-event.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import {
-  eventually,
-  type Operator,
-  openOperator,
-  post,
-  type Reply,
-  SECRET_KEY,
-  send,
-  type TestSite,
-} from './support/service.js';
+import { eventually, type Operator, post, type Reply, SECRET_KEY, send, type TestSite } from './support/service.js';
 
 jest.setTimeout(300_000);
 
 const BROWSER =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36';
 
-let servers: [TestServer, TestServer];
 let sandbox: RunningSandbox;
 let a: TestCell;
 let b: TestCell;
@@ -38,18 +27,14 @@ let other: Operator;
 let site: TestSite;
 
 beforeAll(async () => {
-  servers = [await startTestServer(), await startTestServer()];
   sandbox = await new Sandbox().start();
-  [a, b] = await startCells(servers, { INBOUND_DEADLINE: '1s', DELIVERY_RETRY_SCHEDULE: '1s' });
-  operator = await openOperator(a.databaseUrl);
-  other = await openOperator(b.databaseUrl);
+  [a, b] = await startCells({ INBOUND_DEADLINE: '1s', DELIVERY_RETRY_SCHEDULE: '1s' });
+  ({ operator } = a);
+  other = b.operator;
 });
 afterAll(async () => {
-  await operator?.close();
-  await other?.close();
   for (const cell of [a, b]) await cell?.stop();
   await sandbox?.stop();
-  for (const server of servers ?? []) await server.stop();
 });
 beforeEach(async () => {
   site = await operator.openSite();

@@ -36,6 +36,8 @@ const STEPS = [
   'has opened it',
 ];
 const KILLED_WITHIN_MS = 1_500;
+/** The command goes on to the next step sooner than that. */
+const MOVER_KILLED_WITHIN_MS = 150;
 const DOWN_MAX_MS = 2_000;
 const MOVED_WITHIN_MS = 600_000;
 /** A command that failed is run again. */
@@ -176,10 +178,13 @@ class MovesBed {
   /** Each kill soon after a step of the command, or at once if it is over. */
   async #inject(move) {
     const { random } = this;
-    for (let kill = 0; kill < KILLS_PER_MOVE; kill += 1) {
-      const victim = this.#nextVictim();
+    const victims = Array.from({ length: KILLS_PER_MOVE }, () => this.#nextVictim());
+    // While it runs: after the other kills the move may be over.
+    victims.sort((one, other) => Number(other === 'mover') - Number(one === 'mover'));
+    for (const victim of victims) {
       const step = STEPS[Math.floor(random() * STEPS.length)];
-      const [delay, down] = [random() * KILLED_WITHIN_MS, random() * DOWN_MAX_MS];
+      const within = victim === 'mover' ? MOVER_KILLED_WITHIN_MS : KILLED_WITHIN_MS;
+      const [delay, down] = [random() * within, random() * DOWN_MAX_MS];
       while (!move.isDone && !move.printed.includes(step)) await sleep(5);
       await sleep(delay);
       this.log(`kill of the ${victim}, ${Math.round(delay)} ms after "${step}"`);

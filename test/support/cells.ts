@@ -7,13 +7,15 @@ import { request } from 'undici';
 import { runCli } from '../../src/cli/run-cli.js';
 import { startTestAdmin, type TestAdmin } from './admin.js';
 import { createDatabase } from './databases.js';
-import type { TestServer } from './postgres-server.js';
-import { SECRET_KEY, startTestService, type TestService } from './service.js';
+import { startTestServer, type TestServer } from './postgres-server.js';
+import { type Operator, openOperator, SECRET_KEY, startTestService, type TestService } from './service.js';
 
-/** A cell with one instance of the service, its management API and a database, in this process. */
+/** A cell with one instance of the service and its management API in this process, and a database server of its own. */
 export interface TestCell {
   readonly name: string;
+  readonly server: TestServer;
   readonly databaseUrl: string;
+  readonly operator: Operator;
   readonly service: TestService;
   readonly admin: TestAdmin;
   /** Settings of its command line. */
@@ -29,14 +31,11 @@ export interface CliResult {
 }
 
 /** The first one seals with the key of operators in specs, the second one with another. Each has the other in `CELLS`, with tokens. */
-export async function startCells(
-  servers: readonly [TestServer, TestServer],
-  environment: Record<string, string> = {},
-): Promise<[TestCell, TestCell]> {
+export async function startCells(environment: Record<string, string> = {}): Promise<[TestCell, TestCell]> {
   const started = await Promise.all(
-    servers.map(async (server, index) => {
-      const name = index === 0 ? 'a' : 'b';
-      const secretKey = index === 0 ? SECRET_KEY : randomBytes(32).toString('hex');
+    ['a', 'b'].map(async (name) => {
+      const secretKey = name === 'a' ? SECRET_KEY : randomBytes(32).toString('hex');
+      const server = await startTestServer();
       const databaseUrl = await createDatabase(server);
       const own = { ...environment, CELL: name, SECRET_KEY: secretKey };
       const service = await startTestService(databaseUrl, own);
@@ -47,21 +46,24 @@ export async function startCells(
         (await boss('/tokens', { method: 'POST', body: { name: scope, scopes: [scope] } })).body.token as string;
       const tokens = { read: await token('read'), move: await token('move') };
       await first.stop();
-      return { name, databaseUrl, service, own, url: first.url, ...tokens };
+      return { name, server, databaseUrl, service, own, url: first.url, ...tokens };
     }),
   );
   const cells = await Promise.all(
-    started.map(async ({ name, databaseUrl, service, own, url }, index) => {
+    started.map(async ({ name, server, databaseUrl, service, own, url }, index) => {
       const other = started[1 - index] as (typeof started)[0];
       const known = { CELLS: `${other.name}=${other.url}`, CELL_TOKENS: `${other.name}=${other.read}` };
       const admin = await startTestAdmin(databaseUrl, { ...own, ...known, ADMIN_PORT: new URL(url).port });
       const env = { ...own, ...known, DATABASE_URL: databaseUrl, CELL_MOVE_TOKENS: `${other.name}=${other.move}` };
+      const operator = await openOperator(databaseUrl);
       return {
-        ...{ name, databaseUrl, service, admin, env },
+        ...{ name, server, databaseUrl, operator, service, admin, env },
         cli: (...argv: string[]) => runIn(env, argv),
         async stop() {
+          await operator.close();
           await service.stop();
           await admin.stop();
+          await server.stop();
         },
       };
     }),
