@@ -31,6 +31,8 @@ export interface ReadOptions<Type extends string = string> {
   readonly categories?: readonly string[];
   readonly types?: readonly Type[];
   readonly site?: string;
+  /** Only events about a subject of this length. */
+  readonly subjectBytes?: number;
   /** Excludes events whose data field has this value, so that they are not transferred. */
   readonly unless?: { readonly field: string; readonly is: string };
 }
@@ -109,6 +111,8 @@ function select(columns: string, options: ReadOptions, value: (of: unknown) => s
   if (options.unless)
     conditions.push(`(e.data ->> ${value(options.unless.field)}) IS DISTINCT FROM ${value(options.unless.is)}`);
   if (options.site !== undefined) conditions.push(`e.site = ${value(options.site)}`);
+  if (options.subjectBytes !== undefined)
+    conditions.push(`octet_length(p.subject) = ${Number(options.subjectBytes)}`);
   const limit = options.limit === undefined ? '' : `LIMIT ${Number(options.limit)}`;
   return `SELECT ${columns} FROM ${FROM} AND ${joinConditions.join(' AND ')}
     WHERE ${conditions.join(' AND ')} ORDER BY e.position ${options.newest ? 'DESC' : ''} ${limit}`;

@@ -14,6 +14,8 @@ export interface FollowOptions {
   readonly after: number;
   /** Restricts the events to these categories. */
   readonly categories?: readonly string[];
+  /** Restricts them to those about a subject of this length. */
+  readonly subjectBytes?: number;
   /**
    * Called when the log has lost the newest event that was applied, as after a failover to a lagging standby: what was applied
    * must be read again. Resolves with the newest event that was.
@@ -90,6 +92,7 @@ export class Follower {
 
   private async catchUp(): Promise<void> {
     const startedMs = performance.now();
+    const { categories, subjectBytes } = this.options;
     let head = await this.source.head();
     // Before anything newer is applied: the newest applied event would then be one that exists.
     if (head !== this.position || startedMs - this.lostCheckedMs >= LOST_CHECKED_EVERY_MS) {
@@ -103,7 +106,8 @@ export class Follower {
         after: this.position,
         until: head,
         limit: PAGE_EVENTS,
-        ...(this.options.categories && { categories: this.options.categories }),
+        ...(categories && { categories }),
+        ...(subjectBytes !== undefined && { subjectBytes }),
       });
       if (events.length > 0) await this.apply(events);
       this.applied = events.at(-1) ?? this.applied;

@@ -6,7 +6,7 @@ import type { Follower } from '../log/follower.js';
 import { LINEAGE } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { SubjectFilter } from './subject-filter.js';
-import { isPerson } from './visitor.js';
+import { isPerson, PERSON_BYTES } from './visitor.js';
 
 const CHECK_EVERY_MS = 1_000;
 /** Beyond this the filter is not used: the log would refuse most decisions that are based on it. */
@@ -97,9 +97,9 @@ export class KnownSubjects {
     const filter = new SubjectFilter(Math.max(this.expected, await this.estimate()));
     // From before the tables are read: what is stored while they are being read is read as an event.
     const after = await this.log.head();
-    this.follower = await this.log.follow({ name: 'subjects', after, categories: [VISITOR] }, (events) =>
-      addSubjects(filter, events),
-    );
+    // Most visits are of visitors without an email.
+    const options = { name: 'subjects', after, categories: [VISITOR], subjectBytes: PERSON_BYTES };
+    this.follower = await this.log.follow(options, (events) => addSubjects(filter, events));
     for (const table of TABLES) await this.readTable(table, filter);
     if (this.stopped) return;
     this.source = source;

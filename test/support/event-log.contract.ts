@@ -361,5 +361,22 @@ export function describeEventLog(log: () => EventLog): void {
       await follower.stop();
       expect(log().readers()).toEqual([]);
     });
+
+    it('receives only the events about subjects of a length', async () => {
+      const seen: (string | undefined)[] = [];
+      const options = { name: 'test', after: 0, categories: ['thing'], subjectBytes: 32 };
+      const follower = await log().follow(options, (events) => {
+        seen.push(...events.map(({ personal }) => personal?.subject));
+      });
+      const [person, visitor] = ['ab'.repeat(32), 'cd'.repeat(16)];
+      for (const personal of [{ subject: visitor }, { subject: person }, {}, undefined])
+        await log().append(
+          thing(uuidv7(), { events: [{ type: 'thing.happened.v1', data: {}, ...(personal && { personal }) }] }),
+        );
+      await follower.poll();
+      expect(seen).toEqual([person]);
+      expect(follower.position).toBe(await log().head());
+      await follower.stop();
+    });
   });
 }

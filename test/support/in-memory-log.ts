@@ -95,13 +95,14 @@ export class InMemoryLog extends EventLog {
   }
 
   async read<Type extends string = string>(options: ReadOptions<Type> = {}): Promise<EventsOf<Type>[]> {
-    const { after = 0, until = Number.POSITIVE_INFINITY, limit, newest, categories, site, unless } = options;
+    const { after = 0, until = Number.POSITIVE_INFINITY, limit, newest, categories, site, subjectBytes, unless } = options;
     const types: readonly string[] | undefined = options.types;
-    const found = this.all().filter(({ position, stream, type, site: own, data }) => {
+    const found = this.all().filter(({ position, stream, type, site: own, data, personal }) => {
       if (position <= after || position > until) return false;
       if (categories && !categories.includes(stream.slice(0, stream.indexOf('-')))) return false;
       if (types && !types.includes(type)) return false;
       if (site !== undefined && site !== own) return false;
+      if (subjectBytes !== undefined && personal?.subject?.length !== 2 * subjectBytes) return false;
       return !unless || String((data as Record<string, unknown>)[unless.field]) !== unless.is;
     }) as EventsOf<Type>[];
     if (limit === undefined) return found;
