@@ -111,8 +111,7 @@ function select(columns: string, options: ReadOptions, value: (of: unknown) => s
   if (options.unless)
     conditions.push(`(e.data ->> ${value(options.unless.field)}) IS DISTINCT FROM ${value(options.unless.is)}`);
   if (options.site !== undefined) conditions.push(`e.site = ${value(options.site)}`);
-  if (options.subjectBytes !== undefined)
-    conditions.push(`octet_length(p.subject) = ${Number(options.subjectBytes)}`);
+  if (options.subjectBytes !== undefined) conditions.push(`octet_length(p.subject) = ${Number(options.subjectBytes)}`);
   const limit = options.limit === undefined ? '' : `LIMIT ${Number(options.limit)}`;
   return `SELECT ${columns} FROM ${FROM} AND ${joinConditions.join(' AND ')}
     WHERE ${conditions.join(' AND ')} ORDER BY e.position ${options.newest ? 'DESC' : ''} ${limit}`;

@@ -95,7 +95,16 @@ export class InMemoryLog extends EventLog {
   }
 
   async read<Type extends string = string>(options: ReadOptions<Type> = {}): Promise<EventsOf<Type>[]> {
-    const { after = 0, until = Number.POSITIVE_INFINITY, limit, newest, categories, site, subjectBytes, unless } = options;
+    const {
+      after = 0,
+      until = Number.POSITIVE_INFINITY,
+      limit,
+      newest,
+      categories,
+      site,
+      subjectBytes,
+      unless,
+    } = options;
     const types: readonly string[] | undefined = options.types;
     const found = this.all().filter(({ position, stream, type, site: own, data, personal }) => {
       if (position <= after || position > until) return false;
