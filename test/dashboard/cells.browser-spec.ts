@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import { closeElsewhere } from '../../src/moves/sites-elsewhere.js';
 import { startTestAdmin, type TestAdmin } from '../support/admin.js';
 import { createMigratedDatabase } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
@@ -43,6 +44,24 @@ it('a user with one site starts with all sites, from where those of other cells 
   await page.waitForURL(`**/sites/${host}/overview**`);
   await page.getByRole('combobox', { name: 'Site' }).selectOption('All sites');
   await page.getByRole('link', { name: 'west.example' }).waitFor();
+});
+
+it('a site that another cell has says so, with the way there', async () => {
+  const { host } = await test.newSite();
+  const { page, admin } = test;
+  const notice = page.getByText(`Cell north has ${host}.`);
+  await eventually(
+    async () => {
+      // Cell north does not prove it, so the next check of cells opens the site again.
+      await closeElsewhere(admin.postgres, { site: host, cell: 'north', epoch: 1 });
+      await test.open(`/sites/${host}/site`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      return notice.count();
+    },
+    (count) => count === 1,
+    { withinMs: 60_000 },
+  );
+  expect(await notice.getByRole('link', { name: 'north' }).getAttribute('href')).toContain(north.url);
 });
 
 it('all sites have those of other cells beside them, with the way there, and a cell that is away is named', async () => {

@@ -305,7 +305,8 @@ class MovesBed {
         ).map(({ id, ...event }) => [id, event]),
       );
     const [here, there] = await Promise.all([read(owner), read(other)]);
-    const missing = [...there].filter(([id, { content }]) => here.get(id)?.content !== content);
+    const differing = [...there].filter(([id, { content }]) => here.get(id)?.content !== content);
+    const missing = differing.map(([id, { type }]) => `${type} ${id}`);
     const all = new Map([...here, ...there]);
     const received = [...all.values()].filter(({ type }) => type === 'conversion.received.v1').length;
     const totals = Number(await owner.database.value('SELECT sum(conversions) FROM cc.totals WHERE site = $1', [SITE]));
