@@ -313,7 +313,7 @@ class MovesBed {
     return [
       {
         what: 'events that the cell which the site left last has, and the one that has it now does not, or otherwise',
-        result: missing.length === 0 ? 0 : `${missing.length}: ${missing[0].join(' ')}`,
+        result: missing.length === 0 ? 0 : `${missing.length}: ${missing[0]}`,
         ok: missing.length === 0,
       },
       {
