@@ -9,7 +9,7 @@ import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { followLineage, leapBeyond, readJump } from '../log/lineage.js';
 import type { Projection } from '../log/projection.js';
-import { storeClaims } from '../log/site-claims.js';
+import { deleteClaims, storeClaims } from '../log/site-claims.js';
 import { findErased, storeSiteCopy } from '../log/site-copy.js';
 import { countCopiedEvents } from '../log/site-events.js';
 import { SCHEMA } from '../postgres/migrations/index.js';
@@ -208,7 +208,9 @@ export class Arrival {
     const { commands, erasure } = this.dependencies;
     const { people, visits } = await this.transaction(async (tx) => {
       await this.lock(tx, step);
-      return findErased(tx, step.site, rows);
+      const found = await findErased(tx, step.site, rows);
+      await deleteClaims(tx, step.site, found.claimed);
+      return found;
     });
     if (visits.length > 0) await erasure.expireVisits(visits);
     for (const subject of people.slice(0, PEOPLE_ERASED_MAX))
