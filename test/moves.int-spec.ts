@@ -460,7 +460,9 @@ describe('sites move', () => {
     const argv = ['sites', 'move', site.host, '--to', 'b', '--yes'];
     expect(await runIn({ ...a.env, CELLS: `b=${proxy.url}` }, argv)).toMatchObject({ code: 0 });
     await proxy.stop();
-    await pool.query('DELETE FROM cc.clock_steps');
+    const owner = await operator.postgres.connectAsOwner('test');
+    await owner.query('DELETE FROM cc.clock_steps');
+    await owner.end();
     expect(isSetBack).toBe(true);
     await b.service.refreshSites();
     for (const order of ['L-1', 'L-2'])
