@@ -61,9 +61,7 @@ beforeAll(async () => {
   peer = createServer(async (_, response) => {
     await sleep(waitMs);
     onAsked();
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ items: stated }));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ items: stated }));
   });
   await new Promise<void>((listening) => peer.listen(0, '127.0.0.1', listening));
   url = `http://127.0.0.1:${(peer.address() as AddressInfo).port}`;

@@ -95,10 +95,10 @@ export async function storeClaims(client: ClientBase, site: string, rows: Buffer
 export async function deleteClaims(client: ClientBase, site: string, streams: readonly string[]): Promise<void> {
   if (streams.length === 0) return;
   // No index has the stream of a claim, so they are searched for before appends wait.
-  const { rows } = await client.query<{ key: string }>('SELECT key FROM cc.dedup WHERE site = $1 AND stream = ANY ($2)', [
-    site,
-    streams,
-  ]);
+  const { rows } = await client.query<{ key: string }>(
+    'SELECT key FROM cc.dedup WHERE site = $1 AND stream = ANY ($2)',
+    [site, streams],
+  );
   if (rows.length === 0) return;
   await lockAppends(client);
   await client.query('DELETE FROM cc.dedup WHERE site = $1 AND key = ANY ($2) AND stream = ANY ($3)', [
