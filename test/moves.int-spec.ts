@@ -11,6 +11,7 @@ import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { CancelMove, StartMove } from '../src/sites/move.commands.js';
 import { PauseSite } from '../src/sites/site.commands.js';
 import { runIn, startCells, startFlakyProxy, type TestCell } from './support/cells.js';
+import { HoldingProxy } from './support/holding-proxy.js';
 import type { LooseEvent } from './support/loose-event.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
@@ -467,6 +468,27 @@ describe('sites move', () => {
     await b.service.refreshSites();
     for (const order of ['L-1', 'L-2'])
       expect(JSON.parse((await convert(b, order)).body)).toMatchObject({ deduped: true });
+  });
+
+  it('ends with an error if its database does not answer any more, and continues later', async () => {
+    await convert(a, 'N-1');
+    // A page ends with it, so that another one is read while the first one is stored.
+    expect(await a.cli('visitors', 'erase', '--email', 'jane@example.com', '--site', site.host, '--yes')).toMatchObject(
+      { code: 0 },
+    );
+    await convert(a, 'N-2');
+    const database = await HoldingProxy.start(servers[0].host);
+    const proxy = await startFlakyProxy(b.admin.url);
+    proxy.onCall = async (path) => {
+      if (path.endsWith('/events')) database.hold();
+    };
+    const env = { ...a.env, DATABASE_URL: database.urlOf(a.databaseUrl), CELLS: `b=${proxy.url}` };
+    const stalled = await runIn(env, ['sites', 'move', site.host, '--to', 'b', '--yes']);
+    expect(stalled).toMatchObject({ code: 1, error: expect.stringContaining('Run the command again') });
+    await proxy.stop();
+    await database.stop();
+    expect(await move(a, b)).toMatchObject({ code: 0 });
+    expect(await ordersOf(other)).toEqual(['N-1', 'N-2']);
   });
 
   it('does not fail appends while the command is frozen at a step for which they wait', async () => {
