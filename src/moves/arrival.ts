@@ -5,6 +5,7 @@ import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import { appendingTransaction } from '../log/append-in-transaction.js';
+import { lockAppends } from '../log/append-lock.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { followLineage, leapBeyond, readJump } from '../log/lineage.js';
@@ -276,6 +277,8 @@ export class Arrival {
           `${row.events - later} events of ${site} were copied, and ${left.data.events} had been stored in cell ${row.cell}. Run "history verify" in both cells before you go on.`,
         );
       await this.refuseTaken(site, here.aliases);
+      // Before the rows, as everywhere.
+      await lockAppends(tx);
       await tx.query(
         here.paused
           ? 'UPDATE cc.paused_sites SET closed = false WHERE site = $1'
