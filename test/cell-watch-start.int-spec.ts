@@ -16,6 +16,7 @@ import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { createDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
+  captureLog,
   eventually,
   type Operator,
   openOperator,
@@ -41,6 +42,9 @@ let site: TestSite;
 let peer: Server;
 let url: string;
 let waitMs = 0;
+let onAsked = () => {};
+/** Sites that it states to have. */
+const stated: object[] = [];
 let secrets: SiteSecrets;
 let service: TestService | undefined;
 
@@ -53,13 +57,11 @@ beforeAll(async () => {
   const request = { set: { pixel_id: '111', access_token: 'token' }, endpoint: platform.url };
   await operator.execute(new ConnectPlatform('cli', site.host, platformOf('meta') as Platform, request, 'meta'));
   secrets = new SiteSecrets(operator.postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
-  const proof = proofOf(await secrets.dedupSecret(site.host), { site: site.host, cell: 'b', epoch: 1 });
-  const listed = { id: '1', host: site.host, aliases: [], inbound: true, createdAt: '2026-01-01T00:00:00.000Z' };
+  await state(site);
   peer = createServer(async (_, response) => {
     await sleep(waitMs);
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ items: [{ ...listed, epoch: 1, arrived: { epoch: 1, proof } }] }));
+    onAsked();
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ items: stated }));
   });
   await new Promise<void>((listening) => peer.listen(0, '127.0.0.1', listening));
   url = `http://127.0.0.1:${(peer.address() as AddressInfo).port}`;
@@ -72,6 +74,11 @@ afterAll(async () => {
   await server?.stop();
 });
 
+const state = async ({ host }: TestSite) => {
+  const proof = proofOf(await secrets.dedupSecret(host), { site: host, cell: 'b', epoch: 1 });
+  const listed = { id: '1', host, aliases: [], inbound: true, createdAt: '2026-01-01T00:00:00.000Z' };
+  stated.push({ ...listed, epoch: 1, arrived: { epoch: 1, proof } });
+};
 const start = async (environment: Record<string, string> = {}) => {
   service = await startTestService(databaseUrl, {
     ...{ CELL: 'a', DELIVERY_RETRY_SCHEDULE: '2s,2s,2s,2s,2s,2s,2s,2s', INBOUND_DEADLINE: '1s' },
@@ -83,9 +90,9 @@ const stop = async () => {
   await service?.stop();
   service = undefined;
 };
-const convert = async (orderId: string) =>
+const convert = async (orderId: string, of = site) =>
   (
-    await post(service as TestService, site, {
+    await post(service as TestService, of, {
       event: 'purchase',
       email: 'jane@example.com',
       value: 5,
@@ -122,6 +129,38 @@ describe('an instance of a cell that has lost that a site moved', () => {
     expect(await convert('silent')).toBe(503);
     expect(await isDue()).toBe(true);
     expect(platform.calls.length).toBe(sent);
+  });
+});
+
+describe('an instance whose database stalls when another cell has answered that it has a site', () => {
+  it('accepts nothing for the site', async () => {
+    const other = await operator.openSite();
+    await state(other);
+    let thawing: Promise<unknown> | undefined;
+    const log = captureLog();
+    onAsked = () => {
+      if (thawing) return;
+      server.freeze();
+      thawing = eventually(
+        async () => log.text(),
+        (text) => text.includes('could not be asked'),
+        { withinMs: 60_000 },
+      ).finally(() => server.thaw());
+    };
+    try {
+      await start({ CELLS: `b=${url}`, CELL_TOKENS: 'b=token', LOG_LEVEL: 'info' });
+      await thawing;
+    } finally {
+      onAsked = () => {};
+      log.stop();
+      server.thaw();
+    }
+    expect(thawing).toBeDefined();
+    expect(await convert('stalled', other)).toBe(503);
+    const { rowCount } = await operator.postgres.pool.query('SELECT FROM cc.paused_sites WHERE site = $1 AND closed', [
+      other.host,
+    ]);
+    expect(rowCount).toBe(1);
   });
 });
 

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
+import { beginDeparture } from '../src/moves/departures.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure.js';
 import { type CliResult, type FlakyProxy, runIn, startCells, startFlakyProxy, type TestCell } from './support/cells.js';
-import { type Operator, post, SECRET_KEY, send, type TestSite } from './support/service.js';
+import { eventually, type Operator, post, SECRET_KEY, send, type TestSite } from './support/service.js';
 
 jest.setTimeout(300_000);
 
@@ -53,6 +54,13 @@ async function known(of: Operator): Promise<string[]> {
   );
   return rows.map(({ reference }) => reference);
 }
+
+/** A connection of before a restart of the server may be used first. */
+const isUp = (of: Operator) =>
+  eventually(
+    () => of.log.head().catch(() => undefined),
+    (head) => head !== undefined,
+  );
 
 async function expectEnded(): Promise<void> {
   const { rows } = await operator.postgres.pool.query(
@@ -123,6 +131,75 @@ describe('erasures of a site that moves', () => {
     await expectEnded();
   });
 
+  it('do not concern that either if the command is killed before the other cell has carried one out', async () => {
+    await buy(a, 'jane', 'before');
+    let passes = 0;
+    proxy.onAnswer = async (path) => {
+      if (!path.endsWith('/claims')) return;
+      passes += 1;
+      // All that follows is copied after the site has left.
+      if (passes !== 2) return;
+      await erase(a, 'jane');
+      await buy(a, 'jane', 'after');
+    };
+    proxy.isLost = (path) => passes === 2 && path.endsWith('/events');
+    const stop = new AbortController();
+    proxy.onBroken = () => stop.abort();
+    expect(await move(stop.signal)).toMatchObject({ code: 130 });
+    proxy.isLost = () => false;
+    expect(await move()).toMatchObject({ code: 0 });
+    expect(await known(other)).toEqual(['after']);
+    await expectEnded();
+  });
+
+  it('also delete dedup claims that were copied before their events', async () => {
+    await buy(a, 'joe', 'joe');
+    const claims = async (of: Operator) =>
+      (await of.postgres.pool.query('SELECT key FROM cc.dedup WHERE site = $1 ORDER BY key', [site.host])).rows;
+    let isBought = false;
+    let isErased = false;
+    proxy.onAnswer = async (path) => {
+      if (path.endsWith('/events') && !isBought) {
+        isBought = true;
+        const order = { event: 'purchase', email: 'jane@example.com', value: 5, currency: 'EUR' };
+        expect(await post(a.service, site, order)).toMatchObject({ status: 200 });
+      } else if (path.endsWith('/claims') && !isErased) {
+        isErased = true;
+        expect(await claims(other)).toHaveLength(2);
+        await erase(a, 'jane');
+      }
+    };
+    expect(await move()).toMatchObject({ code: 0 });
+    expect(isErased).toBe(true);
+    expect(await claims(other)).toEqual(await claims(operator));
+    expect(await claims(other)).toHaveLength(1);
+    await expectEnded();
+  });
+
+  it('are repeated in a cell that was rolled back meanwhile', async () => {
+    await buy(a, 'jane', 'jane');
+    let restore: (() => Promise<void>) | undefined;
+    let isErased = false;
+    let isRestored = false;
+    proxy.onAnswer = async (path) => {
+      if (path.endsWith('/events') && !restore) {
+        restore = await b.server.backUp();
+        await isUp(other);
+        await erase(a, 'jane');
+        await buy(a, 'jane', 'after');
+      } else if (path.endsWith('/erased')) isErased = true;
+      else if (path.endsWith('/events') && isErased && !isRestored) {
+        isRestored = true;
+        await restore?.();
+      }
+    };
+    expect(await move()).toMatchObject({ code: 0 });
+    expect(isRestored).toBe(true);
+    await isUp(other);
+    expect(await known(other)).toEqual(['after']);
+    await expectEnded();
+  });
+
   it('are made up for by the next move, if they were made after a cancelled one', async () => {
     for (const name of ['jane', 'joe']) await buy(a, name, name);
     const stop = new AbortController();
@@ -149,6 +226,22 @@ describe('erasures of a site that moves', () => {
     expect(await known(operator)).toEqual(['jane', 'joe']);
     expect(await b.cli('sites', 'move', site.host, '--to', 'a', '--yes')).toMatchObject({ code: 0 });
     expect(await known(operator)).toEqual(['after', 'joe']);
+  });
+
+  it('name every cell that has a copy, and a move to another cell waits for the end of one that has begun', async () => {
+    await buy(a, 'jane', 'jane');
+    // Of a command that was interrupted while it copied.
+    const progress = { site: site.host, epoch: 1, cell: 'c', events: 1, total: 1 };
+    expect(await beginDeparture(operator.postgres, progress, false)).toBe(true);
+    await expect(beginDeparture(operator.postgres, { ...progress, cell: 'b' }, false)).rejects.toThrow('to cell c');
+    const refused = await move();
+    expect(refused).toMatchObject({ code: 1, error: expect.stringContaining(`"sites move ${site.host} --cancel"`) });
+    const begun = await other.postgres.pool.query('SELECT FROM cc.site_moves WHERE site = $1', [site.host]);
+    expect(begun.rowCount).toBe(0);
+    expect(await a.cli('sites', 'move', site.host, '--cancel')).toMatchObject({ code: 0 });
+    expect(await move()).toMatchObject({ code: 0 });
+    expect(JSON.parse((await erase(a, 'jane', '--json')).out)).toMatchObject({ alsoIn: ['b', 'c'] });
+    expect(JSON.parse((await erase(b, 'jane', '--json')).out)).toMatchObject({ alsoIn: ['a', 'c'] });
   });
 
   it('leave later visits of a visitor whose first one has expired', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { readScanProgress } from '../src/delivery/owed-report.js';
 import { Sealer } from '../src/kernel/sealing.js';
+import { lockAppends } from '../src/log/append-lock.js';
 import { moveHolds, recordDeparture } from '../src/moves/departures.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
@@ -10,6 +11,7 @@ import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { CancelMove, StartMove } from '../src/sites/move.commands.js';
 import { PauseSite } from '../src/sites/site.commands.js';
 import { runIn, startCells, startFlakyProxy, type TestCell } from './support/cells.js';
+import { HoldingProxy } from './support/holding-proxy.js';
 import type { LooseEvent } from './support/loose-event.js';
 import { eventually, type Operator, post, type Reply, SECRET_KEY, send, type TestSite } from './support/service.js';
 
@@ -418,6 +420,69 @@ describe('sites move', () => {
     expect(rowCount).toBe(all);
     expect(fresh).toBeGreaterThan(0);
     expect(fresh).toBeLessThan(all as number);
+  });
+
+  it("sends all dedup claims again if the database's clock was set back meanwhile", async () => {
+    await convert(a, 'L-1');
+    const { pool } = operator.postgres;
+    const proxy = await startFlakyProxy(b.admin.url);
+    let isSetBack = false;
+    proxy.onAnswer = async (path) => {
+      if (isSetBack || !path.endsWith('/claims')) return;
+      isSetBack = true;
+      const { rows } = await pool.query('SELECT key FROM cc.dedup WHERE site = $1', [site.host]);
+      await convert(a, 'L-2');
+      // As if the clock had been set back by an hour before the order.
+      await pool.query(`UPDATE cc.dedup SET at = at - interval '1 hour' WHERE site = $1 AND key <> ALL ($2)`, [
+        site.host,
+        rows.map(({ key }) => key),
+      ]);
+      await pool.query(
+        `INSERT INTO cc.clock_steps (position, before_time, after_time)
+         SELECT max(position), max(time), max(time) - interval '1 hour' FROM cc.events WHERE site = $1`,
+        [site.host],
+      );
+    };
+    const argv = ['sites', 'move', site.host, '--to', 'b', '--yes'];
+    expect(await runIn({ ...a.env, CELLS: `b=${proxy.url}` }, argv)).toMatchObject({ code: 0 });
+    await proxy.stop();
+    const owner = await operator.postgres.connectAsOwner('test');
+    await owner.query('DELETE FROM cc.clock_steps');
+    await owner.end();
+    expect(isSetBack).toBe(true);
+    await b.service.refreshSites();
+    for (const order of ['L-1', 'L-2'])
+      expect(JSON.parse((await convert(b, order)).body)).toMatchObject({ deduped: true });
+  });
+
+  it('ends with an error if its database does not answer any more, and continues later', async () => {
+    await convert(a, 'N-1');
+    // A page ends with it, so that another one is read while the first one is stored.
+    expect(await a.cli('visitors', 'erase', '--email', 'jane@example.com', '--site', site.host, '--yes')).toMatchObject(
+      { code: 0 },
+    );
+    await convert(a, 'N-2');
+    const database = await HoldingProxy.start(a.server.host);
+    const proxy = await startFlakyProxy(b.admin.url);
+    proxy.onCall = async (path) => {
+      if (path.endsWith('/events')) database.hold();
+    };
+    const env = { ...a.env, DATABASE_URL: database.urlOf(a.databaseUrl), CELLS: `b=${proxy.url}` };
+    const stalled = await runIn(env, ['sites', 'move', site.host, '--to', 'b', '--yes']);
+    expect(stalled).toMatchObject({ code: 1, error: expect.stringContaining('Run the command again') });
+    await proxy.stop();
+    await database.stop();
+    expect(await move(a, b)).toMatchObject({ code: 0 });
+    expect(await ordersOf(other)).toEqual(['N-1', 'N-2']);
+  });
+
+  it('does not fail appends while the command is frozen at a step for which they wait', async () => {
+    const client = await operator.postgres.connect('frozen');
+    await client.query('BEGIN');
+    await lockAppends(client);
+    expect((await convert(a, 'M-1')).status).toBe(200);
+    await expect(client.query('COMMIT')).rejects.toThrow();
+    await client.end().catch(() => {});
   });
 
   it('refuses a host of which the other cell had a site of its own, before anything is copied', async () => {

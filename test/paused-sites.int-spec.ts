@@ -10,8 +10,10 @@ import { SitePaused } from '../src/kernel/errors.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import type { AppendRequest } from '../src/log/event.js';
 import type { EventLog } from '../src/log/event-log.js';
+import { readHoldDifferences } from '../src/log/pause-audit.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { closeElsewhere } from '../src/moves/sites-elsewhere.js';
+import { APPEND_LOCK } from '../src/log/projection-rebuild.js';
+import { closeElsewhere, reopen } from '../src/moves/sites-elsewhere.js';
 import { pushTotals } from '../src/outbound/operate-webhook.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
@@ -82,6 +84,34 @@ describe.each(serversUnderTest())('the append of a paused site on $name', ({ maj
     const bare = (await operator.execute(new AddSite('cli', `bare-${host}`, []))).host;
     await closeElsewhere(postgres, { site: bare, cell: 'b', epoch: 1 });
     await expect(operator.execute(new RemoveSite('cli', bare))).rejects.toThrow(`Another cell has ${bare}`);
+  });
+
+  it('is refused also if the pause begins when the hold because of another cell ends', async () => {
+    const holding = { site: host, cell: 'b', epoch: 1 };
+    await closeElsewhere(postgres, holding);
+    const client = await postgres.connect('test');
+    await client.query('BEGIN');
+    await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
+    const waiting = (count: number) =>
+      eventually(
+        () =>
+          client.query(
+            `SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+            [APPEND_LOCK],
+          ),
+        ({ rowCount }) => rowCount === count,
+      );
+    const ended = reopen(postgres, holding);
+    await waiting(1);
+    const paused = pause();
+    await waiting(2);
+    await client.query('COMMIT');
+    await client.end();
+    expect(await ended).toBe(true);
+    expect(await paused).toMatchObject({ paused: true });
+    await expect(logs[0].append(opening())).rejects.toThrow(SitePaused);
+    expect(await readHoldDifferences(postgres.pool)).toEqual([]);
   });
 
   it('stores nothing new after the pause, whatever instance sends it, and loses nothing from before', async () => {

@@ -104,7 +104,7 @@ export class ErasuresController {
     @Body({ schema: newErasureSchema }) { dryRun, ...person }: z.output<typeof newErasureSchema>,
     @Caller() { actor }: Principal,
   ) {
-    const { commands } = this.dependencies;
+    const { commands, postgres, settings } = this.dependencies;
     const site = await this.find(name);
     const subject = personSubject(person);
     if (this.running >= AT_ONCE_MAX)
@@ -117,7 +117,7 @@ export class ErasuresController {
       const counts = dryRun
         ? await this.erasure.preview(site.host, subject)
         : await commands.execute(new EraseSubject(actor, site.host, subject));
-      const others = await findOtherCopies(this.dependencies.postgres.pool, site.host);
+      const others = await findOtherCopies(postgres.pool, site.host, settings.cell);
       const alsoIn = others.filter(({ isCarried }) => !isCarried).map(({ cell }) => cell);
       return { site: site.host, dryRun, ...counts, ...(alsoIn.length > 0 && { alsoIn }) };
     } finally {

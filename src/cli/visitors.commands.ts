@@ -105,7 +105,7 @@ export function addVisitors(program: Command, session: Session): void {
       const counts = dryRun
         ? await erasure.preview(host, subject)
         : await new EraseSubjectHandler(erasure, list, secrets).execute(new EraseSubject(CLI_ACTOR, host, subject));
-      const others = await findOtherCopies(postgres.pool, host);
+      const others = await findOtherCopies(postgres.pool, host, settings.cell);
       const alsoIn = others.filter(({ isCarried }) => !isCarried).map(({ cell }) => cell);
       const erased = { site: host, ...(dryRun && { dryRun }), ...counts };
       await output.show(json, { ...erased, ...(alsoIn.length > 0 && { alsoIn }) }, () => card({ ...erased }));

@@ -7,6 +7,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
 import { toBatch } from './append-batch.js';
 import { classifyAppendError } from './append-error.js';
+import { IDLE_WITH_LOCK_MS } from './append-lock.js';
 import type { BatchOutcome } from './append-queue.js';
 import type { AppendOutcome, AppendRequest } from './event.js';
 import { followLineage } from './lineage.js';
@@ -15,8 +16,6 @@ import { APPEND_LOCK } from './projection-rebuild.js';
 /** How far the database's clock may be from its estimate: a larger difference means that it jumped. */
 const CLOCK_TOLERANCE_MS = 60_000;
 
-/** Shorter than an append waits for the lock: a client that freezes before its commit must not fail the appends of others. */
-const IDLE_WITH_LOCK_MS = 2_000;
 /** Longer than a transaction whose client is gone can hold the lock. */
 const LOOK_UP_MS = 5_000;
 

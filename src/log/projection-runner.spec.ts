@@ -1,5 +1,6 @@
+import { NoPrimary } from '../postgres/database-hosts.js';
 import type { Projection } from './projection.js';
-import { groupByCheckpoint } from './projection-runner.js';
+import { groupByCheckpoint, isPoison } from './projection-runner.js';
 
 describe('the groups of projections that are folded together', () => {
   const projections: Projection[] = ['a', 'b', 'c', 'd'].map((name) => ({ name, tables: [], fold: async () => {} }));
@@ -27,5 +28,20 @@ describe('the groups of projections that are folded together', () => {
 
   it('has no parked projection, and none that has reached the head', () => {
     expect(groups(at('a', 100), at('b', 7, true), at('c', 120))).toEqual([]);
+  });
+});
+
+describe('an error of a fold', () => {
+  const withCode = (code: string) => Object.assign(new Error(`getaddrinfo ${code} db`), { code });
+
+  it('is the fault of the event', () => {
+    expect(isPoison(new TypeError('no such field'))).toBe(true);
+  });
+
+  it.each([
+    new NoPrimary('no server accepts writes: db1:5432 is a standby; db2:5432 is a standby', 'no primary'),
+    ...['EAI_AGAIN', 'EHOSTUNREACH', 'ENOENT'].map(withCode),
+  ])('is not, if the database cannot be reached: $message', (error) => {
+    expect(isPoison(error)).toBe(false);
   });
 });

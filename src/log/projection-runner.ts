@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
+import { isDatabaseOutage } from '../postgres/outage.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
 import { EventFeed, type Gathered } from './event-feed.js';
@@ -363,6 +364,7 @@ export function groupByCheckpoint(
 
 /** The event is at fault, not the database or the way to it (connections, resources, locks, shutdown). */
 export function isPoison(error: unknown): boolean {
+  if (isDatabaseOutage(error)) return false;
   if (error instanceof DatabaseError) return !/^(08|25|40|53|55|57|58)/.test(error.code ?? '');
   return !/connection|timeout|ECONN|EPIPE/i.test(messageOf(error));
 }

@@ -1,8 +1,8 @@
-import { type ClientBase, escapeLiteral } from 'pg';
+import { type ClientBase, escapeLiteral, type Pool } from 'pg';
 import { isUuid } from '../kernel/uuid.js';
+import { IDLE_WITH_LOCK_MS, lockAppends } from './append-lock.js';
 import { copyIn, copyOut } from './copy.js';
 import { parseCopyText } from './copy-text.js';
-import { IDLE_WITH_LOCK_MS } from './site-copy.js';
 import { SiteCopyRefused } from './site-copy-errors.js';
 
 const PAGE_CLAIMS_MAX = 50_000;
@@ -28,7 +28,7 @@ export async function readClaims(
   const conditions = [
     `site = ${escapeLiteral(site)}`,
     ...(after === undefined ? [] : [`key > ${escapeLiteral(after)}::uuid`]),
-    ...(since === undefined ? [] : [`at >= ${escapeLiteral(since.toISOString())}`]),
+    ...(since === undefined ? [] : [sinceTime(escapeLiteral(since.toISOString()))]),
   ];
   const lines: Buffer[] = [];
   await copyOut(
@@ -39,6 +39,23 @@ export async function readClaims(
   );
   const last = lines.at(-1)?.toString('utf8').split('\t')[0];
   return { rows: Buffer.concat(lines), count: lines.length, last };
+}
+
+/** After the clock was set back from this time or a later one, the time of a claim does not tell whether it is new: then all are. */
+function sinceTime(time: string): string {
+  return `(at >= ${time} OR EXISTS (SELECT FROM cc.clock_steps WHERE before_time >= ${time}))`;
+}
+
+/**
+ * The time of the log: later claims have this one or a later one, unless `cc.clock_steps` says that the clock was set back. The clock
+ * itself may be ahead for a while in which nothing is stored.
+ */
+export async function readNewestTimeMs(client: Pick<ClientBase | Pool, 'query'>): Promise<number> {
+  const { rows } = await client.query<{ ms: string }>(
+    'SELECT (extract(epoch FROM time) * 1000)::bigint AS ms FROM cc.seals ORDER BY last DESC LIMIT 1',
+  );
+  // A log from before the seals: all claims are sent again.
+  return Number(rows[0]?.ms ?? 0);
 }
 
 /**
@@ -72,6 +89,23 @@ export async function storeClaims(client: ClientBase, site: string, rows: Buffer
       `Start the move with "sites move ${site}": it closes the site first.`,
     );
   return found.stored;
+}
+
+/** Deletes the claims of these streams, in a transaction of the caller; appends wait for its end if there are any. */
+export async function deleteClaims(client: ClientBase, site: string, streams: readonly string[]): Promise<void> {
+  if (streams.length === 0) return;
+  // No index has the stream of a claim, so they are searched for before appends wait.
+  const { rows } = await client.query<{ key: string }>(
+    'SELECT key FROM cc.dedup WHERE site = $1 AND stream = ANY ($2)',
+    [site, streams],
+  );
+  if (rows.length === 0) return;
+  await lockAppends(client);
+  await client.query('DELETE FROM cc.dedup WHERE site = $1 AND key = ANY ($2) AND stream = ANY ($3)', [
+    site,
+    rows.map(({ key }) => key),
+    streams,
+  ]);
 }
 
 function isClaim([key, stream, weak, at]: (string | null)[]): boolean {

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { type ClientBase, DatabaseError, escapeLiteral } from 'pg';
+import { CONVERSION } from '../events/conversion.events.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import { derivedUuid } from '../kernel/uuid.js';
+import { IDLE_WITH_LOCK_MS } from './append-lock.js';
 import { type Arrivals, compareArrivals, type Removed, type StreamHere } from './arrivals.js';
 import { type CopiedEvent, ERASED_ONLY, parseCopiedRows } from './copied-rows.js';
 import { copyIn, copyOut } from './copy.js';
@@ -21,11 +23,11 @@ import { SiteCopyRefused } from './site-copy-errors.js';
 const PAGE_BYTES = 2 * 1024 * 1024;
 const SALT_BYTES = 16;
 const ERASED = 'visitor.erased.v1';
+/** Of `SEALED_COLUMNS`. */
+const REFERENCE = 14;
 const NO_DIGEST = '0'.repeat(64);
 /** Of the subject of a visitor; that of a person is longer. */
 const VISITOR_BYTES = 16;
-/** Shorter than an append waits for the lock: a client that freezes before its commit must not fail the appends of others. */
-export const IDLE_WITH_LOCK_MS = 2_000;
 
 export interface SiteCopy {
   /** Rows in the text format of COPY. */
@@ -191,6 +193,8 @@ export interface ErasedSince {
   readonly people: readonly string[];
   /** Positions of events of visitors. */
   readonly visits: readonly number[];
+  /** Streams of the page whose dedup claims were derived from a person. A claim may be copied before its event, which then arrives erased. */
+  readonly claimed: readonly string[];
 }
 
 /** Personal parts here of events of the page that the other log has erased. Stores nothing. */
@@ -209,7 +213,13 @@ export async function findErased(client: ClientBase, site: string, rows: Buffer)
   return {
     people: [...new Set(found.filter((part) => !isVisit(part)).map(({ subject }) => subject))],
     visits: found.filter(isVisit).map(({ position }) => position),
+    claimed: events.filter(isClaimedByPerson).map(({ stream }) => stream),
   };
+}
+
+/** A key that was derived from a reference reveals nothing about the person. */
+function isClaimedByPerson({ category, fields }: CopiedEvent): boolean {
+  return category === CONVERSION && fields[REFERENCE] === null;
 }
 
 interface Compared {

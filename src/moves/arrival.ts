@@ -5,11 +5,12 @@ import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import { appendingTransaction } from '../log/append-in-transaction.js';
+import { lockAppends } from '../log/append-lock.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { followLineage, leapBeyond, readJump } from '../log/lineage.js';
 import type { Projection } from '../log/projection.js';
-import { storeClaims } from '../log/site-claims.js';
+import { deleteClaims, storeClaims } from '../log/site-claims.js';
 import { findErased, storeSiteCopy } from '../log/site-copy.js';
 import { countCopiedEvents } from '../log/site-events.js';
 import { SCHEMA } from '../postgres/migrations/index.js';
@@ -208,7 +209,9 @@ export class Arrival {
     const { commands, erasure } = this.dependencies;
     const { people, visits } = await this.transaction(async (tx) => {
       await this.lock(tx, step);
-      return findErased(tx, step.site, rows);
+      const found = await findErased(tx, step.site, rows);
+      await deleteClaims(tx, step.site, found.claimed);
+      return found;
     });
     if (visits.length > 0) await erasure.expireVisits(visits);
     for (const subject of people.slice(0, PEOPLE_ERASED_MAX))
@@ -274,6 +277,8 @@ export class Arrival {
           `${row.events - later} events of ${site} were copied, and ${left.data.events} had been stored in cell ${row.cell}. Run "history verify" in both cells before you go on.`,
         );
       await this.refuseTaken(site, here.aliases);
+      // Before the rows, as everywhere.
+      await lockAppends(tx);
       await tx.query(
         here.paused
           ? 'UPDATE cc.paused_sites SET closed = false WHERE site = $1'

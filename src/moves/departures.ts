@@ -1,5 +1,6 @@
 import type { ClientBase, Pool, PoolClient } from 'pg';
-import { APPEND_LOCK } from '../log/projection-rebuild.js';
+import { UserError } from '../kernel/errors.js';
+import { lockAppends } from '../log/append-lock.js';
 import { type HoldSource, RETENTION_LOCK } from '../log/retention-holds.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
@@ -38,6 +39,7 @@ export async function beginDeparture(
   isIncomplete: boolean,
 ): Promise<boolean> {
   return withLocks(pool, async (client) => {
+    await refuseOther(client, progress);
     await recordDeparture(client, progress, isIncomplete);
     const { rowCount } = await client.query(
       `SELECT FROM cc.site_moves WHERE site = $1 AND direction = 'out' AND epoch = $2 AND NOT done`,
@@ -45,6 +47,24 @@ export async function beginDeparture(
     );
     return rowCount === 1;
   });
+}
+
+/**
+ * A move to another cell that has copied something goes on, or is cancelled: what is erased meanwhile would reach only one of the
+ * two cells, and nothing would name the copy in the other one.
+ */
+export async function refuseOther(
+  client: Queries,
+  { site, epoch, cell }: Pick<MoveProgress, 'site' | 'epoch' | 'cell'>,
+): Promise<void> {
+  const { rows } = await client.query<{ cell: string }>(
+    `SELECT cell FROM cc.site_moves WHERE site = $1 AND direction = 'out' AND epoch = $2 AND cell <> $3 AND NOT done`,
+    [site, epoch, cell],
+  );
+  if (rows[0])
+    throw new UserError(
+      `A move of ${site} to cell ${rows[0].cell} has begun. Complete it with "sites move ${site} --to ${rows[0].cell}", or cancel it first: "sites move ${site} --cancel".`,
+    );
 }
 
 /**
@@ -99,7 +119,7 @@ async function setDone(client: Queries, site: string, epoch: number): Promise<vo
 function withLocks<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
   return transaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
-    await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
+    await lockAppends(client);
     return work(client);
   });
 }
@@ -111,12 +131,19 @@ export interface OtherCopy {
   readonly isCarried: boolean;
 }
 
-/** Of the last move in each direction: a cell that a site has left keeps its copy, and so does one that a cancelled move led to. */
-export async function findOtherCopies(pool: Queries, site: string): Promise<OtherCopy[]> {
+/**
+ * Of all moves of the site, and of one that copies and has not started: a cell that a site has left keeps its copy, and so does one
+ * that a cancelled move led to. `own`: the name of this cell.
+ */
+export async function findOtherCopies(pool: Queries, site: string, own: string): Promise<OtherCopy[]> {
   const { rows } = await pool.query<OtherCopy>(
-    `SELECT cell, bool_or(direction = 'out' AND NOT done) AS "isCarried" FROM cc.site_moves WHERE site = $1
-      GROUP BY cell ORDER BY cell`,
-    [site],
+    `SELECT cell, bool_or(carried) AS "isCarried" FROM (
+       SELECT cell, direction = 'out' AND NOT done AS carried FROM cc.site_moves WHERE site = $1
+       UNION ALL
+       SELECT coalesce(data ->> 'to', data ->> 'from'), false FROM cc.events WHERE site = $1 AND category = 'site'
+          AND type IN ('site.move_started.v1', 'site.moved_out.v1', 'site.moved_in.v1')) moved
+      WHERE cell <> $2 GROUP BY cell ORDER BY cell`,
+    [site, own],
   );
   return rows;
 }

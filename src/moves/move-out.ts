@@ -3,8 +3,8 @@ import { type MovedOut, SITE } from '../events/site.events.js';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { appendingTransaction, VersionConflict } from '../log/append-in-transaction.js';
+import { lockAppends } from '../log/append-lock.js';
 import type { EventLog } from '../log/event-log.js';
-import { APPEND_LOCK } from '../log/projection-rebuild.js';
 import { countSiteEvents } from '../log/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { evolve, type Site } from '../sites/site.js';
@@ -54,7 +54,7 @@ export async function moveOut(
     const before = counted.events + (await countSiteEvents(postgres.pool, host, counted.until, head));
     try {
       return await appendingTransaction(postgres, async (client, append) => {
-        await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
+        await lockAppends(client);
         const data: MovedOut = { ...move, events: before + (await countSiteEvents(client, host, head)) + 1 };
         const request = { category: SITE, stream, expected: history.length, site: host, actor };
         const outcome = await append({ ...request, events: [{ type: 'site.moved_out.v1', data }] });

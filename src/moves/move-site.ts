@@ -15,7 +15,7 @@ import type { Site } from '../sites/site.js';
 import { SiteMoved, type SiteRepository, streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
 import type { ArrivalState, Beginning, CellState } from './arrival.js';
-import { beginDeparture, endDeparture } from './departures.js';
+import { beginDeparture, endDeparture, refuseOther } from './departures.js';
 import { isDrained, readSiteLeases, readUnderWay } from './drain.js';
 import { type Counted, type Departure, moveOut } from './move-out.js';
 import { requireSendable } from './secrets-limit.js';
@@ -174,6 +174,8 @@ export class SiteMover {
           ? `Site ${this.host} has left for cell ${site.move.to}. Complete that with "sites move ${this.host} --to ${site.move.to}", then move it on from there.`
           : `Site ${this.host} is about to move to cell ${site.move.to}. Cancel that first: "sites move ${this.host} --cancel".`,
       );
+    const move = { site: this.host, epoch: this.epochOf(site), cell: this.cell.name };
+    await refuseOther(this.dependencies.postgres.pool, move);
     return site;
   }
 

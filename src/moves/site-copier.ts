@@ -1,7 +1,6 @@
-import type { Client } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
-import { readClaims } from '../log/site-claims.js';
+import { readClaims, readNewestTimeMs } from '../log/site-claims.js';
 import { readErasedAt, readSiteCopy, type SiteCopy } from '../log/site-copy.js';
 import { countSiteEvents } from '../log/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -91,9 +90,11 @@ export class SiteCopier {
   private async copyEvents(until: number, hasLeft: boolean): Promise<void> {
     const { epoch, host, total, stop, onCopied } = this.options;
     await this.record(hasLeft);
-    await this.withClient(async (client) => {
+    await this.dependencies.postgres.read(async (client) => {
       const read = (after: number) => readSiteCopy(client, host, after, PAGE_EVENTS);
       let next: SiteCopy | undefined;
+      // What an interrupted run has copied may end with an erasure that the other cell has not carried out.
+      await this.copyErasures(this.arrival.reached);
       // Another mover may have completed the move.
       while (this.arrival.state !== 'open' && this.arrival.reached < until) {
         stop.throwIfAborted();
@@ -103,11 +104,14 @@ export class SiteCopier {
         // The next one is read while the other cell stores this one.
         const stored = this.target.storeEvents(epoch, { after, last, rows });
         [this.arrival, next] = await Promise.all([stored, last < until ? read(last) : undefined]);
-        if (this.arrival.reached !== last) next = undefined;
+        const isNext = this.arrival.reached === last;
+        if (!isNext) next = undefined;
         onCopied(this.arrival.events, total);
         await this.record(hasLeft);
+        // The other cell was rolled back, and has again what was erased there since.
+        if (this.arrival.reached < after) await this.compareErased(this.arrival.reached);
         // Before the same person's next events follow: the erasure does not concern those.
-        if (rows.includes(ERASED)) await this.copyErasures(this.arrival.reached);
+        if (!isNext || rows.includes(ERASED)) await this.copyErasures(this.arrival.reached);
       }
     });
   }
@@ -120,7 +124,7 @@ export class SiteCopier {
       stop.throwIfAborted();
       const positions = await readMovedErasures(pool, host, until, PAGE_EVENTS);
       if (positions.length === 0) return;
-      await this.erase(await this.withClient((client) => readErasedAt(client, host, positions)));
+      await this.erase(await this.dependencies.postgres.read((client) => readErasedAt(client, host, positions)));
       await forgetMovedErasures(pool, host, positions);
     }
   }
@@ -128,7 +132,7 @@ export class SiteCopier {
   /** Compares all that is erased here, also from before the move began: the other cell may have it because the site was there. */
   async compareErased(until: number): Promise<void> {
     const { host, stop } = this.options;
-    await this.withClient(async (client) => {
+    await this.dependencies.postgres.read(async (client) => {
       for (let after = 0; after < until; ) {
         stop.throwIfAborted();
         const page = await readSiteCopy(client, host, after, PAGE_EVENTS, { erased: true, until });
@@ -147,9 +151,9 @@ export class SiteCopier {
   /** Those since the last time, also by another run: the other cell remembers it, so that a restore of it forgets both. */
   private async copyClaims(): Promise<void> {
     const { epoch, host, stop } = this.options;
-    const claimsUntilMs = Math.floor(this.dependencies.postgres.clock.nowMs()) - CLAIMS_OVERLAP_MS;
+    const claimsUntilMs = (await readNewestTimeMs(this.dependencies.postgres.pool)) - CLAIMS_OVERLAP_MS;
     const sinceMs = this.arrival.claimsUntilMs;
-    await this.withClient(async (client) => {
+    await this.dependencies.postgres.read(async (client) => {
       for (let after: string | undefined; ; ) {
         stop.throwIfAborted();
         const page = await readClaims(client, host, {
@@ -170,14 +174,5 @@ export class SiteCopier {
     const { host: site, epoch, to: cell, total } = this.options;
     const progress = { site, epoch, cell, events: this.arrival.events, total };
     await recordDeparture(this.dependencies.postgres.pool, progress, hasLeft && this.arrival.state !== 'open');
-  }
-
-  private async withClient<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
-    const client = await this.dependencies.postgres.connect('move');
-    try {
-      return await work(client);
-    } finally {
-      await client.end();
-    }
   }
 }

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
+import { lockAppends } from '../log/append-lock.js';
 import { readHoldDifferences } from '../log/pause-audit.js';
-import { APPEND_LOCK } from '../log/projection-rebuild.js';
 import { newestArrival } from '../log/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
@@ -56,7 +56,7 @@ export async function reopen(postgres: Postgres, { site, cell, epoch }: Holding)
 /** Nothing is stored meanwhile, so that what the log says does not change. */
 function underAppendLock<Result>({ pool }: Postgres, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
   return transaction(pool, async (client) => {
-    await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
+    await lockAppends(client);
     return work(client);
   });
 }

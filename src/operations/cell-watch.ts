@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { Gauge, Registry } from 'prom-client';
@@ -17,6 +18,7 @@ import { SiteDirectory } from '../sites/site-directory.js';
 import { CellAnswers, type Question } from './cell-answers.js';
 import { FailoverWatch } from './failover-watch.js';
 
+const TICK_MS = 1_000;
 const EVERY_MS = 60_000;
 /** After the start and after a change of lineage, while sites are read again, and as long as a cell is waited for. */
 const SOON_MS = 5_000;
@@ -31,7 +33,7 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
   private readonly answers: CellAnswers;
   private soonUntilMs = 0;
   private nextMs = 0;
-  private checking: Promise<void> | undefined;
+  private checking: Promise<boolean> | undefined;
   /** A finding outlives the settings by which it was made. */
   private hasFound = false;
   /** What the log was told last about each site and each cell. */
@@ -67,11 +69,13 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
    */
   async onModuleInit(): Promise<void> {
     this.sites.setElsewhere(await readElsewhere(this.postgres.pool));
-    this.soonUntilMs = performance.now() + EVERY_MS;
-    await this.check();
+    const untilMs = performance.now() + EVERY_MS;
+    this.soonUntilMs = untilMs;
+    // What a cell has answered counts when it is compared with the log, for which a database that stalls is waited for.
+    while (!(await this.check()) && performance.now() < untilMs) await sleep(TICK_MS);
   }
 
-  @Interval(1_000)
+  @Interval(TICK_MS)
   async tick(): Promise<void> {
     if (this.settings.otherCells.length === 0 && !this.hasFound) return;
     const { lineage } = this.failovers;
@@ -84,40 +88,46 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
     if (performance.now() >= this.nextMs) await this.check();
   }
 
-  async check(): Promise<void> {
+  /** False if it has to be repeated. */
+  check(): Promise<boolean> {
     this.checking ??= this.checkOnce().finally(() => {
       this.checking = undefined;
     });
-    await this.checking;
+    return this.checking;
   }
 
   async onApplicationShutdown(): Promise<void> {
     await this.checking;
   }
 
-  private async checkOnce(): Promise<void> {
+  private async checkOnce(): Promise<boolean> {
     const question = this.answers.ask();
     try {
       await this.ask(question);
+      this.told.delete('check');
     } catch (error) {
-      this.soonUntilMs = performance.now() + SOON_MS;
+      // By the next tick: after a failover, the first connection that is used may be one to the earlier primary.
+      this.nextMs = 0;
       this.tell('check', 'The other cells could not be asked which sites they have; another try follows', {
         error: messageOf(error),
       });
+      return false;
     }
     // After a change of lineage the next tick asks again.
-    if (!question.isCurrent()) return;
+    if (!question.isCurrent()) return false;
     const isSoon = this.answers.missing.size > 0 || performance.now() < this.soonUntilMs;
     this.nextMs = performance.now() + (isSoon ? SOON_MS : EVERY_MS);
+    return true;
   }
 
   private async ask(question: Question): Promise<void> {
     // Before the answers: what another instance finds by later ones is not withdrawn by these.
     const known = await readElsewhere(this.postgres.pool);
     const cells = await listOtherCells(this.settings.otherCells);
-    for (const cell of cells) this.note(cell, question);
+    for (const cell of cells) this.note(cell);
     // After the answers: a site that left a moment ago has left here before it arrived there.
     await this.sites.refresh();
+    for (const { name, problem } of cells) if (problem === undefined) question.answered(name);
     const open = this.sites.logged().filter(({ site }) => !isClosed(site));
     const { held, disputed, unproved } = judgeClaims(open, cells);
     const waiting = unconfirmed(open, this.answers.missing);
@@ -162,12 +172,10 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  private note({ name, problem }: OtherCell, question: Question): void {
+  private note({ name, problem }: OtherCell): void {
     this.silent.set({ cell: name }, problem === undefined ? 0 : 1);
-    if (problem === undefined) {
-      question.answered(name);
-      this.told.delete(`cell ${name}`);
-    } else
+    if (problem === undefined) this.told.delete(`cell ${name}`);
+    else
       this.tell(
         `cell ${name}`,
         'Another cell cannot be asked which sites it has. Sites are served meanwhile: if the database was restored or failed over, check that they have not moved there',

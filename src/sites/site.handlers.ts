@@ -2,6 +2,7 @@ import type { ICommandHandler } from '@nestjs/cqrs';
 import type { ClientBase } from 'pg';
 import { CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
+import { lockAppends } from '../log/append-lock.js';
 import { disconnect } from './connection.handlers.js';
 import { refuseOwned } from './refuse-taken.js';
 import {
@@ -103,6 +104,8 @@ export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {
 
 /** Not the hold of a site that another cell has, which the log here may not know: the append refuses the event then. */
 async function endPause(client: ClientBase, host: string): Promise<void> {
+  // Before the row: whoever closes a site, or ends that, holds it.
+  await lockAppends(client);
   const { rowCount } = await client.query('SELECT FROM cc.paused_sites WHERE site = $1 AND closed', [host]);
   if (rowCount)
     throw new UserError(`Another cell has ${host}, or is about to get it. "sites list" shows which: change it there.`);
@@ -142,6 +145,8 @@ export class PauseSiteHandler implements ICommandHandler<PauseSite> {
         : {
             event: { type: 'site.paused.v1', data: {} },
             change: async (client) => {
+              // Before the row: with the end of a hold because of another cell, the row is deleted.
+              await lockAppends(client);
               await client.query('INSERT INTO cc.paused_sites (site) VALUES ($1) ON CONFLICT DO NOTHING', [site.host]);
             },
           },
