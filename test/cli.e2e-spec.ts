@@ -256,6 +256,9 @@ describe('with a running service', () => {
         aliases: [track, 'x.late.example'],
       });
       await tagAt(track, 200);
+      // Not even the alias is stored.
+      const wrong = ['--alias', 'y.late.example', '--dedup-window', '99d'];
+      expect(await errorOf('sites', 'set', 'late.example', ...wrong)).toMatch(/^--dedup-window/);
       expect((await json('sites', 'set', track, '--remove-alias', track)).aliases).toEqual(['x.late.example']);
       await tagAt(track, 404);
       expect(await errorOf('sites', 'remove', 'x.late.example')).toMatch(/^There is no site x\.late\.example/);
