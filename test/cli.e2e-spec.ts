@@ -256,13 +256,19 @@ describe('with a running service', () => {
         aliases: [track, 'x.late.example'],
       });
       await tagAt(track, 200);
+      // Not even the alias is stored.
+      const wrong = ['--alias', 'y.late.example', '--dedup-window', '99d'];
+      expect(await errorOf('sites', 'set', 'late.example', ...wrong)).toMatch(/^--dedup-window/);
       expect((await json('sites', 'set', track, '--remove-alias', track)).aliases).toEqual(['x.late.example']);
       await tagAt(track, 404);
       expect(await errorOf('sites', 'remove', 'x.late.example')).toMatch(/^There is no site x\.late\.example/);
+      await json('webhook', 'set', '--site', 'late.example', '--url', 'https://hooks.example/totals');
       expect(await json('sites', 'remove', 'late.example', '--yes')).toMatchObject({
         host: 'late.example',
         removed: true,
       });
+      for (const verb of ['push', 'test'])
+        expect(await errorOf('webhook', verb, '--site', 'late.example')).toMatch(/was removed with the site/);
       for (const host of ['late.example', 'x.late.example']) await tagAt(host, 404);
       expect(JSON.stringify(await json('sites', 'list'))).not.toContain('late.example');
       expect((await cli('events', 'export', '--site', 'late.example')).stdout).toContain('site.removed.v1');

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
@@ -241,6 +241,11 @@ describe('receivers in the guides', () => {
       const forged = signature('whsec_bm90IG91cnM=', 'two', now, body);
       expect((await push('two', now, { 'webhook-signature': forged })).status).toBe(401);
       expect((await push('two', now, { 'webhook-signature': '' })).status).toBe(401);
+      // As many characters as the expected ones (each byte of the header is read as one), and more bytes.
+      const accented = { Authorization: `Bearer ${SECRET.slice(2)}é` };
+      expect((await push('two', now, accented)).status).toBe(401);
+      await disconnectWithinBody(receiver.url);
+      expect((await push('two', now - 600)).status).toBe(401);
       const { conversions, bot_traffic_removed } = pushed;
       const sum = { conversions: conversions + 5, bot_traffic_removed: bot_traffic_removed + 2 };
       expect(receiver.totals()).toEqual([pushed, sum]);
@@ -450,6 +455,20 @@ function runCode(language: string, text: string, url = service.url): Promise<Com
 }
 
 /** Starts a receiver of the guides. It prints the totals after each push, one line each. */
+/** Resolves when the receiver has closed the connection, too. */
+function disconnectWithinBody(url: string): Promise<void> {
+  return new Promise((closed, failed) => {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname, () => {
+      socket.end('POST /totals HTTP/1.1\r\nHost: receiver\r\nContent-Length: 100\r\n\r\n{');
+    });
+    socket
+      .once('error', failed)
+      .once('close', () => closed())
+      .resume();
+  });
+}
+
 async function startReceiver(language: string, text: string, secret: string) {
   const { program, extension } = LANGUAGES[language] as Language;
   files += 1;

@@ -123,6 +123,16 @@ describe('totals', () => {
     expect(all).toMatchObject({ from, to, items: [totals] });
   });
 
+  it('are answered also if their value is larger than any number', async () => {
+    const { host, events } = await openSite();
+    const visit: SampleVisit = { source: 'google' };
+    for (const value of [1.7e308, 1.7e308, 1e308]) await events.decided('received', JANE, { value }, { visit });
+    await catchUp();
+    const values = [{ currency: 'EUR', conversions: 3, value: Number.MAX_VALUE }];
+    expect(await boss(`/sites/${host}/totals`)).toMatchObject({ status: 200, body: { conversions: 3, values } });
+    expect(await boss(`/sites/${host}/sources`)).toMatchObject({ status: 200, body: { items: [{ values }] } });
+  });
+
   it('count a conversion as matched when it was received, also if it is matched later', async () => {
     const { host, events } = await openSite();
     const id = await events.decided('received', JANE);

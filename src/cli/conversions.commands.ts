@@ -89,8 +89,9 @@ function addSend(conversions: Command, session: Session): void {
       'Post a conversion to a running service, as a sender does, and print its answer. By default to the demo site.',
       'The API key is that of the demo site, or the one in CC_API_KEY. Exit code 1 if the conversion is refused.',
     ].join('\n'),
-    'conversions send --url https://shop.example --event lead --key - < key.txt',
+    'conversions send --site shop.example --email jane@example.com --event lead --key - < key.txt',
   )
+    .addOption(new Option('--site <host>', 'site of the service that runs on this machine').conflicts('url'))
     .option('--url <address>', 'of the service, with the host of the site (default: http://localhost:<PORT>)')
     .option('--key <key>', 'API key; - reads it from standard input')
     .option('--email <address>', 'of the customer', 'jane@example.com')

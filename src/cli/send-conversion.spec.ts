@@ -35,28 +35,29 @@ afterEach(() => {
 });
 
 async function send(args: string[], environment: Record<string, string> = {}, input?: string) {
-  let text = '';
-  const written = new Writable({
-    write(chunk, _, done) {
-      text += chunk;
-      done();
-    },
-  });
+  const printed = { out: '', error: '' };
+  const written = (to: keyof typeof printed) =>
+    new Writable({
+      write(chunk, _, done) {
+        printed[to] += chunk;
+        done();
+      },
+    });
   const env = { PORT: String(port), DATA_DIR: dataDir, ...environment };
   const stdin = input === undefined ? undefined : Readable.from([input]);
   const code = await runCli(['conversions', 'send', ...args], {
     env,
-    stdout: written,
-    stderr: written,
+    stdout: written('out'),
+    stderr: written('error'),
     ...(stdin && { stdin }),
   });
-  return { code, text };
+  return { code, text: printed.out + printed.error, ...printed };
 }
 
 describe('conversions send', () => {
   it('posts a conversion to the demo site and shows the result of each platform', async () => {
-    const { code, text } = await send(['--value', '12.50', '--currency', 'EUR', '--order', 'ORD-1']);
-    expect({ code, text }).toEqual({ code: 0, text: 'Received conversion id-1\n  meta  delivered\n' });
+    const { code, out } = await send(['--value', '12.50', '--currency', 'EUR', '--order', 'ORD-1']);
+    expect({ code, out }).toEqual({ code: 0, out: 'Received conversion id-1\n  meta  delivered\n' });
     const body = { email: 'jane@example.com', event: 'purchase', value: 12.5, currency: 'EUR', orderId: 'ORD-1' };
     expect(requests).toMatchObject([{ url: '/__cc/inbound', headers: { 'x-cc-api-key': 'cc_demo' }, body }]);
   });
@@ -77,7 +78,33 @@ describe('conversions send', () => {
 
   it('shows why the conversion is refused, with exit code 1', async () => {
     answer = { status: 400, body: JSON.stringify({ ok: false, error: 'email required' }) };
-    expect(await send([])).toEqual({ code: 1, text: '400: email required\n' });
+    expect(await send([])).toMatchObject({ code: 1, out: '', error: '400: email required\n' });
+    const { code, out } = await send(['--json']);
+    expect({ code, answer: JSON.parse(out) }).toEqual({
+      code: 1,
+      answer: { ok: false, status: 400, error: 'email required' },
+    });
+  });
+
+  it('posts to the service on this machine for any of its sites', async () => {
+    const { code } = await send([
+      '--site',
+      'Shop.Example',
+      '--email',
+      'jo@shop.example',
+      '--event',
+      'lead',
+      '--key',
+      'cc_shop',
+    ]);
+    const body = { email: 'jo@shop.example', event: 'lead' };
+    expect(code).toBe(0);
+    expect(requests).toMatchObject([{ headers: { host: 'shop.example', 'x-cc-api-key': 'cc_shop' }, body }]);
+    expect(await send(['--site', 'shop.example'])).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('CC_API_KEY'),
+    });
+    expect((await send(['--site', 'localhost'])).code).toBe(0);
   });
 
   it('takes the key from the environment or from standard input', async () => {

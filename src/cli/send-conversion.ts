@@ -1,9 +1,11 @@
 import { join } from 'node:path';
+import { request } from 'undici';
 import { DEMO_HOST, readFileIfExists } from '../app/demo-site.js';
 import type { Receipt } from '../conversions/receipt.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { readSettings, type Settings } from '../kernel/settings.js';
+import { parseHost } from '../sites/site-repository.js';
 import type { Session } from './session.js';
 import { UsageError } from './subcommand.js';
 import { printable } from './table.js';
@@ -13,6 +15,7 @@ const ANSWERED_WITHIN_MS = 60_000;
 const KEY_VARIABLE = 'CC_API_KEY';
 
 export interface SendArguments {
+  readonly site?: string;
   readonly url?: string;
   readonly key?: string;
   readonly email: string;
@@ -27,14 +30,17 @@ export interface SendArguments {
 export async function sendConversion(session: Session, options: SendArguments): Promise<void> {
   const settings = readSettings(session.environment);
   const url = readUrl(options.url ?? `http://${DEMO_HOST}:${settings.port}`);
-  const key = await findKey(session, settings, url, options.key);
-  const { answer, text } = await post(session, url, key, bodyOf(options));
-  if (!answer.ok) {
+  const host = options.site === undefined ? url.hostname : parseHost(options.site);
+  const key = await findKey(session, settings, host, options.key);
+  const { status, id, text } = await post(session, url, host, key, bodyOf(options));
+  if (status !== 200) {
+    const error = errorOf(text);
     session.exitCode = 1;
-    return session.output.print(`${answer.status}: ${printable(errorOf(text))}\n`);
+    session.output.error(`${status}: ${printable(error)}`);
+    if (options.json) await session.output.print(`${JSON.stringify({ ok: false, status, error })}\n`);
+    return;
   }
   const receipt = JSON.parse(text) as Receipt;
-  const id = answer.headers.get('x-cc-conversion-id') ?? '';
   await session.output.show(options.json, { conversionId: id, ...receipt }, () => readable(id, receipt));
 }
 
@@ -48,9 +54,9 @@ function readUrl(text: string): URL {
   return url;
 }
 
-async function findKey(session: Session, settings: Settings, url: URL, given: string | undefined): Promise<string> {
+async function findKey(session: Session, settings: Settings, host: string, given: string | undefined): Promise<string> {
   if (given !== undefined) return session.input.value('--key', given);
-  const key = session.environment[KEY_VARIABLE] ?? (url.hostname === DEMO_HOST ? demoKey(settings) : undefined);
+  const key = session.environment[KEY_VARIABLE] ?? (host === DEMO_HOST ? demoKey(settings) : undefined);
   if (key) return key;
   throw new UserError(
     `There is no API key to send with. Set ${KEY_VARIABLE}, or give "--key -" and the key on standard input. "keys create" makes one.`,
@@ -68,18 +74,19 @@ function bodyOf({ email, event, value, currency, order }: SendArguments): string
   return JSON.stringify({ email, event, value: amount, currency, orderId: order });
 }
 
-async function post(session: Session, url: URL, key: string, body: string) {
-  const headers = { 'Content-Type': 'application/json', 'X-CC-Api-Key': key };
+async function post(session: Session, url: URL, host: string, key: string, body: string) {
+  const headers = {
+    'Content-Type': 'application/json',
+    'X-CC-Api-Key': key,
+    // The service finds the site by it.
+    ...(host !== url.hostname && { Host: host }),
+  };
   const signal = AbortSignal.any([session.stop, AbortSignal.timeout(ANSWERED_WITHIN_MS)]);
   try {
-    const answer = await fetch(new URL('/__cc/inbound', url), {
-      method: 'POST',
-      headers,
-      body,
-      signal,
-      redirect: 'manual',
-    });
-    return { answer, text: await answer.text() };
+    // Not `fetch`, which does not send another Host.
+    const answer = await request(new URL('/__cc/inbound', url), { method: 'POST', headers, body, signal });
+    const id = String(answer.headers['x-cc-conversion-id'] ?? '');
+    return { status: answer.statusCode, id, text: await answer.body.text() };
   } catch (error) {
     const { cause } = error as Error;
     const hint = `Is the service running there? --url names another address.`;

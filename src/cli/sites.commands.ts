@@ -138,13 +138,18 @@ export function addSites(program: Command, session: Session): void {
       if (!hasSettings && aliases.add.length + aliases.remove.length === 0) {
         throw new UsageError('Nothing to set: give at least one option. "sites set --help" lists them.');
       }
-      const { sites, commands, settings } = await session.open();
+      const { sites, commands, dryRunCommands, settings } = await session.open();
       const before = await sites.get(hostOrAlias);
       const { host } = before;
       await refuseTaken(sites, settings.otherCells, newAliases(before, aliases.add), host);
-      let changed = await commands.execute(new ChangeAliases(CLI_ACTOR, host, aliases));
-      if (hasSettings)
-        changed = await commands.execute(new ChangeSiteSettings(CLI_ACTOR, host, { set: values, unset }));
+      const changes = [
+        new ChangeAliases(CLI_ACTOR, host, aliases),
+        ...(hasSettings ? [new ChangeSiteSettings(CLI_ACTOR, host, { set: values, unset })] : []),
+      ];
+      // All are checked before the first is stored: a command that fails has changed nothing.
+      for (const change of changes) await dryRunCommands.execute(change);
+      let changed = before;
+      for (const change of changes) changed = await commands.execute(change);
       const site = siteWithSettings(changed, settings.dedupWindowMs);
       await output.show(options.json, site, () => `${siteCard(site)}\n${settingsCard(site.settings)}`);
     });

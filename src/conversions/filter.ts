@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { type SiteSettings } from '../events/site.events.js';
+import { normaliseHost } from '../sites/host.js';
 
 export type FilterReason = 'blocked_address' | 'blocked_domain' | 'disposable_address';
 
@@ -13,11 +14,17 @@ export function filterReason(
   email: string | undefined,
 ): FilterReason | undefined {
   if (settings.blocked.length === 0 && !settings.blockDisposable) return undefined;
-  const domain = email?.slice(email.indexOf('@') + 1);
+  const domain = email === undefined ? undefined : domainOf(email);
   if (settings.blocked.includes(subject)) return 'blocked_address';
   if (domain !== undefined && settings.blocked.includes(`@${domain}`)) return 'blocked_domain';
   if (settings.blockDisposable && domain !== undefined && disposableDomains().has(domain)) return 'disposable_address';
   return undefined;
+}
+
+/** In the form in which blocked domains are stored: without a dot at the end, IDN as `xn--`. */
+function domainOf(email: string): string {
+  const domain = email.slice(email.indexOf('@') + 1);
+  return normaliseHost(domain) ?? domain;
 }
 
 let disposable: ReadonlySet<string> | undefined;

@@ -73,6 +73,11 @@ describe('RequestOrigin', () => {
     expect(chain('203.0.113.7')).toBe('203.0.113.7');
     expect(chain('127.0.0.1, 203.0.113.7, 10.9.9.9')).toBe('203.0.113.7');
     expect(direct.address(request('192.0.2.1', { 'x-forwarded-for': '127.0.0.1' }))).toBe('192.0.2.1');
+    expect(chain('198.51.100.7:49152')).toBe('198.51.100.7');
+    expect(chain('198.51.100.7:49152, 10.9.9.9:80')).toBe('198.51.100.7');
+    expect(chain('[2001:db8::7]:49152')).toBe('2001:db8::7');
+    expect(chain('[2001:db8::7]')).toBe('2001:db8::7');
+    expect(chain('2001:db8::7')).toBe('2001:db8::7');
   });
 
   it('does not treat a client behind an undeclared local proxy as local', () => {

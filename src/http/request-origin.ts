@@ -34,7 +34,7 @@ export class RequestOrigin {
     if (!chain || !isWithin(remote, this.trustedProxies)) return remote;
     const hops = String(chain)
       .split(',')
-      .map((hop) => hop.trim());
+      .map((hop) => withoutPort(hop.trim()));
     return hops.reverse().find((hop) => !isWithin(hop, this.trustedProxies)) ?? hops.at(-1);
   }
 
@@ -53,6 +53,11 @@ export class RequestOrigin {
     if (value === undefined || !isWithin(request.socket.remoteAddress, this.trustedProxies)) return undefined;
     return String(value).split(',').at(-1)?.trim();
   }
+}
+
+/** Some proxies add the port: `203.0.113.7:49152`, `[2001:db8::7]:49152`. Each connection would count as another client. */
+function withoutPort(hop: string): string {
+  return /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(hop)?.slice(1).find(Boolean) ?? hop;
 }
 
 function isForwarded({ headers }: IncomingMessage): boolean {

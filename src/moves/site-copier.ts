@@ -151,7 +151,8 @@ export class SiteCopier {
   /** Those since the last time, also by another run: the other cell remembers it, so that a restore of it forgets both. */
   private async copyClaims(): Promise<void> {
     const { epoch, host, stop } = this.options;
-    const claimsUntilMs = (await readNewestTimeMs(this.dependencies.postgres.pool)) - CLAIMS_OVERLAP_MS;
+    const newestMs = await readNewestTimeMs(this.dependencies.postgres.pool);
+    const claimsUntilMs = Math.max(0, newestMs - CLAIMS_OVERLAP_MS);
     const sinceMs = this.arrival.claimsUntilMs;
     await this.dependencies.postgres.read(async (client) => {
       for (let after: string | undefined; ; ) {

@@ -7,6 +7,7 @@ import type { EventLog } from '../log/event-log.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { isHeld, type Site } from '../sites/site.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
+import { requireStoredWebhook } from '../sites/webhook.handlers.js';
 import { requireWebhook, type SiteWebhook } from '../sites/webhook.js';
 import { type Pushed, pushNow } from './push-now.js';
 import { type WebhookSecrets, webhookSecrets } from './push-request.js';
@@ -60,10 +61,12 @@ async function receiverOf(
 ): Promise<Receiver & { secrets: WebhookSecrets }> {
   const webhook = requireWebhook(site);
   const stored = webhookSecrets(webhook, await secrets.connectionSecrets(site.host, 'outbound'));
-  if (!stored)
+  if (!stored) {
+    await requireStoredWebhook(secrets, site);
     throw new UserError(
       `SECRET_KEY does not open the secret of ${site.host}'s webhook. Use the key that sealed it, or set it again: "webhook set --site ${site.host} --url … --secret …".`,
     );
+  }
   return { site: site.host, webhook, secrets: stored };
 }
 

@@ -36,6 +36,11 @@ describe('changedSettings', () => {
     expect(change({ unset: ['block'] }, blocked)).toEqual({ blocked: [] });
   });
 
+  it('removes a value that is no longer accepted', () => {
+    const earlier = { ...DEFAULT_SITE_SETTINGS, blockCountries: ['UK', 'FR'] };
+    expect(change({ unset: ['block-country=UK'] }, earlier)).toEqual({ blockCountries: ['FR'] });
+  });
+
   it('returns no setting when nothing changes', () => {
     expect(set('bot-threshold', '30')).toEqual({});
     expect(change({ unset: ['country'] })).toEqual({});
@@ -47,8 +52,12 @@ describe('changedSettings', () => {
     ['bot-threshold', '101', /from 0 to 100/],
     ['bot-mode', 'maybe', /observe or enforce/],
     ['country', 'XQ', /country code/],
+    ['country', 'UK', /--country: "UK" is not an ISO 3166 country code such as DE or GB/],
+    ['country', 'ZZ', /country code/],
+    ['block-country', 'EU', /country code/],
     ['block', 'no-address', /email address, or a domain/],
     ['block-ip', '300.1.1.1', /neither an address nor a CIDR/],
+    ['block-ip', '', /--block-ip: give an address/],
     ['colour', 'red', /There is no setting "colour"/],
   ])('rejects --%s %s with a reason', (flag, value, message) => {
     expect(() => set(flag, value)).toThrow(message);

@@ -1,5 +1,6 @@
 import { type SiteSettings } from '../events/site.events.js';
 import { addressRanges } from '../kernel/addresses.js';
+import { readCountry } from '../kernel/countries.js';
 import { formatDuration } from '../kernel/durations.js';
 import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { messageOf, UserError } from '../kernel/errors.js';
@@ -70,8 +71,12 @@ export function changedSettings(current: SiteSettings, request: SettingsRequest)
     const flag = findFlag(name);
     if (value === undefined) next[flag.setting] = DEFAULT_SITE_SETTINGS[flag.setting];
     else if (!flag.list) throw new UserError(`--unset ${name} takes no value, because it is not a list.`);
-    else
-      next[flag.setting] = (next[flag.setting] as unknown[]).filter((entry) => entry !== parseFlag(name, flag, value));
+    else {
+      const list = next[flag.setting] as unknown[];
+      // As it is listed, also if such a value is no longer accepted.
+      const removed = list.includes(value) ? value : parseFlag(name, flag, value);
+      next[flag.setting] = list.filter((entry) => entry !== removed);
+    }
   }
   for (const { flag: name, value } of request.set) {
     const flag = findFlag(name);
@@ -118,12 +123,10 @@ function oneOf(...choices: string[]) {
   return { choices, parse };
 }
 
-const REGIONS = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
-
+/** Phone numbers and proxies use the same codes: with another one, such as UK, nothing would be completed or blocked. */
 function country(text: string): string {
-  const code = text.toUpperCase();
-  if (!/^[A-Z]{2}$/.test(code) || REGIONS.of(code) === undefined)
-    throw new Error(`"${text}" is not a two-letter country code such as DE`);
+  const code = readCountry(text);
+  if (code === undefined) throw new Error(`"${text}" is not an ISO 3166 country code such as DE or GB`);
   return code;
 }
 
@@ -134,7 +137,7 @@ function host(text: string): string {
 }
 
 function addressRange(text: string): string {
-  addressRanges(text);
+  if (addressRanges(text).length === 0) throw new Error('give an address or a CIDR such as 10.0.0.0/8');
   return text.trim();
 }
 

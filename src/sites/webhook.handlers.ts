@@ -83,7 +83,7 @@ async function store(secrets: SiteSecrets, { host }: Site, changed: ConnectionSe
 }
 
 /** Of a site that was removed and added again, the webhook is known but its secrets are gone. */
-async function requireStoredWebhook(secrets: SiteSecrets, { host }: Site): Promise<void> {
+export async function requireStoredWebhook(secrets: SiteSecrets, { host }: Site): Promise<void> {
   if (!(await secrets.hasWebhookSecret(host)))
     throw new UserError(`The webhook of ${host} was removed with the site. Set its URL again, then enable it.`);
 }

@@ -18,3 +18,8 @@ export class DecimalSum {
     return [`${this.hundredths}e-2`, ...this.others];
   }
 }
+
+/** SQL: a sum of amounts as a number. Amounts have no limit, and PostgreSQL refuses to convert a sum that is too large for one. */
+export function sumAsNumber(column: string): string {
+  return `least(sum(${column}), ${Number.MAX_VALUE})::float8`;
+}

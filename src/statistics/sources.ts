@@ -1,5 +1,6 @@
 import type { Postgres } from '../postgres/postgres.js';
 import { type Period, toQuarters } from './buckets.js';
+import { sumAsNumber } from './decimal-sum.js';
 import { type AsOf, readSnapshot } from './snapshot.js';
 import type { CurrencyValue } from './totals.js';
 
@@ -85,7 +86,7 @@ export function readSources(postgres: Postgres, { sites, period, by, limit }: So
            FROM ranked),
        summed AS (
          SELECT kind, CASE WHEN kind = 'item' THEN rank END AS rank, ${shown}, currency,
-                sum(conversions)::float8 AS conversions, sum(value)::float8 AS value, sum(matched)::float8 AS matched
+                sum(conversions)::float8 AS conversions, ${sumAsNumber('value')} AS value, sum(matched)::float8 AS matched
            FROM kinds GROUP BY 1, 2, 3, 4, 5, 6, 7)
        SELECT kind, ${list}, sum(matched) AS matched,
               json_agg(json_build_object('currency', currency, 'conversions', conversions, 'value', value)

@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
 import { type Period, toQuarters } from './buckets.js';
+import { sumAsNumber } from './decimal-sum.js';
 import { type AsOf, readSnapshot } from './snapshot.js';
 
 /** The projections that totals and series are read from. */
@@ -104,7 +105,7 @@ export function borderValues(bordersMs: readonly number[]): [Date[], Date | unde
 async function readValues(client: ClientBase, sites: readonly string[], bordersMs: readonly number[]) {
   const [, from, to] = borderValues(bordersMs);
   const { rows } = await client.query<CurrencyValue & { site: string }>(
-    `SELECT site, currency, sum(conversions)::float8 AS conversions, sum(value)::float8 AS value
+    `SELECT site, currency, sum(conversions)::float8 AS conversions, ${sumAsNumber('value')} AS value
        FROM cc.conversion_statistics WHERE site = ANY ($1) AND quarter >= $2 AND quarter < $3
       GROUP BY 1, 2 HAVING sum(conversions) > 0 ORDER BY 1, 3 DESC, 2`,
     [sites, from, to],
