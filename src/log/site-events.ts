@@ -79,3 +79,13 @@ export async function countOpenings(
   );
   return Number(rows[0]?.count);
 }
+
+/** The cells to and from which the site has moved, or was about to. */
+export async function readMoveCells(client: Queries, site: string): Promise<string[]> {
+  const { rows } = await client.query<{ cell: string }>(
+    `SELECT DISTINCT coalesce(data ->> 'to', data ->> 'from') AS cell FROM cc.events
+      WHERE site = $1 AND category = 'site' AND type IN ('site.move_started.v1', 'site.moved_out.v1', 'site.moved_in.v1')`,
+    [site],
+  );
+  return rows.map(({ cell }) => cell);
+}

@@ -2,6 +2,7 @@ import type { ClientBase, Pool, PoolClient } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import { lockAppends } from '../log/append-lock.js';
 import { type HoldSource, RETENTION_LOCK } from '../log/retention-holds.js';
+import { readMoveCells } from '../log/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
 
@@ -137,15 +138,13 @@ export interface OtherCopy {
  */
 export async function findOtherCopies(pool: Queries, site: string, own: string): Promise<OtherCopy[]> {
   const { rows } = await pool.query<OtherCopy>(
-    `SELECT cell, bool_or(carried) AS "isCarried" FROM (
-       SELECT cell, direction = 'out' AND NOT done AS carried FROM cc.site_moves WHERE site = $1
-       UNION ALL
-       SELECT coalesce(data ->> 'to', data ->> 'from'), false FROM cc.events WHERE site = $1 AND category = 'site'
-          AND type IN ('site.move_started.v1', 'site.moved_out.v1', 'site.moved_in.v1')) moved
-      WHERE cell <> $2 GROUP BY cell ORDER BY cell`,
-    [site, own],
+    `SELECT cell, bool_or(direction = 'out' AND NOT done) AS "isCarried" FROM cc.site_moves WHERE site = $1 GROUP BY cell`,
+    [site],
   );
-  return rows;
+  const isCarried = new Map(rows.map((copy) => [copy.cell, copy.isCarried]));
+  const cells = new Set([...(await readMoveCells(pool, site)), ...isCarried.keys()]);
+  cells.delete(own);
+  return [...cells].sort().map((cell) => ({ cell, isCarried: isCarried.get(cell) ?? false }));
 }
 
 /** The other cell compares how many events it got with how many there were. */
