@@ -261,7 +261,8 @@ describe('with a running service', () => {
       expect(await errorOf('sites', 'set', 'late.example', ...wrong)).toMatch(/^--dedup-window/);
       expect((await json('sites', 'set', track, '--remove-alias', track)).aliases).toEqual(['x.late.example']);
       await tagAt(track, 404);
-      expect(await errorOf('sites', 'remove', 'x.late.example')).toMatch(/^There is no site x\.late\.example/);
+      for (const verb of ['remove', 'pause', 'resume'])
+        expect(await errorOf('sites', verb, 'x.late.example')).toMatch(/is an alias\. Give .* late\.example\./);
       await json('webhook', 'set', '--site', 'late.example', '--url', 'https://hooks.example/totals');
       expect(await json('sites', 'remove', 'late.example', '--yes')).toMatchObject({
         host: 'late.example',

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { UserError } from '../kernel/errors.js';
 import { readMoves } from '../moves/departures.js';
 import { readElsewhere } from '../moves/sites-elsewhere.js';
 import { listOtherCells, type SiteElsewhere } from '../sites/other-cells.js';
@@ -11,8 +12,9 @@ import {
   RemoveSite,
   ResumeSite,
 } from '../sites/site.commands.js';
+import type { Site } from '../sites/site.js';
 import { siteDocument, siteWithCell } from '../sites/site-document.js';
-import { newAliases, parseHost } from '../sites/site-repository.js';
+import { newAliases, parseHost, type SiteRepository } from '../sites/site-repository.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
@@ -160,8 +162,8 @@ export function addSites(program: Command, session: Session): void {
   ] as const) {
     subcommand(group, `${verb} <host>`, help, `sites ${verb} shop.example`).action(
       async (host: string, { json }: { json?: true }) => {
-        const { commands } = await session.open();
-        // By its host only: an alias must not lead to another site than the one that was meant.
+        const { sites, commands } = await session.open();
+        await getByHost(sites, host);
         const site = siteDocument(await commands.execute(new Change(CLI_ACTOR, host)));
         await output.show(json, site, () => siteCard(site));
       },
@@ -179,8 +181,7 @@ export function addSites(program: Command, session: Session): void {
     ),
   ).action(async (host: string, options: ConfirmationOptions) => {
     const { sites } = await session.open();
-    // By its host only: an alias must not lead to another site than the one that was meant.
-    const { connections, keys } = await sites.get(host);
+    const { connections, keys } = await getByHost(sites, host);
     const disconnected = connections.filter((connection) => !connection.disconnected).map(({ platform }) => platform);
     const revokedKeys = keys.filter(({ status }) => status === 'active').length;
     const question = `Remove ${host}, revoke ${counted(revokedKeys, 'key')} and disconnect ${counted(disconnected.length, 'platform')}?`;
@@ -193,6 +194,14 @@ export function addSites(program: Command, session: Session): void {
     if (!json && !dryRun && disconnected.length > 0)
       output.note('Deliveries that were queued fail with the reason "disconnected". "sites add" adds the host again.');
   });
+}
+
+/** By its host only: an alias must not lead to another site than the one that was meant. */
+async function getByHost(sites: SiteRepository, host: string): Promise<Site> {
+  const site = await sites.get(host);
+  if (site.host !== parseHost(host))
+    throw new UserError(`${host} is an alias. Give the host of its site: ${site.host}.`);
+  return site;
 }
 
 /** Whether a site accepts conversions here, and if not, why. */
