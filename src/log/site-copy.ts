@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { type ClientBase, DatabaseError, escapeLiteral } from 'pg';
-import { CONVERSION } from '../events/conversion.events.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import { derivedUuid } from '../kernel/uuid.js';
 import { IDLE_WITH_LOCK_MS } from './append-lock.js';
@@ -217,9 +216,9 @@ export async function findErased(client: ClientBase, site: string, rows: Buffer)
   };
 }
 
-/** A key that was derived from a reference reveals nothing about the person. */
-function isClaimedByPerson({ category, fields }: CopiedEvent): boolean {
-  return category === CONVERSION && fields[REFERENCE] === null;
+/** A key that was derived from a reference reveals nothing about the person; all others were derived from the subject. */
+function isClaimedByPerson({ fields }: CopiedEvent): boolean {
+  return fields[REFERENCE] === null;
 }
 
 interface Compared {
