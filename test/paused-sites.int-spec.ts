@@ -8,11 +8,11 @@ import { pausedSitesCheck } from '../src/history/reconciliation/paused-sites.che
 import type { VerifyDependencies } from '../src/history/verify.js';
 import { SitePaused } from '../src/kernel/errors.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
+import { APPEND_LOCK } from '../src/log/append-lock.js';
 import type { AppendRequest } from '../src/log/event.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { readHoldDifferences } from '../src/log/pause-audit.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { APPEND_LOCK } from '../src/log/projection-rebuild.js';
 import { closeElsewhere, reopen } from '../src/moves/sites-elsewhere.js';
 import { pushTotals } from '../src/outbound/operate-webhook.js';
 import { platformOf } from '../src/platforms/index.js';

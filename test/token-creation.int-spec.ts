@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { APPEND_LOCK } from '../src/log/projection-rebuild.js';
+import { APPEND_LOCK } from '../src/log/append-lock.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { PasswordHasher } from '../src/users/password.js';
 import { SessionsService } from '../src/users/sessions.service.js';

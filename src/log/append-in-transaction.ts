@@ -7,11 +7,10 @@ import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
 import { toBatch } from './append-batch.js';
 import { classifyAppendError } from './append-error.js';
-import { IDLE_WITH_LOCK_MS } from './append-lock.js';
+import { APPEND_LOCK, IDLE_WITH_LOCK_MS } from './append-lock.js';
 import type { BatchOutcome } from './append-queue.js';
 import type { AppendOutcome, AppendRequest } from './event.js';
 import { followLineage } from './lineage.js';
-import { APPEND_LOCK } from './projection-rebuild.js';
 
 /** How far the database's clock may be from its estimate: a larger difference means that it jumped. */
 const CLOCK_TOLERANCE_MS = 60_000;

@@ -1,5 +1,7 @@
 import type { ClientBase } from 'pg';
-import { APPEND_LOCK } from './projection-rebuild.js';
+
+/** Advisory lock of the append. While it is held no other session appends. */
+export const APPEND_LOCK = 4845001;
 
 /** Shorter than an append waits for the lock: a client that freezes before its commit must not fail the appends of others. */
 export const IDLE_WITH_LOCK_MS = 2_000;

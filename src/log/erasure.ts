@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg';
 import type { DatabaseClock } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { appendInTransaction } from './append-in-transaction.js';
+import { APPEND_LOCK } from './append-lock.js';
 import {
   type ErasureSearch,
   erasureParts,
@@ -13,7 +14,7 @@ import {
 import type { AppendRequest } from './event.js';
 import { readEventsAt, readHead } from './event-reader.js';
 import { followLineage } from './lineage.js';
-import { APPEND_LOCK, erasureLock } from './projection-rebuild.js';
+import { erasureLock } from './projection-rebuild.js';
 import { RETENTION_LOCK } from './retention-holds.js';
 
 /** The projection of dedup claims, which the append writes and this file erases. */

@@ -1,6 +1,7 @@
 import { type Client, type ClientBase, DatabaseError } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { APPEND_LOCK } from './append-lock.js';
 import { readHead, readPageEnd } from './event-reader.js';
 import { LogPageSource } from './page-source.js';
 import { type Projection, pageFor } from './projection.js';
@@ -12,8 +13,6 @@ const PAGE_EVENTS = 2_000;
 const SWAP_EVENTS_MAX = 2_000;
 const SWAP_ATTEMPTS_MAX = 300;
 
-/** Advisory lock of the append. While it is held no other session appends. */
-export const APPEND_LOCK = 4845001;
 /** First key of the advisory lock of a rebuild; the second is the hash of the projection's name. */
 export const rebuildLock = { classId: 4845003 } as const;
 /** The same for erasure: erasures hold it together, a rebuild holds it alone. */
