@@ -76,6 +76,17 @@ export class OwedDeliveriesScan {
   private async scan(): Promise<void> {
     const lease = await this.heldLease();
     if (!lease) return;
+    if (!(await this.hasNothingNew())) await this.readNew(lease);
+    await this.deleteForgottenLeases();
+  }
+
+  /** Nothing was appended since the last scan, and every delivery has an outcome. */
+  private async hasNothingNew(): Promise<boolean> {
+    const { settledUpTo } = this.unsettled;
+    return this.arrivedUpTo === settledUpTo && (await this.log.head()) === settledUpTo;
+  }
+
+  private async readNew(lease: Lease): Promise<void> {
     // Before the head is read: a site that arrives after the head is read again by the next scan.
     const arriving = await readArriving(this.postgres);
     const head = await this.log.head();
@@ -87,7 +98,6 @@ export class OwedDeliveriesScan {
     this.unsettled.forget((site) => arriving.has(site) || this.deliveries.hasLeft(site));
     lease.reached = this.unsettled.settledUpTo;
     await this.startOwed();
-    await this.deleteForgottenLeases();
   }
 
   /** Goes back to the first events of sites that have arrived: while they were copied, their conversions were forgotten. */

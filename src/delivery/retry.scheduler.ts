@@ -23,6 +23,12 @@ interface ConnectionKey {
   readonly platform: ConnectionName;
 }
 
+interface DueWork {
+  readonly hasTooOld: true | null;
+  /** Those with a due delivery. */
+  readonly connections: readonly ConnectionKey[];
+}
+
 /** A delivery that is due. */
 export type DueDelivery = Omit<WaitingDelivery, 'platform' | 'due' | 'giveUpAt'> & ConnectionKey;
 
@@ -70,13 +76,9 @@ export class RetryScheduler {
   /** Returns how many attempts were started. */
   private async startDue(): Promise<number> {
     await this.attempts.tidy();
-    // No probes: of a parked connection only one delivery at a time is attempted.
-    let started = await this.attempts.start(
-      (await this.readTooOld())
-        .filter(({ site }) => this.deliveries.actsFor(site))
-        .map((delivery) => this.toAttempt(delivery, false)),
-    );
-    for (const connection of await this.dueConnections()) {
+    const { hasTooOld, connections } = await this.readDueWork();
+    let started = hasTooOld ? await this.startTooOld() : 0;
+    for (const connection of connections) {
       if (this.stopping) break;
       const capacity = Math.min(this.capacity(connection), LEASED_MAX);
       if (capacity <= 0) continue;
@@ -86,21 +88,26 @@ export class RetryScheduler {
     return started;
   }
 
-  /** Connections with a due delivery. Skips along the index, so the cost does not depend on how many deliveries wait. */
-  private async dueConnections(): Promise<ConnectionKey[]> {
-    return this.query<ConnectionKey>({
-      name: 'due-connections',
+  /**
+   * In one query, because most polls find nothing. It skips along one index, and is given the order of the other: its cost does not
+   * depend on how many deliveries wait.
+   */
+  private async readDueWork(): Promise<DueWork> {
+    const [work] = await this.query<DueWork>({
+      name: 'due-work',
       text: `WITH RECURSIVE connections AS (
           (SELECT site, platform FROM cc.deliveries ORDER BY site, platform LIMIT 1)
           UNION ALL
           SELECT n.site, n.platform FROM connections c CROSS JOIN LATERAL (
             SELECT site, platform FROM cc.deliveries d WHERE (d.site, d.platform) > (c.site, c.platform)
              ORDER BY site, platform LIMIT 1) n)
-        SELECT site, platform FROM connections c
-         WHERE EXISTS (SELECT FROM cc.deliveries d WHERE d.site = c.site AND d.platform = c.platform
-                          AND d.due <= to_timestamp($1))`,
-      values: [this.nowSeconds()],
+        SELECT (SELECT true FROM cc.deliveries d WHERE ${this.tooOld('$1', '$2')} ORDER BY d.give_up_at LIMIT 1) AS "hasTooOld",
+               ARRAY (SELECT json_build_object('site', site, 'platform', platform) FROM connections c
+                       WHERE EXISTS (SELECT FROM cc.deliveries d WHERE d.site = c.site AND d.platform = c.platform
+                                        AND d.due <= to_timestamp($1))) AS connections`,
+      values: [this.nowSeconds(), this.deliveries.closedSites()],
     });
+    return work as DueWork;
   }
 
   private capacity({ site, platform }: ConnectionKey): number {
@@ -117,15 +124,21 @@ export class RetryScheduler {
     return since === undefined ? 0 : 1;
   }
 
-  /** Deliveries that have become too old, whatever the state of their connection: an attempt records it and sends nothing. */
-  private async readTooOld(): Promise<DueDelivery[]> {
-    return this.query<DueDelivery>({
+  /** Whatever the state of their connection: an attempt records that they are too old, and sends nothing. */
+  private async startTooOld(): Promise<number> {
+    const tooOld = await this.query<DueDelivery>({
       name: 'too-old-deliveries',
-      text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d
-              WHERE d.give_up_at <= to_timestamp($2) AND d.kind = 'send' AND d.site <> ALL ($3) AND ${this.notLeased('$2')}
-              ORDER BY d.give_up_at LIMIT $1`,
+      text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d WHERE ${this.tooOld('$2', '$3')} ORDER BY d.give_up_at LIMIT $1`,
       values: [LEASED_MAX, this.nowSeconds(), this.deliveries.closedSites()],
     });
+    const ours = tooOld.filter(({ site }) => this.deliveries.actsFor(site));
+    // No probes: of a parked connection only one delivery at a time is attempted.
+    return this.attempts.start(ours.map((delivery) => this.toAttempt(delivery, false)));
+  }
+
+  /** SQL: the delivery `d` has become too old, and no process is carrying it out. */
+  private tooOld(now: string, closedSites: string): string {
+    return `d.give_up_at <= to_timestamp(${now}) AND d.kind = 'send' AND d.site <> ALL (${closedSites}) AND ${this.notLeased(now)}`;
   }
 
   /** Due deliveries that no process is carrying out. */

@@ -2,6 +2,7 @@ import { Interval } from '@nestjs/schedule';
 import { VISITOR } from '../events/visitor.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { NEWEST_POSITION } from '../log/event-reader.js';
 import type { Follower } from '../log/follower.js';
 import { LINEAGE } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -72,21 +73,22 @@ export class KnownSubjects {
 
   private async loadIfNeeded(): Promise<void> {
     const startedMs = performance.now();
-    const source = await this.readSource();
+    const { source, newest } = await this.readSource();
     // A database that was restored from a copy of its disk keeps its lineage, and may have fewer events than were followed.
-    const isBehind = (await this.log.head()) < (this.follower?.position ?? 0);
+    const isBehind = newest < (this.follower?.position ?? 0);
     if (!this.filter || this.filter.isFull || isBehind || source !== this.source) await this.load(source);
     // After a load, the tables may have been replaced again in the meantime: the next check finds out.
     else this.checkedAtMs = startedMs;
   }
 
   /** A rebuild replaces the tables, a restore the whole database, and neither appends an event about the people. */
-  private async readSource(): Promise<string> {
+  private async readSource(): Promise<{ source: string; newest: number }> {
     const tables = TABLES.map((table) => `'cc.${table}'::regclass::oid`).join(" || ' ' || ");
-    const { rows } = await this.postgres.pool.query<{ source: string }>(
-      `SELECT ${tables} || ' ' || ${LINEAGE} AS source`,
-    );
-    return rows[0]?.source ?? '';
+    const { rows } = await this.postgres.pool.query<{ source: string; newest: number }>({
+      name: 'known-subjects-source',
+      text: `SELECT ${tables} || ' ' || ${LINEAGE} AS source, ${NEWEST_POSITION}::float8 AS newest`,
+    });
+    return rows[0] ?? { source: '', newest: 0 };
   }
 
   private async load(source: string): Promise<void> {
