@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DeliveryPlan } from '../events/conversion.events.js';
+import { AlignedInterval } from '../kernel/aligned-interval.js';
 import { messageOf } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { Logger } from '../kernel/logger.js';
@@ -26,7 +27,7 @@ export class DeliveryService {
   private readonly plans = new WeakMap<LoadedSite, DeliveryPlan>();
   private readonly inFlight = new Set<DeliverySaga>();
   private readonly writer: OutcomeWriter;
-  private timer: NodeJS.Timeout | undefined;
+  private timer: AlignedInterval | undefined;
 
   constructor(
     private readonly postgres: Postgres,
@@ -42,7 +43,7 @@ export class DeliveryService {
 
   /** Uses its own timer: @nestjs/schedule clears intervals before HTTP has drained, while sagas still need ticks. */
   start(): void {
-    this.timer = setInterval(() => this.tick(), TICK_MS);
+    this.timer = new AlignedInterval(() => this.tick(), TICK_MS);
   }
 
   get inFlightCount(): number {
@@ -51,7 +52,7 @@ export class DeliveryService {
 
   /** What is still in flight is found in the log by another instance, or by the next start. */
   stop(): void {
-    clearInterval(this.timer);
+    this.timer?.stop();
   }
 
   /** The delivery fields of a new conversion of this site. Empty while no platform is connected. */

@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { AlignedInterval } from '../kernel/aligned-interval.js';
 import { EventLog } from '../log/event-log.js';
 import { Lease } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
@@ -27,7 +28,7 @@ export class OwedDeliveriesScan {
   /** Sites that arrived up to this position are read from their first event on. */
   private arrivedUpTo = 0;
   private polling: Promise<void> | undefined;
-  private timer: NodeJS.Timeout | undefined;
+  private timer: AlignedInterval | undefined;
   private stopping = false;
   private tidiedMs = Number.NEGATIVE_INFINITY;
 
@@ -41,13 +42,13 @@ export class OwedDeliveriesScan {
   ) {}
 
   start(): void {
-    this.timer = setInterval(() => this.poll(), Math.min(POLL_EVERY_MS, this.window.owedAfterMs / 4));
+    this.timer = new AlignedInterval(() => this.poll(), Math.min(POLL_EVERY_MS, this.window.owedAfterMs / 4));
     this.poll();
   }
 
   async stop(): Promise<void> {
     this.stopping = true;
-    clearInterval(this.timer);
+    this.timer?.stop();
     await this.polling;
     // If the database is unavailable, the lease expires.
     await this.lease?.release().catch(() => {});

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { AlignedInterval } from '../kernel/aligned-interval.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { AppendConnection } from './append-connection.js';
 import { appendWith } from './append-in-transaction.js';
@@ -53,7 +54,7 @@ export class PostgresEventLog extends EventLog {
   private readonly notifications: AppendNotifications;
   private readonly followers = new Set<Follower>();
   private readonly headForFollowers: () => Promise<number>;
-  private followerTimer: NodeJS.Timeout | undefined;
+  private followerTimer: AlignedInterval | undefined;
   private readonly appended = new AppendedPositions();
 
   constructor(
@@ -177,13 +178,13 @@ export class PostgresEventLog extends EventLog {
     const follower = new Follower(source, options, apply, () => {
       this.followers.delete(follower);
       if (this.followers.size > 0) return;
-      clearInterval(this.followerTimer);
+      this.followerTimer?.stop();
       this.followerTimer = undefined;
     });
     await follower.start(this.notifications);
     this.followers.add(follower);
     // One timer for all, so that they share the read of the head.
-    this.followerTimer ??= setInterval(() => {
+    this.followerTimer ??= new AlignedInterval(() => {
       for (const each of this.followers) each.pollQuietly();
     }, POLL_EVERY_MS);
     return follower;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, DatabaseError } from 'pg';
+import { AlignedInterval } from '../kernel/aligned-interval.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { isDatabaseOutage } from '../postgres/outage.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -45,7 +46,7 @@ export interface ProjectionStatus {
  * be folded parks its projection with a reason that names the event; other projections continue.
  */
 export class ProjectionRunner {
-  private timer: NodeJS.Timeout | undefined;
+  private timer: AlignedInterval | undefined;
   private running: Promise<void> | undefined;
   private stopped = false;
   /** Lag as of the last round, for metrics. */
@@ -70,7 +71,7 @@ export class ProjectionRunner {
   async start(): Promise<void> {
     await this.register();
     await this.postgres.pool.query('UPDATE cc.projections SET parked = false, reason = NULL WHERE parked');
-    this.timer = setInterval(() => this.runQuietly(), POLL_EVERY_MS);
+    this.timer = new AlignedInterval(() => this.runQuietly(), POLL_EVERY_MS);
   }
 
   /** Excludes the projections with `source: 'any'` from the rounds and returns them, for Kafka consumers to feed. */
@@ -82,7 +83,7 @@ export class ProjectionRunner {
 
   async stop(): Promise<void> {
     this.stopped = true;
-    clearInterval(this.timer);
+    this.timer?.stop();
     await this.running?.catch(() => {});
   }
 

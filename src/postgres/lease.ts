@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { QueryConfig } from 'pg';
+import { AlignedInterval } from '../kernel/aligned-interval.js';
 import type { Postgres } from './postgres.js';
 
 const LEASE_MS = 10_000;
@@ -32,7 +33,7 @@ export const LINEAGE = `(SELECT system_identifier FROM pg_control_system()) || '
 export class Lease {
   private readonly holder = randomUUID();
   private renewedMs = Number.NEGATIVE_INFINITY;
-  private timer: NodeJS.Timeout | undefined;
+  private timer: AlignedInterval | undefined;
   private renewing: Promise<void> | undefined;
   private lost = false;
   private lineage = '';
@@ -66,7 +67,7 @@ export class Lease {
     lease.reached = Number(rows[0].reached);
     lease.lineage = rows[0].lineage;
     lease.renewedMs = requestedMs;
-    lease.timer = setInterval(() => lease.renewQuietly(), RENEW_EVERY_MS);
+    lease.timer = new AlignedInterval(() => lease.renewQuietly(), RENEW_EVERY_MS);
     return lease;
   }
 
@@ -81,7 +82,7 @@ export class Lease {
 
   /** Expires the lease: another process can take over at once. */
   async release(): Promise<void> {
-    clearInterval(this.timer);
+    this.timer?.stop();
     await this.renewing;
     this.lost = true;
     await this.database.pool.query(
@@ -116,7 +117,7 @@ export class Lease {
     if (rowCount) this.renewedMs = requestedMs;
     else {
       this.lost = true;
-      clearInterval(this.timer);
+      this.timer?.stop();
     }
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, type ClientBase, Pool, type QueryConfig } from 'pg';
 import type { DataSource, DataSourceOptions, EntityTarget, ObjectLiteral } from 'typeorm';
+import { AlignedInterval } from '../kernel/aligned-interval.js';
 import { formatDuration } from '../kernel/durations.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { type ClockSample, DatabaseClock, DISTRUST_MS, describeDifference } from './database-clock.js';
@@ -50,7 +51,7 @@ export class Postgres {
   private readModels: Promise<DataSource> | undefined;
   private reservedPool: Pool | undefined;
   private sampling: Promise<void> | undefined;
-  private readonly sampler: NodeJS.Timeout;
+  private readonly sampler: AlignedInterval;
 
   private constructor(
     /** For queries of any kind, as the service's role. */
@@ -63,7 +64,7 @@ export class Postgres {
     /** Of DATABASE_READ_URL. */
     readonly standby: Standby | undefined,
   ) {
-    this.sampler = setInterval(() => this.sampleQuietly(), SAMPLE_CLOCK_EVERY_MS).unref();
+    this.sampler = new AlignedInterval(() => this.sampleQuietly(), SAMPLE_CLOCK_EVERY_MS).unref();
   }
 
   static async open(options: PostgresOptions): Promise<Postgres> {
@@ -170,7 +171,7 @@ export class Postgres {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.sampler);
+    this.sampler.stop();
     await this.readModels?.then((source) => source.destroy()).catch(() => {});
     await this.reservedPool?.end();
     await this.standby?.close();

@@ -1,0 +1,84 @@
+import { jest } from '@jest/globals';
+import { AlignedInterval } from './aligned-interval.js';
+
+describe('AlignedInterval', () => {
+  const started: AlignedInterval[] = [];
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+
+  afterEach(() => {
+    for (const each of started.splice(0)) each.stop();
+    jest.useRealTimers();
+  });
+
+  function record(everyMs: number, times: number[]): AlignedInterval {
+    const interval = new AlignedInterval(() => times.push(Math.round(performance.now())), everyMs);
+    started.push(interval);
+    return interval;
+  }
+
+  function advanceTo(ms: number): void {
+    jest.advanceTimersByTime(ms - performance.now());
+  }
+
+  it('runs those that started at different times together', () => {
+    const [first, second, slow]: [number[], number[], number[]] = [[], [], []];
+    advanceTo(10_120);
+    record(500, first);
+    advanceTo(10_210);
+    record(500, second);
+    record(1_000, slow);
+    advanceTo(12_100);
+    expect(first).toEqual([10_500, 11_000, 11_500, 12_000]);
+    expect(second).toEqual(first);
+    expect(slow).toEqual([11_000, 12_000]);
+  });
+
+  it('does not run twice when a timer is early by a millisecond', () => {
+    const times: number[] = [];
+    advanceTo(20_100);
+    record(500, times);
+    const now = jest.spyOn(performance, 'now');
+    for (const ms of [20_499.4, 20_999.2]) {
+      now.mockReturnValue(ms);
+      jest.advanceTimersToNextTimer();
+    }
+    now.mockReturnValue(20_999.9);
+    jest.advanceTimersByTime(400);
+    now.mockRestore();
+    expect(times).toHaveLength(2);
+  });
+
+  it('skips what it missed while the process was frozen', () => {
+    const times: number[] = [];
+    advanceTo(30_100);
+    record(500, times);
+    const now = jest.spyOn(performance, 'now').mockReturnValue(34_700);
+    jest.advanceTimersToNextTimer();
+    now.mockRestore();
+    expect(times).toHaveLength(1);
+  });
+
+  it('ends', () => {
+    const times: number[] = [];
+    advanceTo(40_100);
+    const interval = record(500, times);
+    advanceTo(40_600);
+    interval.stop();
+    advanceTo(45_000);
+    expect(times).toEqual([40_500]);
+  });
+
+  it('ends when it is stopped by its own run', () => {
+    const times: number[] = [];
+    advanceTo(50_100);
+    const interval = new AlignedInterval(() => {
+      times.push(performance.now());
+      interval.stop();
+    }, 500);
+    advanceTo(55_000);
+    expect(times).toHaveLength(1);
+  });
+});
