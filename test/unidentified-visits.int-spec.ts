@@ -3,6 +3,7 @@ import { derivedUuid } from '../src/kernel/uuid.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { erasureLock } from '../src/log/projection-rebuild.js';
+import { RETENTION_LOCK } from '../src/log/retention-holds.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { Site } from '../src/sites/site.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
@@ -131,6 +132,28 @@ describe('what anonymous callers store', () => {
       { type: 'visitor.erased.v1', data: { events: 1, identifiers: 0, claims: 0, unidentified: true } },
     ]);
     expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(0);
+  });
+
+  it('without an email stays although the clock was behind for a moment', async () => {
+    await callers(undefined, 'landing').send({ ...CALL, call: 'collect' });
+    const { rows } = await postgres.pool.query(
+      `INSERT INTO cc.clock_steps SELECT last + 1, time, '2001-01-01' FROM cc.seals ORDER BY last DESC LIMIT 1 RETURNING position`,
+    );
+    expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() - 60_000))).toBe(0);
+    const owner = await postgres.connectAsOwner('test');
+    await owner.query('DELETE FROM cc.clock_steps WHERE position = $1', [rows[0].position]);
+    await owner.end();
+    expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(1);
+  });
+
+  it('without an email stays while retention removes events, which locks in another order', async () => {
+    await callers(undefined, 'landing').send({ ...CALL, call: 'collect' });
+    const expire = () => pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000));
+    const removing = await postgres.connect('test');
+    await removing.query('SELECT pg_advisory_lock($1)', [RETENTION_LOCK]);
+    await expect(expire()).rejects.toThrow(/lock timeout/);
+    await removing.end();
+    expect(await expire()).toBe(1);
   });
 
   it('without an email stays while an erasure runs, which locks in another order', async () => {
