@@ -17,6 +17,8 @@ const sized = (text) => `${Buffer.byteLength(text)}:${text}`;
 
 const violations = [];
 const events = new Map(objects(eventsFile).map((event) => [event.position, event]));
+/** The seals are exported after the events, and may cover later ones. */
+const lastExported = [...events.keys()].reduce((last, position) => Math.max(last, position), 0);
 
 /** The canonical form of an event, except for what the export does not contain: its reference and its personal digest. */
 function canonicalForm(event, { reference, personal }) {
@@ -46,15 +48,22 @@ let head = Buffer.alloc(32);
 const heads = new Map();
 let recomputed = 0;
 let taken = 0;
+let start;
+const covered = new Set();
 for (const seal of objects(sealsFile)) {
-  const digests = seal.events.map((covered) => {
-    const event = events.get(covered.position);
+  start ??= seal.first;
+  const digests = seal.events.map((sealed) => {
+    const event = events.get(sealed.position);
+    covered.add(sealed.position);
+    if (event && sealed.removed) violations.push(`position ${sealed.position} was removed and is in ${eventsFile}`);
+    if (!event && !sealed.removed && sealed.position <= lastExported)
+      violations.push(`position ${sealed.position} is missing in ${eventsFile}`);
     if (!event || isRedacted(event)) {
       taken += 1;
-      return Buffer.from(covered.digest, 'hex');
+      return Buffer.from(sealed.digest, 'hex');
     }
     recomputed += 1;
-    return sha256(canonicalForm(event, covered));
+    return sha256(canonicalForm(event, sealed));
   });
   // A batch without events was removed by retention: its digest is taken as it is.
   const digest = digests.length === 0 ? Buffer.from(seal.digest, 'hex') : sha256(...digests);
@@ -65,6 +74,9 @@ for (const seal of objects(sealsFile)) {
   head = Buffer.from(seal.head, 'hex');
   heads.set(seal.last, seal.head);
 }
+// Events from before the chain have no seal.
+for (const position of events.keys())
+  if (position >= start && !covered.has(position)) violations.push(`position ${position} has no seal`);
 console.log(
   `${recomputed} events in ${heads.size} batches were recomputed; the digests of ${taken} were taken from ${sealsFile}`,
 );

@@ -160,6 +160,25 @@ describe('checkpoints', () => {
     expect(await stored()).toHaveLength(3);
   });
 
+  it('are published also if they were signed again, by another key, while the earlier one was being published', async () => {
+    const keys = new SigningKeys(postgres.pool, new Sealer(Buffer.alloc(32)));
+    await append();
+    const published: string[] = [];
+    const publish = async (_: unknown, tokens: readonly string[]) => {
+      published.push(...tokens);
+      if (published.length > 1) return;
+      await keys.replace(await keys.active(), await keys.prepare());
+      await open().current();
+    };
+    const scheduler = new CheckpointScheduler(postgres, open(), settings, new Logger('silent'), publish);
+    await open().createIfDue();
+    scheduler.check();
+    await scheduler.settled();
+    const [checkpoint] = await stored();
+    expect(published).toHaveLength(2);
+    expect(published[1]).toBe(checkpoint?.token);
+  });
+
   it('keep the last one of each hour after a day', async () => {
     await append();
     const checkpoints = open();

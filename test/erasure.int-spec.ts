@@ -111,6 +111,42 @@ describe('an erasure of more events than one transaction takes', () => {
       0,
     );
 
+  it('does not fail appends when its process freezes while they wait for it, and erases nothing then', async () => {
+    const site = await openSite();
+    const parts = await partsLeft(site);
+    const connect = postgres.connect.bind(postgres);
+    let thaw: () => void = () => {};
+    let onFrozen: () => void = () => {};
+    const frozen = new Promise<void>((resolve) => {
+      onFrozen = resolve;
+    });
+    jest.spyOn(postgres, 'connect').mockImplementation(async (purpose, ...options) => {
+      const client = await connect(purpose, ...options);
+      if (purpose !== 'erasure') return client;
+      client.on('error', () => {});
+      const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+      const freezing = async (...args: unknown[]) => {
+        if (String(args[0]).includes('cc.append(')) {
+          onFrozen();
+          await new Promise<void>((resolve) => {
+            thaw = resolve;
+          });
+        }
+        return query(...args);
+      };
+      return Object.assign(client, { query: freezing });
+    });
+    const erasing = erase(site).catch((error: Error) => error);
+    await frozen;
+    jest.restoreAllMocks();
+    await expect(log.append(thing())).resolves.toMatchObject({ status: 'appended' });
+    thaw();
+    expect(await erasing).toBeInstanceOf(Error);
+    expect(await partsLeft(site)).toBe(parts);
+    await erase(site);
+    expect(await partsLeft(site)).toBe(0);
+  });
+
   it('lets events be appended while projections forget, and erases these too', async () => {
     const site = await openSite();
     let forgotten = 0;

@@ -352,7 +352,7 @@ describe('history verify', () => {
       `UPDATE cc.events SET time = time - interval '1 hour' WHERE position = ${last}`,
       `UPDATE cc.events SET time = time + interval '1 hour' WHERE position = ${last}`,
     );
-    expect(violations['order']).toBe('1 events have an earlier time than the event before them');
+    expect(violations['order']).toMatch(/^1 events have an earlier time than the event before them;/);
   });
 
   it.each([

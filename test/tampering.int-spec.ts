@@ -10,6 +10,7 @@ import { readTrust } from '../src/cli/history-checkpoint.js';
 import { runCli } from '../src/cli/run-cli.js';
 import { allEventChecks } from '../src/history/checks.js';
 import { checkpointsCheck } from '../src/history/reconciliation/checkpoints.check.js';
+import { orderCheck } from '../src/history/reconciliation/order.check.js';
 import { type VerifyDependencies, verify as verifyAll } from '../src/history/verify.js';
 import { keyIdOf, signJws } from '../src/kernel/jws.js';
 import { Sealer } from '../src/kernel/sealing.js';
@@ -240,6 +241,11 @@ describe('history verify of a log from which retention removed events', () => {
     });
     const { ok, detail } = await chainOf(copy, both);
     expect(ok).toBe(false);
+    // The checkpoints of the database show as well that the trusted key signed before.
+    expect([await chainOf(copy, {}), await chainOf(copy, { publicKey: keptAfter })]).toEqual([
+      expect.objectContaining({ ok: false }),
+      expect.objectContaining({ ok: false }),
+    ]);
     expect(detail).toMatch(/states that retention removed positions 1\d\d to 1\d\d, and no trusted key signed that/);
     expect(detail).toMatch(/is missing, and no event records that retention removed it/);
   });
@@ -301,6 +307,26 @@ describe('a log that was not altered', () => {
     expect((await verify(copy, ...elsewhere())).filter(({ ok }) => !ok)).toEqual([]);
   });
 
+  it.each([
+    ['no', 30, true],
+    ['a', 1, false],
+  ])(
+    'has %s duplicate if an order is repeated %i h after the clock was set back, which was ahead before',
+    async (_, hours, ok) => {
+      const copy = await copyOf(original);
+      await tamper(
+        copy,
+        `CREATE TABLE public.times AS
+       SELECT a.position, b.time + interval '400 days' AS ahead, b.time - interval '${hours} hours' AS set_back
+         FROM cc.events a, cc.events b WHERE a.reference = 'A-5' AND b.reference = 'A-6';
+       UPDATE cc.events SET data = replace(data::text, '"A-6"', '"A-5"')::json WHERE reference = 'A-6';
+       UPDATE cc.events SET time = t.ahead FROM public.times t WHERE cc.events.position = t.position;
+       INSERT INTO cc.clock_steps SELECT position + 1, ahead, set_back FROM public.times`,
+      );
+      expect((await verify(copy)).find(({ name }) => name === 'duplicates')).toMatchObject({ ok });
+    },
+  );
+
   it('passes after another erasure, also against checkpoints from before it', async () => {
     const copy = await copyOf(original);
     await run(copy, 'visitors', 'erase', '--site', SITE, '--email', 'jane@example.com');
@@ -354,7 +380,7 @@ async function verifyLog(
     const trust = await readTrust(settings, files);
     const until = await log.head();
     const dependencies = { postgres, log, settings, until, trust, progress: () => {} } as unknown as VerifyDependencies;
-    return (await verifyAll(dependencies, allEventChecks(), [], [checkpointsCheck])).checks;
+    return (await verifyAll(dependencies, allEventChecks(), [], [checkpointsCheck, orderCheck])).checks;
   } finally {
     await log.close();
     await postgres.close();

@@ -1,13 +1,16 @@
 import { jest } from '@jest/globals';
+import { Logger } from '../src/kernel/logger.js';
+import { readSettings } from '../src/kernel/settings.js';
 import { derivedUuid } from '../src/kernel/uuid.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { erasureLock } from '../src/log/projection-rebuild.js';
+import { RETENTION_LOCK } from '../src/log/retention-holds.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { Site } from '../src/sites/site.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
 import { CLICK_KINDS } from '../src/visitors/identifier-kinds.js';
-import { pruneUnidentified } from '../src/visitors/identifier-pruner.js';
+import { IdentifierPruner, pruneUnidentified } from '../src/visitors/identifier-pruner.js';
 import { Matcher, matchOf } from '../src/visitors/matcher.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -131,6 +134,46 @@ describe('what anonymous callers store', () => {
       { type: 'visitor.erased.v1', data: { events: 1, identifiers: 0, claims: 0, unidentified: true } },
     ]);
     expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(0);
+  });
+
+  it('without an email stays although the clock was behind for a moment', async () => {
+    await callers(undefined, 'landing').send({ ...CALL, call: 'collect' });
+    const { rows } = await postgres.pool.query(
+      `INSERT INTO cc.clock_steps SELECT last + 1, time, '2001-01-01' FROM cc.seals ORDER BY last DESC LIMIT 1 RETURNING position`,
+    );
+    expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() - 60_000))).toBe(0);
+    const owner = await postgres.connectAsOwner('test');
+    await owner.query('DELETE FROM cc.clock_steps WHERE position = $1', [rows[0].position]);
+    await owner.end();
+    expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(1);
+  });
+
+  it("without an email stays while this machine's clock and the database's differ", async () => {
+    await callers(undefined, 'landing').send({ ...CALL, call: 'collect' });
+    const settings = { ...readSettings({}), unidentifiedTtlMs: -60_000 };
+    const pruner = new IdentifierPruner(postgres, log, new Logger('silent'), settings);
+    const position = await log.head();
+    const parts = async () =>
+      (await log.read({ after: position - 1, until: position })).map(({ personal }) => personal);
+    jest.spyOn(Date, 'now').mockReturnValue(Date.parse('2126-01-01T00:00:00.000Z'));
+    try {
+      await pruner.prune();
+    } finally {
+      jest.restoreAllMocks();
+    }
+    expect(await parts()).not.toEqual([null]);
+    await pruner.prune();
+    expect(await parts()).toEqual([null]);
+  });
+
+  it('without an email stays while retention removes events, which locks in another order', async () => {
+    await callers(undefined, 'landing').send({ ...CALL, call: 'collect' });
+    const expire = () => pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000));
+    const removing = await postgres.connect('test');
+    await removing.query('SELECT pg_advisory_lock($1)', [RETENTION_LOCK]);
+    await expect(expire()).rejects.toThrow(/lock timeout/);
+    await removing.end();
+    expect(await expire()).toBe(1);
   });
 
   it('without an email stays while an erasure runs, which locks in another order', async () => {

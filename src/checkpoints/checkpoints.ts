@@ -51,8 +51,10 @@ export class Checkpoints {
   }
 
   async markPublished(checkpoints: readonly StoredCheckpoint[]): Promise<void> {
-    await this.pool.query('UPDATE cc.checkpoints SET published = true WHERE position = ANY ($1)', [
+    // Not one that another key has signed in the meantime, in the same place.
+    await this.pool.query('UPDATE cc.checkpoints SET published = true WHERE position = ANY ($1) AND token = ANY ($2)', [
       checkpoints.map(({ position }) => position),
+      checkpoints.map(({ token }) => token),
     ]);
   }
 

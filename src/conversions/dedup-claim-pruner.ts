@@ -21,6 +21,8 @@ export class DedupClaimPruner {
 
   @Interval(60_000)
   async prune(): Promise<void> {
+    // A clock that is ahead would delete claims that count again when it is set back.
+    if (this.postgres.clock.problem() !== undefined) return;
     try {
       const windows = this.sites.all().map(({ site }) => dedupWindowOf(site.settings, this.settings.dedupWindowMs));
       await pruneClaims(this.postgres, new Date(this.postgres.clock.nowMs() - Math.max(0, ...windows)));

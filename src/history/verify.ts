@@ -1,3 +1,4 @@
+import { readStoredCheckpoints } from '../checkpoints/checkpoints.js';
 import { readFirstKey } from '../checkpoints/signing-keys.js';
 import { messageOf } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
@@ -101,11 +102,11 @@ async function runEventChecks(dependencies: VerifyDependencies, checks: readonly
   try {
     // One snapshot: an erasure or a removal by retention is seen with all its parts, or not at all.
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const chain = new ChainCheck(
-      settings.cell,
-      trust.publicKeys ?? (await readFirstKey(client)),
-      trust.against?.tokens,
-    );
+    const stored = (await readStoredCheckpoints(client)).map(({ token }) => token);
+    const chain = new ChainCheck(settings.cell, trust.publicKeys ?? (await readFirstKey(client)), [
+      ...stored,
+      ...(trust.against?.tokens ?? []),
+    ]);
     // Up to the last seal as well: if the newest events are missing, their seals may still be there.
     const last = Math.max(await readHead(client), (await readChainHead(client))?.position ?? 0);
     const counts = await auditChain(client, last, {

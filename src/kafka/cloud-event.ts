@@ -61,6 +61,11 @@ export function positionIn(message: KafkaMessage): number {
   return Number(headerText(message.headers, 'cc_position') ?? Number.NaN);
 }
 
+/** Others may be able to write to the topics. What they wrote is reported by `history verify`, and keeps nothing from being published. */
+export function isOfRelay(message: KafkaMessage): boolean {
+  return Number.isSafeInteger(positionIn(message));
+}
+
 export function idIn(message: KafkaMessage): string | undefined {
   return headerText(message.headers, 'ce_id');
 }

@@ -4,7 +4,7 @@ import { areAtEndOfLineage, copyStreamsByPosition } from '../log/log-audit.js';
 import { shardOf } from '../log/shard.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type KafkaSettings, makeClient, withTimeout } from './client.js';
-import { isHeaderOf, positionIn, publishedData, toMessage } from './cloud-event.js';
+import { isHeaderOf, isOfRelay, positionIn, publishedData, toMessage } from './cloud-event.js';
 import { PositionSet } from './position-set.js';
 import { readTopics, type TopicRecords } from './read-topics.js';
 import { type RelayCheckpoint, RelayCheckpoints } from './relay-checkpoint.js';
@@ -76,6 +76,8 @@ class Comparison {
   private readonly seen = new PositionSet();
   /** The lowest position of each partition. */
   private readonly begins = new Map<string, number>();
+  /** The last record of each partition. */
+  private readonly last = new Map<string, { readonly offset: number; readonly position: number }>();
 
   constructor(
     private readonly postgres: Postgres,
@@ -85,23 +87,30 @@ class Comparison {
     private readonly report: (violation: string) => void,
   ) {}
 
-  async compare({ topic, partition, messages }: TopicRecords): Promise<void> {
+  async compare({ topic, partition, messages: read }: TopicRecords): Promise<void> {
+    const key = `${topic} ${partition}`;
+    // The group may be rebalanced, and then reads from the beginning again.
+    const { offset: compared = -1 } = this.last.get(key) ?? {};
+    const messages = read.filter(({ offset }) => Number(offset) > compared);
     const events = new Map(
-      (await readPublicEventsAt(this.postgres.pool, messages.map(positionIn).filter(Number.isSafeInteger))).map(
-        (event) => [event.position, event],
-      ),
+      (await readPublicEventsAt(this.postgres.pool, messages.filter(isOfRelay).map(positionIn))).map((event) => [
+        event.position,
+        event,
+      ]),
     );
     const unknown: number[] = [];
     for (const message of messages) {
       this.records += 1;
       const position = positionIn(message);
       const where = `${topic} partition ${partition} offset ${message.offset}`;
-      if (!Number.isSafeInteger(position)) {
+      if (!isOfRelay(message)) {
         this.report(`${where} is not a record of the relay`);
         continue;
       }
       this.seen.add(position);
-      const key = `${topic} ${partition}`;
+      if (position <= (this.last.get(key)?.position ?? 0))
+        this.report(`the event at position ${position} is on ${where} again, or after a later one`);
+      this.last.set(key, { offset: Number(message.offset), position });
       this.begins.set(key, Math.min(position, this.begins.get(key) ?? position));
       const event = events.get(position);
       if (!event) unknown.push(position);

@@ -4,6 +4,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { type KafkaSettings, makeClient, withTimeout } from './client.js';
 import { readPartitionEnds } from './partition-ends.js';
 import { RelayCheckpoints } from './relay-checkpoint.js';
+import { foundIn, isOfThisLog, publishedTo } from './starting-point.js';
 import { ensureTopics, topicOf } from './topics.js';
 import { withAdmin } from './with-admin.js';
 
@@ -29,22 +30,23 @@ export async function compareTopics(settings: KafkaSettings, postgres: Postgres)
   const compare = async (admin: Admin): Promise<TopicComparison> => {
     const ensured = ensureTopics(admin, postgres.pool, settings);
     const cluster = await withTimeout(TOPICS_TIMEOUT_MS, 'Reading the topics', ensured);
-    const { position, published } = await checkpoints.load(cluster.id);
+    const checkpoint = await checkpoints.load(cluster.id);
     const ends = await readPartitionEnds(kafka, admin, prefix, cluster);
-    const ids = await readIdsAt(
+    const inLog = await readIdsAt(
       postgres.pool,
       ends.flatMap(({ last }) => (last ? [last.position] : [])),
     );
-    const violations = ends.flatMap(({ category, partition, last }) => {
-      const expected = published[category]?.[partition] ?? 0;
+    const violations = ends.flatMap((end) => {
+      const { category, partition, last } = end;
+      const expected = publishedTo(checkpoint, end);
       const where = `${topicOf(prefix, category)} partition ${partition}`;
-      if ((last?.position ?? 0) < expected)
+      if (foundIn(end, expected) < expected)
         return [`${where} ends at ${last?.position ?? 'nothing'}, not at ${expected}`];
-      const id = last && ids.get(last.position);
-      if (last && id !== 'dropped' && id !== last.id) return [`${where} ends with an event that the log does not have`];
+      if (last && !isOfThisLog(last, inLog, checkpoint))
+        return [`${where} ends with an event that the log does not have`];
       return [];
     });
-    return { partitions: ends.length, position, violations };
+    return { partitions: ends.length, position: checkpoint.position, violations };
   };
   return withAdmin(kafka, settings, compare, { retry: { retries: 2 } });
 }

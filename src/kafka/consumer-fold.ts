@@ -4,11 +4,28 @@ import type { StoredEvent } from '../log/event.js';
 import { lockPartitionCheckpoint, type Shard, savePartitionCheckpoint } from '../log/partition-checkpoints.js';
 import type { Projection } from '../log/projection.js';
 import { isPoison } from '../log/projection-runner.js';
+import { LINEAGE } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
 import { ConsumedPage } from './consumed-page.js';
 
 const ATTEMPTS_MAX = 10;
+
+/** Where the log was when a consumer had caught up with it. */
+export interface KnownHistory {
+  /** Of the server, as `readServerLineage` returns it. */
+  readonly lineage: string;
+  /** Whether the log lost the event at this position in a failover. Its record stays on the topic. */
+  isLost(position: number): boolean;
+}
+
+/**
+ * The database may have lost what was folded, and not the events, and the group has committed their offsets: they are not delivered
+ * again. The consumer has to start anew, which folds them from the log.
+ */
+export class FailedOver extends Error {
+  override readonly name = 'FailedOver';
+}
 
 /**
  * Folds the events of one partition and saves its partition checkpoint in one transaction. Events at or below the
@@ -22,6 +39,7 @@ export class ConsumerFold {
   constructor(
     private readonly postgres: Postgres,
     private readonly projection: Projection,
+    private readonly history: KnownHistory,
     private readonly logError: (line: string) => void,
   ) {}
 
@@ -34,7 +52,7 @@ export class ConsumerFold {
         // Serialization failure or deadlock (class 40): two partitions updated the same rows in different order.
         const isRetryable = error instanceof DatabaseError && /^40/.test(error.code ?? '');
         if (isRetryable && attempt < ATTEMPTS_MAX) continue;
-        if (!isPoison(error)) throw error;
+        if (error instanceof FailedOver || !isPoison(error)) throw error;
         if (events.length === 1) return this.park(events[0] as StoredEvent, error);
         // Fold one event at a time to find the one that fails.
         for (const event of events) if (!(await this.fold(shard, [event]))) return false;
@@ -45,17 +63,18 @@ export class ConsumerFold {
 
   private async foldNew(client: PoolClient, shard: Shard, events: readonly StoredEvent[]): Promise<boolean> {
     // Shared with the other partitions. A rebuild and the log's tail lock the row exclusively.
-    const { rows } = await client.query<{ position: string; parked: boolean }>(
-      'SELECT position, parked FROM cc.projections WHERE name = $1 FOR SHARE',
+    const { rows } = await client.query<{ position: string; parked: boolean; lineage: string }>(
+      `SELECT position, parked, ${LINEAGE} AS lineage FROM cc.projections WHERE name = $1 FOR SHARE`,
       [this.projection.name],
     );
-    if (rows[0]?.parked) return false;
-    this.checkpoint = Number(rows[0]?.position ?? 0);
+    if (rows[0]?.lineage !== this.history.lineage) throw new FailedOver('The database was restored or failed over');
+    if (rows[0].parked) return false;
+    this.checkpoint = Number(rows[0].position);
     let last = Math.max(this.checkpoint, await lockPartitionCheckpoint(client, this.projection.name, shard));
     const before = last;
     const newEvents: StoredEvent[] = [];
     for (const event of events) {
-      if (event.position <= last) continue;
+      if (event.position <= last || this.history.isLost(event.position)) continue;
       newEvents.push(event);
       last = event.position;
     }

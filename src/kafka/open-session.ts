@@ -36,6 +36,8 @@ export async function openRelaySession(
     const cluster = await withTimeout(TOPICS_TIMEOUT_MS, 'Creating the topics', ensured);
     const prefix = settings.kafkaTopicPrefix;
     await followLineageOf(postgres, logger);
+    // What this process appended before may have been lost in a failover: it is read from the database.
+    recent.clear();
     const { system } = await new RelayCheckpoints(postgres.pool, prefix).load(cluster.id);
     if (system === null || wasRefused) await refuseForeignTopics(kafka, admin, postgres, prefix, cluster);
     const producer = await FencedProducer.open(kafka, prefix);
@@ -73,6 +75,8 @@ class SessionOpener {
     const found = await this.readSettledEnds(checkpoint);
     await this.compareWithLog(checkpoint, found);
     const start = startingPoint(checkpoint, found, cluster);
+    // Before the checkpoint, if a topic has lost events: they are published again.
+    if (start.after < checkpoint.position) await checkpoints.moveHold(start.after);
     return new RelaySession(postgres, recent, producer, checkpoints, cluster.id, this.settings.cell, start);
   }
 

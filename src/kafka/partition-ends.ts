@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Consumer, Kafka } from 'kafkajs';
 import { withTimeout } from './client.js';
-import { idIn, positionIn } from './cloud-event.js';
+import { idIn, isOfRelay, positionIn } from './cloud-event.js';
 import { type Cluster, topicOf } from './topics.js';
 
 const READ_TIMEOUT_MS = 30_000;
@@ -128,7 +128,7 @@ function searchBackwards(consumer: Consumer, prefix: string, open: readonly Sear
             const offset = Number(message.offset);
             // A fetch that was in progress during the seek may arrive first. Ignore its messages from before the range.
             if (!one || offset < one.from || offset >= one.stable || offset < (one.last?.offset ?? 0)) continue;
-            one.last = { offset, position: positionIn(message), id: idIn(message) };
+            if (isOfRelay(message)) one.last = { offset, position: positionIn(message), id: idIn(message) };
           }
         },
       })

@@ -3,14 +3,15 @@ import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { messageOf } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { hasCopied, readHead } from '../log/event-reader.js';
+import { readJump, readServerLineage } from '../log/lineage.js';
 import { PartitionCheckpoints } from '../log/partition-checkpoints.js';
 import type { Projection } from '../log/projection.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type KafkaSettings, makeClient, withTimeout } from './client.js';
-import { fromMessage, positionIn } from './cloud-event.js';
-import { ConsumerFold } from './consumer-fold.js';
-import { OwnTopics } from './own-topics.js';
+import { fromMessage, isOfRelay, positionIn } from './cloud-event.js';
+import { ConsumerFold, FailedOver, type KnownHistory } from './consumer-fold.js';
+import { followLineageOf, OwnTopics } from './own-topics.js';
 import { REFUSED_RETRY_MS } from './relay.js';
 import { ensureTopics, PUBLISHED_CATEGORIES, RelayRefusedError, TOPIC_OF_CATEGORY, topicOf } from './topics.js';
 
@@ -30,7 +31,6 @@ const HEARTBEAT_TIMEOUT_MS = 60_000;
  */
 export class ProjectionConsumer {
   private readonly stopping = new AbortController();
-  private readonly consumerFold: ConsumerFold;
   private readonly categories: readonly string[];
   private running: Promise<void> | undefined;
   /** The topics belong to another cell. */
@@ -44,7 +44,6 @@ export class ProjectionConsumer {
     private readonly logger: Logger,
   ) {
     this.categories = projection.categories ?? PUBLISHED_CATEGORIES;
-    this.consumerFold = new ConsumerFold(postgres, projection, (line) => logger.error(line));
   }
 
   start(): void {
@@ -60,9 +59,10 @@ export class ProjectionConsumer {
     let backOffMs = BACK_OFF_FIRST_MS;
     while (!this.stopping.signal.aborted) {
       try {
+        const history = await this.readHistory();
         // Catch up from the log first: it also has events that the topics no longer retain or that have another prefix.
         await this.runner.catchUp(this.projection.name);
-        await this.consume(() => {
+        await this.consume(history, () => {
           backOffMs = BACK_OFF_FIRST_MS;
         });
       } catch (error) {
@@ -74,8 +74,19 @@ export class ProjectionConsumer {
     }
   }
 
-  /** Consumes until stopped. Throws when the consumer crashes; the caller then starts over with a new client. */
-  private async consume(onJoined: () => void): Promise<void> {
+  /** Read before the projection is caught up: what fails over later is noticed. */
+  private async readHistory(): Promise<KnownHistory> {
+    const { pool } = this.postgres;
+    await followLineageOf(this.postgres, this.logger);
+    const lineage = await readServerLineage(pool);
+    const jump = await readJump(pool);
+    const isLost = (position: number) => !!jump && position > jump.kept && position < jump.continuesAt;
+    return { lineage, isLost };
+  }
+
+  /** Consumes until stopped. Throws when the consumer crashes, or the database failed over; the caller then starts over with a new client. */
+  private async consume(history: KnownHistory, onJoined: () => void): Promise<void> {
+    const fold = new ConsumerFold(this.postgres, this.projection, history, (line) => this.logger.error(line));
     const { kafkaTopicPrefix: prefix } = this.settings;
     const kafka = makeClient(this.settings, this.logger);
     const admin = kafka.admin();
@@ -106,7 +117,7 @@ export class ProjectionConsumer {
       this.refusal = undefined;
       const topics = this.categories.map((category) => topicOf(prefix, category));
       await withTimeout(OPEN_TIMEOUT_MS, 'Subscribing', consumer.subscribe({ topics, fromBeginning: true }));
-      const eachBatch = (payload: EachBatchPayload) => this.handleBatch(payload, cluster.partitions, own);
+      const eachBatch = (payload: EachBatchPayload) => this.handleBatch(payload, cluster.partitions, own, fold);
       // Offsets are resolved manually, so a batch that was not folded is delivered again.
       await withTimeout(OPEN_TIMEOUT_MS, 'Joining', consumer.run({ eachBatchAutoResolve: false, eachBatch }));
       onJoined();
@@ -116,7 +127,9 @@ export class ProjectionConsumer {
         if (performance.now() - lastHeartbeatMs > HEARTBEAT_TIMEOUT_MS)
           throw new Error(`The consumer sent no heartbeat for ${HEARTBEAT_TIMEOUT_MS / 1_000} s`);
         // A failure of the database is not fatal: the next round computes the checkpoint again.
-        await this.moveCheckpoint(cluster.id).catch(() => {});
+        const lineage = await readServerLineage(this.postgres.pool).catch(() => history.lineage);
+        if (lineage !== history.lineage) throw new FailedOver('The database was restored or failed over');
+        await this.moveCheckpoint(cluster.id, history).catch(() => {});
       }
     } finally {
       admin.disconnect().catch(() => {});
@@ -129,9 +142,11 @@ export class ProjectionConsumer {
     payload: EachBatchPayload,
     partitions: ReadonlyMap<string, number>,
     own: OwnTopics,
+    fold: ConsumerFold,
   ): Promise<void> {
     const { batch, resolveOffset, heartbeat } = payload;
-    if (!(await this.isOwn(own, batch.messages.at(-1) as KafkaMessage))) {
+    const newest = batch.messages.findLast(isOfRelay);
+    if (newest && !(await this.isOwn(own, newest))) {
       // Neither folded nor committed: the group is left.
       payload.pause();
       return;
@@ -139,10 +154,8 @@ export class ProjectionConsumer {
     const name = batch.topic.slice(this.settings.kafkaTopicPrefix.length);
     const category = PUBLISHED_CATEGORIES.find((category) => TOPIC_OF_CATEGORY[category] === name) as string;
     const shard = { category, shards: partitions.get(category) as number, shard: batch.partition };
-    const events = batch.messages
-      .filter((message) => positionIn(message) > this.consumerFold.checkpoint)
-      .map(fromMessage);
-    if (events.length === 0 || (await this.consumerFold.fold(shard, events))) {
+    const events = batch.messages.filter((message) => positionIn(message) > fold.checkpoint).map(fromMessage);
+    if (events.length === 0 || (await fold.fold(shard, events))) {
       resolveOffset(batch.messages.at(-1)?.offset as string);
     } else {
       // The projection is parked. Check again later: it may have been rebuilt.
@@ -167,7 +180,7 @@ export class ProjectionConsumer {
    * When every partition is folded up to its last published position, everything up to the relay's checkpoint is folded.
    * Any member of the group can decide this, because all partition checkpoints are in the database.
    */
-  private async moveCheckpoint(clusterId: string): Promise<void> {
+  private async moveCheckpoint(clusterId: string, { isLost }: KnownHistory): Promise<void> {
     const { pool } = this.postgres;
     const { rows } = await pool.query<{ position: string; published: Record<string, number[]> }>(
       'SELECT position, published FROM cc.kafka_relay WHERE cluster = $1 AND prefix = $2',
@@ -186,6 +199,7 @@ export class ProjectionConsumer {
       this.categories,
       position,
       partitionCheckpoints,
+      isLost,
     );
     if (reached > position && (await hasCopied(pool, position, reached))) {
       // They are on no topic. The runner folds them from the log, with those of the others that no consumer has folded.
@@ -204,20 +218,24 @@ export class ProjectionConsumer {
   }
 }
 
-/** The position up to which every shard is folded: the relay's position, unless a shard lags behind its published events. */
+/**
+ * The position up to which every shard is folded: the relay's position, unless a shard lags behind its published events. `isLost`: a
+ * record of an event that the log has lost is not folded.
+ */
 export function foldedUpTo(
   relayPosition: number,
   published: Readonly<Record<string, readonly number[]>>,
   categories: readonly string[],
   checkpoint: number,
   partitionCheckpoints: Pick<PartitionCheckpoints, 'of'>,
+  isLost: (position: number) => boolean,
 ): number {
   let foldedTo = relayPosition;
   for (const category of categories) {
     const lastPositions = published[category] ?? [];
     lastPositions.forEach((lastPosition, shard) => {
       const reached = Math.max(checkpoint, partitionCheckpoints.of({ category, shards: lastPositions.length, shard }));
-      if (reached < lastPosition) foldedTo = Math.min(foldedTo, reached);
+      if (reached < lastPosition && !isLost(lastPosition)) foldedTo = Math.min(foldedTo, reached);
     });
   }
   return foldedTo;

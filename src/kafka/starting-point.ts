@@ -23,14 +23,27 @@ export function startingPoint(
 ): StartingPoint {
   const published = new PublishedPositions(cluster.partitions);
   let after = checkpoint.position;
-  for (const { category, partition, last, isTruncated } of found) {
-    const expected = checkpoint.published[category]?.[partition] ?? 0;
-    // Empty but truncated: retention deleted all its events, which had been published.
-    const end = last?.position ?? (isTruncated ? expected : 0);
-    published.set(category, partition, end);
+  for (const one of found) {
+    const expected = publishedTo(checkpoint, one);
+    const end = foundIn(one, expected);
+    published.set(one.category, one.partition, end);
     if (end < expected) after = Math.min(after, end);
   }
   return { after, published };
+}
+
+/** The last position that was published to a partition. */
+export function publishedTo(
+  { published }: Pick<RelayCheckpoint, 'published'>,
+  { category, partition }: Pick<PartitionEnd, 'category' | 'partition'>,
+): number {
+  return published[category]?.[partition] ?? 0;
+}
+
+/** The position up to which a partition has what was published. */
+export function foundIn({ last, isTruncated }: Pick<PartitionEnd, 'last' | 'isTruncated'>, expected: number): number {
+  // Empty but truncated: retention deleted all its events, which had been published.
+  return last?.position ?? (isTruncated ? expected : 0);
 }
 
 /** Event ids in the log at the positions of the topics' newest events. */

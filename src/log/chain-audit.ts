@@ -20,11 +20,16 @@ export interface ChainAudit {
 /** Reads the log once, in order, and recomputes its hash chain up to a position, which must be that of a seal. */
 export async function auditChain(client: ClientBase, until: number, audit: ChainAudit): Promise<ChainCounts> {
   const verifier = new ChainVerifier((violation) => audit.violation(violation));
+  /** When the events since the last seal were stored. Copied ones keep the time that they had in another log. */
+  let storedMs: number | undefined;
   await readChain(client, until, {
     event(row, isSealed) {
       audit.event(row);
+      if (isSealed && row.origin === undefined) storedMs ??= row.timeMs;
       const contradiction = row.contradiction();
       if (contradiction) audit.violation(`the event at position ${row.position} ${contradiction}`);
+      if (isSealed && row.hasPersonal && !row.hasSalt)
+        audit.violation(`the event at position ${row.position} has a personal part without a salt`);
       if (isSealed || row.position < FIRST_POSITION) verifier.event(row.position, row.digest());
       else {
         verifier.eventBeforeChain();
@@ -32,7 +37,13 @@ export async function auditChain(client: ClientBase, until: number, audit: Chain
           audit.violation(`the event at position ${row.position} has no seal although it was appended with one`);
       }
     },
-    seal: (seal, removed) => verifier.seal(seal, removed),
+    seal(seal, removed) {
+      // The chain covers the times of events, and not those of seals.
+      if (storedMs !== undefined && storedMs !== seal.timeMs)
+        audit.violation(`the seal at position ${seal.last} has another time than its events`);
+      storedMs = undefined;
+      verifier.seal(seal, removed);
+    },
   });
   return verifier.finish(audit.removals());
 }

@@ -146,6 +146,14 @@ describe('ChainVerifier', () => {
       expect(verify(seals, left, found).violations).toEqual([differs(4)]);
     });
 
+    it('finds that a kept event was changed whose former digest is among those of removed events', () => {
+      const earlier = [removalOf(seals.slice(0, 1), { first: 0, last: 9, events: 100 })];
+      const digest = (position: number) => digestOf(position, position === 3 ? 'changed' : '');
+      expect(verify(seals, left, { removed: digests(2, 3, 4, 9), removals: earlier, digest }).violations).toEqual([
+        'the event at position 3 is there, and its digest among those of removed events',
+      ]);
+    });
+
     it('does not count events from before the first seal', () => {
       const earlier = [removalOf(seals.slice(0, 1), { first: 0, last: 9, events: 100 })];
       expect(verify(seals, left, { removed: digests(2, 4, 9), removals: earlier }).violations).toEqual([]);

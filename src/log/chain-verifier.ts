@@ -107,6 +107,9 @@ export class ChainVerifier {
   }
 
   private compare(seal: Seal, where: string, removed: ReadonlyMap<number, Digest>): void {
+    for (const { position } of this.digests)
+      if (removed.has(position))
+        this.report(`the event at position ${position} is there, and its digest among those of removed events`);
     const all = [
       ...this.digests.filter(({ position }) => !removed.has(position)),
       ...[...removed].map(([position, digest]) => ({ position, digest })),

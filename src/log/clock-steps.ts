@@ -32,3 +32,15 @@ export function effectiveTimeMs(steps: readonly ClockStep[], position: number, t
   for (const step of steps) if (step.position > position) effectiveMs = Math.min(effectiveMs, step.afterMs);
   return effectiveMs;
 }
+
+/**
+ * The latest time at which an event can have been stored, for what cannot be undone. A step back alone does not tell whether the
+ * clock had been ahead before it or was behind after it. Only a time that has not come yet is certainly wrong. All others are taken
+ * as they are, and an event after a step is not taken for older than the one before it. Never decreases along the log.
+ */
+export function latestTimeMs(steps: readonly ClockStep[], position: number, timeMs: number, nowMs: number): number {
+  const earlier = steps.filter((step) => step.position <= position && step.beforeMs <= nowMs);
+  const next = steps.find((step) => step.position > position && step.afterMs <= nowMs);
+  const ownMs = timeMs > nowMs ? (next?.afterMs ?? timeMs) : timeMs;
+  return Math.max(ownMs, ...earlier.map(({ beforeMs }) => beforeMs));
+}

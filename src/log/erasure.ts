@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import type { DatabaseClock } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { appendInTransaction } from './append-in-transaction.js';
-import { APPEND_LOCK } from './append-lock.js';
+import { lockAppends } from './append-lock.js';
 import {
   type ErasureSearch,
   erasureParts,
@@ -16,6 +16,7 @@ import { readEventsAt, readHead } from './event-reader.js';
 import { followLineage } from './lineage.js';
 import { erasureLock } from './projection-rebuild.js';
 import { RETENTION_LOCK } from './retention-holds.js';
+import { deleteClaims } from './site-claims.js';
 
 /** The projection of dedup claims, which the append writes and this file erases. */
 const DEDUP = 'dedup';
@@ -25,9 +26,8 @@ const PART_EVENTS = 1_000;
 /** Rows of a projection that the transaction of a part deletes. An event makes fewer than ten. */
 const PART_ROWS = 10 * PART_EVENTS;
 
-/** A key that was derived from a reference reveals nothing about the person; all others were derived from the subject. */
-const CLAIMS = `site = $1 AND stream = ANY (
-  SELECT stream FROM cc.events WHERE position = ANY ($2) AND reference IS NULL)`;
+/** Streams with personal claims. A key that was derived from a reference reveals nothing about the person; all others were derived from the subject. */
+const CLAIMING = 'SELECT stream FROM cc.events WHERE position = ANY ($1) AND reference IS NULL';
 
 /** Counts of what an erasure deleted. */
 export interface Erased {
@@ -88,8 +88,8 @@ export async function countErasable(postgres: Postgres, search: ErasureSearch): 
     const found = await findWithLinked(client, search, subjects, Number.MAX_SAFE_INTEGER);
     const positions = found.map(({ position }) => position);
     const { rows: claims } = await client.query<{ count: number }>(
-      `SELECT count(*)::float8 AS count FROM cc.dedup WHERE ${CLAIMS}`,
-      [search.site, positions],
+      `SELECT count(*)::float8 AS count FROM cc.dedup WHERE site = $2 AND stream = ANY (${CLAIMING})`,
+      [positions, search.site],
     );
     const rows = new Map<string, number>();
     for (const { table, condition, values } of subjectRows(search, subjects)) {
@@ -146,22 +146,26 @@ async function erasePart(
   const positions = together.map(({ position }) => position);
   await forgetEvents(client, options, checkpoints, positions);
   let events = totalOf(await deletePersonalParts(client, 'position = ANY ($1)', [positions]));
-  // No index has the stream of a claim, so they are searched for before appends wait.
-  const { rows: claimed } = await client.query<{ key: string }>(`SELECT key FROM cc.dedup WHERE ${CLAIMS}`, [
+  const { rows: claiming } = await client.query<{ stream: string }>(CLAIMING, [positions]);
+  let claims = await deleteClaims(
+    client,
     site,
-    positions,
-  ]);
-  await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
-  let claims = await deleteClaims(client, 'key = ANY ($3)', [site, positions, claimed.map(({ key }) => key)]);
+    claiming.map(({ stream }) => stream),
+  );
+  await lockAppends(client);
   let lastPositions: readonly number[] = [];
   if (isLast) {
     const last = await findAppended(client, options, subjects, reached, Number.MAX_SAFE_INTEGER);
     if (!last) return rollBack(client);
     lastPositions = last.map(({ position }) => position);
     events += totalOf(await deletePersonalParts(client, 'position = ANY ($1)', [lastPositions]));
-    // A claim has the time of its event.
-    const isNewer = 'at >= (SELECT min(time) FROM cc.events WHERE position = ANY ($2))';
-    claims += await deleteClaims(client, isNewer, [site, lastPositions]);
+    // A claim has the time of its event, and no index has its stream.
+    const newer = await client.query(
+      `DELETE FROM cc.dedup WHERE site = $2 AND stream = ANY (${CLAIMING})
+          AND at >= (SELECT min(time) FROM cc.events WHERE position = ANY ($1))`,
+      [lastPositions, site],
+    );
+    claims += newer.rowCount ?? 0;
   }
   const rows = await deleteRows(client, options, subjects, isLast ? undefined : PART_ROWS);
   const erased = { events, claims, rows };
@@ -205,12 +209,6 @@ async function forgetEvents(
     const counted = positions.filter((position) => position <= folded);
     if (forget && counted.length > 0) await forget.take(client, await readEventsAt(client, counted, forget.types));
   }
-}
-
-/** `values` starts with the site and the positions of the events that made the claims. */
-async function deleteClaims(client: ClientBase, condition: string, values: readonly unknown[]): Promise<number> {
-  const { rowCount } = await client.query(`DELETE FROM cc.dedup WHERE ${CLAIMS} AND ${condition}`, [...values]);
-  return rowCount ?? 0;
 }
 
 function sumOf(one: Erased, other: Erased): Erased {
@@ -266,6 +264,8 @@ async function expire(
     await client.query('BEGIN');
     // Without it, an erasure of the same rows and this one could each wait for the other: it takes the append lock first.
     await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [erasureLock.classId, DEDUP]);
+    // As in `erasePart`; in this order, which is that of an erasure.
+    await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
     const deleted = await deletePersonalParts(client, condition, values);
     for (const { site, count } of deleted) await appendInTransaction(client, postgres.clock, record(site, count));
     for (const { site, positions } of deleted) await recordForMove(client, site, positions);

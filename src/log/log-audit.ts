@@ -64,6 +64,22 @@ const countEarlier = (timed: string) => `SELECT count(*)::float8 FROM (
      SELECT FROM cc.clock_steps s WHERE s.position > e.after AND s.position <= e.position
         AND s.before_time >= e.previous AND s.after_time <= e.time)`;
 
+/**
+ * Recorded steps of the clock that did not happen: the seals show another time before or after them, or no seal begins there. All of
+ * them, because also one far ahead of the log changes what its times mean.
+ */
+export async function readUnfoundedSteps(source: Queryable): Promise<number[]> {
+  const { rows } = await source.query<{ position: number }>(
+    `SELECT s.position::float8 AS position FROM cc.clock_steps s
+       LEFT JOIN LATERAL (SELECT first, time FROM cc.seals WHERE last >= s.position ORDER BY last LIMIT 1) after ON true
+       LEFT JOIN LATERAL (SELECT time FROM cc.seals WHERE last < s.position ORDER BY last DESC LIMIT 1) before ON true
+       LEFT JOIN LATERAL (SELECT time FROM cc.events WHERE position < s.position ORDER BY position DESC LIMIT 1) unsealed ON true
+      WHERE (after.first, after.time, coalesce(before.time, unsealed.time)) IS DISTINCT FROM (s.position, s.after_time, s.before_time)
+      ORDER BY s.position`,
+  );
+  return rows.map(({ position }) => position);
+}
+
 /** Position, category and stream (with its category) of every event up to a position, in order, except copied ones: they are not published. */
 export async function copyStreamsByPosition(
   client: ClientBase,

@@ -31,6 +31,11 @@ export class PartitionCheckpoints {
     return this.rows.length === 0;
   }
 
+  /** Up to where any consumer has folded. */
+  get furthest(): number {
+    return Math.max(0, ...this.rows.map(({ position }) => position));
+  }
+
   of({ category, shards, shard }: Shard): number {
     return (
       this.rows.find((row) => row.category === category && row.shards === shards && row.shard === shard)?.position ?? 0

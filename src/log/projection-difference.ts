@@ -1,8 +1,12 @@
+import type { Client } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
-import { readHead } from './event-reader.js';
+import { readHead, readPageEnd } from './event-reader.js';
 import { foldIntoTempTables } from './fold-into-temp-tables.js';
-import type { Projection } from './projection.js';
+import { PartitionCheckpoints } from './partition-checkpoints.js';
+import { type Projection, pageAhead } from './projection.js';
 import { inTransaction } from './projection-rebuild.js';
+
+const PAGE_EVENTS = 5_000;
 
 export interface ProjectionDifference {
   /** Position as of which both were compared. */
@@ -36,6 +40,8 @@ export async function compareProjection(
       const head = await readHead(client);
       const last = projection.inline ? head : Math.min(head, Number(rows[0]?.position ?? 0));
       await foldIntoTempTables(client, projection, last, progress);
+      // Kafka consumers write the rows of their partitions before the checkpoint of the projection moves.
+      if (projection.source === 'any') await foldAhead(client, projection, last, progress);
       return last;
     });
     let difference: ProjectionDifference = { position: until, rows: 0, missing: 0, surplus: 0 };
@@ -56,6 +62,16 @@ export async function compareProjection(
     return difference;
   } finally {
     await client.end();
+  }
+}
+
+async function foldAhead(client: Client, projection: Projection, after: number, progress: () => void): Promise<void> {
+  const folded = await PartitionCheckpoints.read(client, projection.name);
+  const end = Math.min(folded.furthest, await readHead(client));
+  for (let position = after; position < end; progress()) {
+    const until = Math.min(end, await readPageEnd(client, position, PAGE_EVENTS));
+    await projection.fold(pageAhead(folded, client, position, until));
+    position = until;
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Client, type ClientBase, DatabaseError } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { APPEND_LOCK } from './append-lock.js';
+import { lockAppends } from './append-lock.js';
 import { readHead, readPageEnd } from './event-reader.js';
 import { LogPageSource } from './page-source.js';
 import { type Projection, pageFor } from './projection.js';
@@ -88,7 +88,7 @@ async function swap(client: Client, projection: Projection, position: number): P
   for (let attempt = 1; ; attempt += 1) {
     try {
       await inTransaction(client, async () => {
-        if (projection.inline) await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
+        if (projection.inline) await lockAppends(client);
         else await client.query('SELECT FROM cc.projections WHERE name = $1 FOR UPDATE', [projection.name]);
         const head = await readHead(client);
         if (projection.stagingTable) await createStagingTable(client, projection.stagingTable, 'TEMP');

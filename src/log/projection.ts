@@ -71,13 +71,14 @@ export class Page {
   }
 }
 
-/** A page for a projection that Kafka consumers may feed too: without data that topics lack, and without events already folded. */
+/** A page for a projection that Kafka consumers may feed too: without data that topics lack, and without some of the events. */
 class SharedPage extends Page {
+  /** `omits`: undefined if no event is left out. */
   constructor(
     tx: ClientBase,
     after: number,
     until: number,
-    private readonly checkpoints: PartitionCheckpoints,
+    private readonly omits: ((event: StoredEvent) => boolean) | undefined,
     source?: PageSource,
   ) {
     super(tx, after, until, source);
@@ -87,17 +88,18 @@ class SharedPage extends Page {
     const events: EventsOf<Type>[] = [];
     await this.each(filter, (row) => {
       const event = row.event();
-      if (!this.checkpoints.covers(event)) events.push({ ...event, actor: '', personal: null } as EventsOf<Type>);
+      if (!this.omits?.(event)) events.push({ ...event, actor: '', personal: null } as EventsOf<Type>);
     });
     return events;
   }
 
   override async reduce<State>(reducer: Reducer<State>): Promise<State> {
-    if (this.checkpoints.isEmpty) return super.reduce(reducer);
+    const { omits } = this;
+    if (!omits) return super.reduce(reducer);
     const all = new LogPageSource(this.tx, this.after, this.until);
     return reduceRows(reducer, (onRow) =>
       all.each(reducer, (row) => {
-        if (!this.checkpoints.covers(row.event())) onRow(row);
+        if (!omits(row.event())) onRow(row);
       }),
     );
   }
@@ -113,11 +115,12 @@ export async function pageFor(
   source?: PageSource,
 ): Promise<Page> {
   if (projection.source !== 'any') return new Page(tx, after, until, source);
-  return new SharedPage(
-    tx,
-    after,
-    until,
-    live ? await PartitionCheckpoints.read(tx, projection.name) : PartitionCheckpoints.none,
-    source,
-  );
+  const folded = live ? await PartitionCheckpoints.read(tx, projection.name) : PartitionCheckpoints.none;
+  const omits = folded.isEmpty ? undefined : (event: StoredEvent) => folded.covers(event);
+  return new SharedPage(tx, after, until, omits, source);
+}
+
+/** Only the events that Kafka consumers have folded ahead of the projection's checkpoint. */
+export function pageAhead(folded: PartitionCheckpoints, tx: ClientBase, after: number, until: number): Page {
+  return new SharedPage(tx, after, until, (event) => !folded.covers(event));
 }

@@ -2,6 +2,7 @@ import { type Client, DatabaseError } from 'pg';
 import { formatDuration } from '../kernel/durations.js';
 import { type DatabaseClock, DIFFERENCE_MAX_MS } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { latestTimeMs, readClockSteps } from './clock-steps.js';
 import type { Queryable } from './event-reader.js';
 import { followLineage } from './lineage.js';
 import { PARTITION_LOCK } from './partitions.js';
@@ -15,6 +16,7 @@ import {
   readerHolds,
   readHolds,
 } from './retention-holds.js';
+import { STORED_TIME } from './stored-time.js';
 
 /** The state of a site is folded from all its events, those of users say who had access when, and the log's own events state what was removed from it. */
 export const RETAINED_CATEGORIES: readonly string[] = ['site', 'user', 'log'];
@@ -52,38 +54,39 @@ export async function dropExpiredPartitions(postgres: Postgres, options: Retenti
     options.onMessage(`LOG_RETENTION waits: ${doubt}.`);
     return 0;
   }
-  const before = new Date(postgres.clock.nowMs() - options.olderThanMs);
+  const nowMs = postgres.clock.nowMs();
   const client = await postgres.connectAsOwner('retention');
   try {
     await followLineage(client, options.onMessage);
     let dropped = 0;
-    while (await inTurn(client, () => dropOldest(client, postgres.clock, before, options))) dropped += 1;
+    while (await inTurn(client, () => dropOldest(client, postgres.clock, nowMs, options))) dropped += 1;
     return dropped;
   } finally {
     await client.end();
   }
 }
 
-/** The oldest partition that is past its age, whether it is held or not. */
-export async function findExpiredPartition(source: Queryable, before: Date): Promise<Partition | undefined> {
+/** The oldest partition that is past its age, whether it is held or not. `nowMs`: the database's time. */
+export async function findExpiredPartition(
+  source: Queryable,
+  olderThanMs: number,
+  nowMs: number,
+): Promise<Partition | undefined> {
   const { rows } = await source.query<{ first: string; beyond: string }>(
     `SELECT first, beyond FROM cc.log_partitions
       WHERE NOT thinned AND beyond <= (SELECT last_value FROM cc.event_position) ORDER BY first LIMIT 1`,
   );
   const oldest = rows[0];
   if (!oldest) return undefined;
-  const newest = await source.query<{ position: string; expired: boolean }>(
-    // A clock that was ahead gave events a time that had not come: they are not newer than the step back after them. One that
-    // was copied may be older than those before it: it counts from the copy.
-    `SELECT position, least(
-              CASE WHEN origin IS NULL THEN time ELSE (SELECT s.time FROM cc.seals s WHERE s.last >= e.position ORDER BY s.last LIMIT 1) END,
-              (SELECT min(after_time) FROM cc.clock_steps s WHERE s.position > e.position)) < $3 AS expired
-       FROM cc.events e WHERE position >= $1 AND position < $2 ORDER BY position DESC LIMIT 1`,
-    [oldest.first, oldest.beyond, before],
+  const { rows: newest } = await source.query<{ position: number; time: number }>(
+    `SELECT e.position::float8 AS position, extract(epoch FROM ${STORED_TIME})::float8 * 1000 AS time
+       FROM cc.events e WHERE e.position >= $1 AND e.position < $2 ORDER BY e.position DESC LIMIT 1`,
+    [oldest.first, oldest.beyond],
   );
-  const event = newest.rows[0];
-  if (event && !event.expired) return undefined;
-  return { ...oldest, newest: event && Number(event.position) };
+  const [event] = newest;
+  if (event && latestTimeMs(await readClockSteps(source), event.position, event.time, nowMs) >= nowMs - olderThanMs)
+    return undefined;
+  return { ...oldest, newest: event?.position };
 }
 
 /** A removal cannot be undone, so a clock that may be wrong does not cause one. */
@@ -113,11 +116,11 @@ async function inTurn(client: Client, work: () => Promise<boolean>): Promise<boo
 async function dropOldest(
   client: Client,
   clock: DatabaseClock,
-  before: Date,
+  nowMs: number,
   options: RetentionOptions,
 ): Promise<boolean> {
   await deleteEndedReaders(client);
-  const partition = await findExpiredPartition(client, before);
+  const partition = await findExpiredPartition(client, options.olderThanMs, nowMs);
   if (!partition) return false;
   const holds = partition.newest === undefined ? [] : await holdsOf(client, options.holds, partition.newest);
   if (holds[0]) {

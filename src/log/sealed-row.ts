@@ -4,6 +4,9 @@ import { type Digest, eventDigest, personalDigest } from './seals.js';
 /** The columns in the order that `SealedRow` expects, of events e, personal parts p and erased parts x. */
 export const SEALED_COLUMNS = `${rowColumns('all')}, e.reference, encode(p.salt, 'hex'), p.site, encode(x.digest, 'hex')`;
 
+/** Of every personal part that a seal covers. */
+const SALT_BYTES = 16;
+
 /** A row of the log with everything that its seal covers. Valid until the next row, like `EventRow`. */
 export class SealedRow extends EventRow {
   get hasPersonal(): boolean {
@@ -23,6 +26,9 @@ export class SealedRow extends EventRow {
   contradiction(): string | undefined {
     if (this.hasPersonal && this.isErased) return 'has a personal part although it is recorded as erased';
     if (this.hasPersonal && this.fields[16] !== this.fields[6]) return 'has a personal part of another site';
+    // The digest covers salt and subject one after the other, and not where the one ends and the other begins.
+    if (this.hasSalt && (this.fields[15] as string).length !== 2 * SALT_BYTES)
+      return 'has a personal part whose salt has another length than the service gives it';
     return undefined;
   }
 

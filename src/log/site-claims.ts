@@ -91,21 +91,21 @@ export async function storeClaims(client: ClientBase, site: string, rows: Buffer
   return found.stored;
 }
 
-/** Deletes the claims of these streams, in a transaction of the caller; appends wait for its end if there are any. */
-export async function deleteClaims(client: ClientBase, site: string, streams: readonly string[]): Promise<void> {
-  if (streams.length === 0) return;
+/** Deletes the claims of these streams, in a transaction of the caller; appends wait for its end if there are any. Returns their number. */
+export async function deleteClaims(client: ClientBase, site: string, streams: readonly string[]): Promise<number> {
+  if (streams.length === 0) return 0;
   // No index has the stream of a claim, so they are searched for before appends wait.
   const { rows } = await client.query<{ key: string }>(
     'SELECT key FROM cc.dedup WHERE site = $1 AND stream = ANY ($2)',
     [site, streams],
   );
-  if (rows.length === 0) return;
+  if (rows.length === 0) return 0;
   await lockAppends(client);
-  await client.query('DELETE FROM cc.dedup WHERE site = $1 AND key = ANY ($2) AND stream = ANY ($3)', [
-    site,
-    rows.map(({ key }) => key),
-    streams,
-  ]);
+  const { rowCount } = await client.query(
+    'DELETE FROM cc.dedup WHERE site = $1 AND key = ANY ($2) AND stream = ANY ($3)',
+    [site, rows.map(({ key }) => key), streams],
+  );
+  return rowCount ?? 0;
 }
 
 function isClaim([key, stream, weak, at]: (string | null)[]): boolean {

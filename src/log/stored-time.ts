@@ -1,10 +1,10 @@
 import { findLastBefore } from './bisect.js';
-import { effectiveTimeMs, readClockSteps } from './clock-steps.js';
+import { type ClockStep, effectiveTimeMs, latestTimeMs, readClockSteps } from './clock-steps.js';
 import { type Queryable, readHead } from './event-reader.js';
 import { readCopiedBefore } from './site-order.js';
 
 /** When an event was stored in this log. A copied one keeps the time at which another log stored it, so its seal tells. */
-const STORED_TIME = `CASE WHEN e.origin IS NULL THEN e.time
+export const STORED_TIME = `CASE WHEN e.origin IS NULL THEN e.time
   ELSE coalesce((SELECT s.time FROM cc.seals s WHERE s.last >= e.position ORDER BY s.last LIMIT 1), e.time) END`;
 
 /** When the first event after a position was stored. */
@@ -21,12 +21,21 @@ export async function readTimeAfter(source: Queryable, after: number): Promise<D
  * copied ones count by when they were stored first.
  */
 export async function readPositionBefore(source: Queryable, time: Date, site?: string): Promise<number> {
-  const stored = await readStoredBefore(source, time);
+  const stored = await readStoredBefore(source, time, effectiveTimeMs);
   return site === undefined ? stored : Math.max(stored, await readCopiedBefore(source, site, time));
 }
 
-/** Effective time (`clock-steps.ts`) is monotonic along the log, so a search by bisection needs no index on it. */
-async function readStoredBefore(source: Queryable, time: Date): Promise<number> {
+/** The last position up to which everything was certainly stored before a time: for what cannot be undone (`latestTimeMs`). */
+export function readCertainlyBefore(source: Queryable, time: Date, nowMs: number): Promise<number> {
+  return readStoredBefore(source, time, (...event) => latestTimeMs(...event, nowMs));
+}
+
+/** `timeOf` is monotonic along the log (`clock-steps.ts`), so a search by bisection needs no index on it. */
+async function readStoredBefore(
+  source: Queryable,
+  time: Date,
+  timeOf: (steps: readonly ClockStep[], position: number, storedMs: number) => number,
+): Promise<number> {
   const steps = await readClockSteps(source);
   return findLastBefore(await readHead(source), async (places) => {
     const { rows } = await source.query<{ after: number; position: number; time: number }>({
@@ -39,7 +48,7 @@ async function readStoredBefore(source: Queryable, time: Date): Promise<number> 
     });
     return new Map(
       rows.map(({ after, position, time: storedMs }) => {
-        const isBefore = effectiveTimeMs(steps, position, storedMs) < time.getTime();
+        const isBefore = timeOf(steps, position, storedMs) < time.getTime();
         return [after, { place: position, isBefore }] as const;
       }),
     );

@@ -5,7 +5,8 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { expirePersonalParts } from '../log/erasure.js';
 import { EventLog } from '../log/event-log.js';
-import { readCopiedSites } from '../log/site-order.js';
+import { readCopiedBefore, readCopiedSites } from '../log/site-order.js';
+import { readCertainlyBefore } from '../log/stored-time.js';
 import { Lease } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
 import { expiry } from './expiry.js';
@@ -34,6 +35,8 @@ export class IdentifierPruner {
 
   @Interval(10 * 60_000)
   async prune(): Promise<void> {
+    // What is deleted by a wrong clock does not come back.
+    if (this.postgres.clock.problem() !== undefined) return;
     try {
       const nowMs = this.postgres.clock.nowMs();
       await pruneIdentifiers(this.postgres, new Date(nowMs - this.settings.identifierTtlMs));
@@ -78,7 +81,7 @@ export async function pruneUnidentified(
   const lease = await Lease.take(postgres, UNIDENTIFIED_LEASE);
   if (!lease) return 0;
   try {
-    const end = await log.positionBefore(before);
+    const end = await readCertainlyBefore(postgres.pool, before, postgres.clock.nowMs());
     let total = 0;
     while (lease.held && lease.reached < end) {
       const until = Math.min(end, await log.pageEnd(lease.reached, PAGE_EVENTS));
@@ -88,7 +91,7 @@ export async function pruneUnidentified(
     }
     // A visit that came from another log is as old as it says, whenever it came. Those up to `end` are done.
     for (const site of await readCopiedSites(postgres.pool)) {
-      const last = await log.positionBefore(before, site);
+      const last = await readCopiedBefore(postgres.pool, site, before);
       for (let after = Math.max(end, copied.get(site) ?? 0); lease.held && after < last; ) {
         const until = Math.min(last, await log.pageEnd(after, PAGE_EVENTS));
         total += await expirePersonalParts(postgres, { after, until, subjectBytes: VISITOR_BYTES, site }, expiry);

@@ -35,11 +35,8 @@ const FROZEN_MS = 1_000;
     await relayed.close();
   }, 30_000);
 
-  const startConsumer = () => {
-    const { postgres } = relayed;
-    const logger = new Logger('silent');
-    return relayed.start(new ProjectionConsumer(postgres, relayed.settings(), counted, counts.runner, logger));
-  };
+  const startConsumer = (of = relayed, { runner } = counts) =>
+    of.start(new ProjectionConsumer(of.postgres, of.settings(), counted, runner, new Logger('silent')));
 
   it('equals a fold of the log after consumers were killed, joined and lost partitions', async () => {
     await counts.appendMany(100);
@@ -102,6 +99,27 @@ const FROZEN_MS = 1_000;
     expect(await counts.rows()).toEqual(await counts.expectedRows());
   }, 60_000);
 
+  it('equals a fold of the log also where consumers are ahead of its checkpoint', async () => {
+    relayed.startRelay();
+    startConsumer();
+    const { pool } = relayed.postgres;
+    await counts.underLoad(() =>
+      waitUntil(
+        async () => (await pool.query('SELECT FROM cc.partition_checkpoints WHERE position > 0')).rowCount === 6,
+      ),
+    );
+    await counts.caughtUp();
+    await relayed.stopAll();
+    // As while events arrive: the checkpoint moves a little after the partitions.
+    const { rows } = await pool.query(
+      `UPDATE cc.projections SET position = (SELECT min(position) FROM cc.partition_checkpoints)
+        WHERE name = 'counted' RETURNING position::float8`,
+    );
+    const compared = await counts.runner.compare('counted', new Date(0));
+    expect(compared).toMatchObject({ position: rows[0].position, missing: 0, surplus: 0 });
+    expect(compared.rows).toBeGreaterThan(0);
+  }, 60_000);
+
   it('is parked with the id of the event that it cannot fold', async () => {
     relayed.startRelay();
     startConsumer();
@@ -112,4 +130,87 @@ const FROZEN_MS = 1_000;
     await waitUntil(async () => (await counts.runner.status())[0]?.state === 'parked');
     expect((await counts.runner.status())[0]?.reason).toContain(`event ${poison?.id} at position ${poison?.position}`);
   }, 60_000);
+
+  describe('on a database that fails over', () => {
+    let failing: TestServer;
+    let lossy: RelayedLog;
+    let lossyCounts: CountedConsumers;
+
+    // A server of its own with one small database, because its data is copied.
+    beforeEach(async () => {
+      failing = await startTestServer();
+      lossy = await RelayedLog.open(failing, brokers);
+      lossyCounts = await CountedConsumers.open(lossy);
+      await lossyCounts.appendMany(60);
+    }, 60_000);
+    afterEach(async () => {
+      await lossy?.close();
+      await failing?.stop();
+    }, 60_000);
+
+    /** The first queries after a restart find that their connections are gone. */
+    const answers = () =>
+      waitUntil(() =>
+        lossy.log.head().then(
+          () => true,
+          () => false,
+        ),
+      );
+    /** Waits until the group has read the topics to their ends, where the last record is a marker of a transaction. */
+    const consumed = async () => {
+      const admin = brokers.kafka.admin();
+      await admin.connect();
+      const topics = [`${lossy.prefix}conversions`, `${lossy.prefix}visitors`];
+      const ends = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)));
+      await waitUntil(async () => {
+        const read = await admin.fetchOffsets({ groupId: `${lossy.prefix}projection.counted`, topics });
+        return topics.every((topic, at) =>
+          ends[at]?.every(({ partition, high }) => {
+            const found = read
+              .find((one) => one.topic === topic)
+              ?.partitions.find((one) => one.partition === partition);
+            return Number(found?.offset) >= Number(high) - 1;
+          }),
+        );
+      });
+      await admin.disconnect();
+    };
+    const appendAndCompare = async () => {
+      await lossyCounts.appendMany(60);
+      await lossyCounts.caughtUp();
+      expect(await lossyCounts.rows()).toEqual(await lossyCounts.expectedRows());
+    };
+
+    it('equals a fold of the log, which has events of which the database lost what was folded', async () => {
+      const relay = lossy.startRelay();
+      startConsumer(lossy, lossyCounts);
+      await lossyCounts.caughtUp();
+      await relay.stop();
+      await lossyCounts.appendMany(60);
+      const restore = await failing.backUp();
+      await answers();
+      lossy.startRelay();
+      await lossyCounts.caughtUp();
+      await restore();
+      await answers();
+      await appendAndCompare();
+    }, 120_000);
+
+    it('does not count events that the log has lost and the topics have', async () => {
+      const relay = lossy.startRelay();
+      await lossy.published();
+      const restore = await failing.backUp();
+      await answers();
+      await lossyCounts.appendMany(60);
+      await lossy.published();
+      await relay.stop();
+      await restore();
+      await answers();
+      // Before anything is appended again.
+      startConsumer(lossy, lossyCounts);
+      await consumed();
+      lossy.startRelay();
+      await appendAndCompare();
+    }, 120_000);
+  });
 });

@@ -431,6 +431,18 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       expect(await log.append(thing())).toMatchObject({ position: 1_000_000_001 });
       expect((await keepPartitionsAhead(postgres)).ahead).toBe(2);
     });
+
+    it('leaves room for lost positions, and for prepared partitions, where it is just below a multiple of its leap', async () => {
+      const owner = await postgres.connectAsOwner('test');
+      await owner.query(`SELECT setval('cc.event_position', 999999990)`);
+      await keepPartitionsAhead(postgres);
+      expect(await log.append(thing())).toMatchObject({ position: 999_999_991 });
+      await log.close();
+      await owner.query(`UPDATE cc.lineage SET timeline = '000000FF'`);
+      await owner.end();
+      log = new PostgresEventLog(postgres);
+      expect(await log.append(thing())).toMatchObject({ status: 'appended', position: 2_000_000_000 });
+    });
   });
 });
 

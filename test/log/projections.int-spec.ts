@@ -6,6 +6,7 @@ import { ReceiveConversion } from '../../src/conversions/receive-conversion.comm
 import { ReceiveConversionHandler } from '../../src/conversions/receive-conversion.handler.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
+import { IDLE_WITH_LOCK_MS } from '../../src/log/append-lock.js';
 import type { AppendRequest } from '../../src/log/event.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
@@ -347,6 +348,22 @@ describe('projections', () => {
       const runner = new ProjectionRunner(postgres, [counting()]);
       await runner.catchUp('counted');
       expect(await counts()).toEqual([{ type: 'thing.happened.v1', count: await log.head() }]);
+    });
+
+    it('ends soon if its process freezes while appends wait for it', async () => {
+      await makeCountedTable();
+      const limits = new Set<string>();
+      const inline: Projection = {
+        ...counting(),
+        inline: true,
+        fold: async ({ tx }) => {
+          const { rows } = await tx.query(`SELECT current_setting('idle_in_transaction_session_timeout') AS idle`);
+          limits.add(rows[0].idle);
+        },
+      };
+      await log.append(thing());
+      await new ProjectionRunner(postgres, [inline]).rebuild('counted');
+      expect([...limits]).toEqual([`${IDLE_WITH_LOCK_MS / 1_000}s`]);
     });
 
     it('leaves the service able to write the new table', async () => {

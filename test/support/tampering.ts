@@ -181,7 +181,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   {
     what: 'a conversion forged with a valid seal, before a checkpoint kept elsewhere',
     change: `${forge(SPARE)};
-      INSERT INTO cc.seals SELECT ${SPARE}, ${SPARE}, 1, '', '', clock_timestamp(); ${RECOMPUTE_CHAIN}; ${DROP_CHECKPOINTS}`,
+      INSERT INTO cc.seals SELECT position, position, 1, '', '', time FROM cc.events WHERE position = ${SPARE}; ${RECOMPUTE_CHAIN}; ${DROP_CHECKPOINTS}`,
     check: 'checkpoints',
     says: /has another head at position \d+ than the log/,
     elsewhere: true,
@@ -238,6 +238,33 @@ export const TAMPERINGS: readonly Tampering[] = [
     check: 'chain',
     says: /differs from its seal/,
     at: RECEIVED,
+  },
+  {
+    what: 'a subject of which a part is presented as salt',
+    change: `UPDATE cc.personal SET salt = salt || substring(subject FOR 16), subject = substring(subject FROM 17) WHERE position = ${RECEIVED}`,
+    check: 'chain',
+    says: /has a personal part whose salt has another length/,
+    at: RECEIVED,
+  },
+  {
+    what: 'a salt that is presented as part of the subject',
+    change: `UPDATE cc.personal SET salt = NULL, subject = salt || subject WHERE position = ${RECEIVED}`,
+    check: 'chain',
+    says: /has a personal part without a salt/,
+    at: RECEIVED,
+  },
+  {
+    what: 'a moved time of a seal',
+    change: `UPDATE cc.seals SET time = time + interval '1 millisecond' WHERE last = ${LAST}`,
+    check: 'chain',
+    says: /has another time than its events/,
+    at: LAST,
+  },
+  {
+    what: 'a forged step of the clock, which the role of the service can store',
+    change: `SET ROLE cc_service; INSERT INTO cc.clock_steps VALUES (1000000000000, now(), '2001-01-01'); RESET ROLE`,
+    check: 'order',
+    says: /a step of the clock is recorded at position 1000000000000, and the seals show none there/,
   },
   {
     what: 'two swapped events',

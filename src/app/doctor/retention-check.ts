@@ -14,7 +14,7 @@ export async function retention(dependencies: DoctorDependencies): Promise<Findi
   const expired =
     settings.logRetentionMs === undefined
       ? undefined
-      : await findExpiredPartition(postgres.pool, new Date(postgres.clock.nowMs() - settings.logRetentionMs));
+      : await findExpiredPartition(postgres.pool, settings.logRetentionMs, postgres.clock.nowMs());
   const waitsFor = holds.filter(({ position }) => expired?.newest !== undefined && position < expired.newest);
   const kept =
     settings.logRetentionMs === undefined

@@ -17,11 +17,11 @@ export class ChainCheck {
   private accepted: readonly Removal[] | undefined;
   private unverified = 0;
 
-  /** `publicKeys`: trusted, in PEM. `tokens`: checkpoints kept elsewhere. */
+  /** `publicKeys`: trusted, in PEM. `tokens`: checkpoints of this database, and those kept elsewhere. */
   constructor(
     private readonly cell: string,
     private readonly publicKeys: readonly string[],
-    private readonly tokens: readonly string[] = [],
+    private readonly tokens: readonly string[],
   ) {}
 
   read(row: SealedRow): void {

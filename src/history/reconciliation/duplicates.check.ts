@@ -2,6 +2,7 @@ import type { Client } from 'pg';
 import { isOpening } from '../../conversions/conversion.js';
 import { dedupKey, dedupWindowOf } from '../../conversions/dedup-key.js';
 import { SITE } from '../../events/site.events.js';
+import { type ClockStep, effectiveTimeMs, readClockSteps } from '../../log/clock-steps.js';
 import type { StoredEvent } from '../../log/event.js';
 import { copyEvents } from '../../log/event-reader.js';
 import { evolve, type Site } from '../../sites/site.js';
@@ -19,6 +20,8 @@ interface ClaimRow {
   readonly position: number;
   readonly weak: boolean;
   readonly atMs: number;
+  /** When it counts from if the clock was ahead then, and has been set back since. */
+  readonly effectiveMs: number;
   /** A claim after this time would have made the conversion a duplicate. */
   readonly sinceMs: number;
 }
@@ -33,7 +36,7 @@ export const duplicatesCheck: Check = {
     const client = await dependencies.postgres.connectAsOwner('verify');
     try {
       await client.query(
-        `CREATE TEMP TABLE claims (site text COLLATE "C", key uuid, position bigint, weak boolean, at bigint, since bigint)`,
+        `CREATE TEMP TABLE claims (site text COLLATE "C", key uuid, position bigint, weak boolean, at bigint, effective bigint, since bigint)`,
       );
       const claims = await writeClaims(client, dependencies);
       const { rows } = await client.query<{ position: string; before: string }>(TOO_CLOSE);
@@ -46,16 +49,18 @@ export const duplicatesCheck: Check = {
   },
 };
 
-/** An earlier strong claim refuses any claim; an earlier weak one refuses weak claims only. */
+/**
+ * The claim before refuses: a strong one any claim, a weak one weak claims only. One that was made while the clock was ahead counts from
+ * the moment at which the clock was set back, as in the append.
+ */
 const TOO_CLOSE = `
-  SELECT position, CASE WHEN weak THEN any_position ELSE real_position END AS before FROM (
-    SELECT position, weak, since,
-           max(at) OVER earlier AS any_at, max(position) OVER earlier AS any_position,
-           max(at) FILTER (WHERE NOT weak) OVER earlier AS real_at,
-           max(position) FILTER (WHERE NOT weak) OVER earlier AS real_position
+  SELECT c.position, held.position AS before FROM (
+    SELECT position, at, since, CASE WHEN weak THEN max(position) OVER earlier
+                                     ELSE max(position) FILTER (WHERE NOT weak) OVER earlier END AS before
       FROM claims
     WINDOW earlier AS (PARTITION BY site, key ORDER BY position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) c
-   WHERE CASE WHEN weak THEN any_at ELSE real_at END > since ORDER BY position`;
+    JOIN claims held ON held.position = c.before
+   WHERE CASE WHEN held.at > c.at THEN held.effective ELSE held.at END > c.since ORDER BY c.position`;
 
 async function writeClaims(client: Client, dependencies: VerifyDependencies): Promise<number> {
   const reader = await dependencies.postgres.connect('verify');
@@ -63,17 +68,18 @@ async function writeClaims(client: Client, dependencies: VerifyDependencies): Pr
   const secretOf = new Map<string, string>();
   let claims = 0;
   try {
+    const steps = await readClockSteps(reader);
     for (let after = 0; ; ) {
       const page: StoredEvent[] = [];
       const read = await copyEvents(reader, { after, until: dependencies.until, limit: PAGE_EVENTS }, (row) => {
         if (TYPES.includes(row.type) || row.type.startsWith(`${SITE}.`)) page.push(row.event());
         after = row.position;
       });
-      const rows = await claimsOf(page, windows, secretOf, dependencies.secrets);
+      const rows = await claimsOf(page, windows, steps, secretOf, dependencies.secrets);
       claims += rows.length;
       await client.query(
-        `INSERT INTO claims SELECT site, key, position, weak, "atMs", "sinceMs" FROM json_to_recordset($1) AS c (
-           site text, key uuid, position bigint, weak boolean, "atMs" bigint, "sinceMs" bigint)`,
+        `INSERT INTO claims SELECT site, key, position, weak, "atMs", "effectiveMs", "sinceMs" FROM json_to_recordset($1) AS c (
+           site text, key uuid, position bigint, weak boolean, "atMs" bigint, "effectiveMs" bigint, "sinceMs" bigint)`,
         [JSON.stringify(rows)],
       );
       dependencies.progress(`duplicates: up to position ${after}`);
@@ -87,6 +93,7 @@ async function writeClaims(client: Client, dependencies: VerifyDependencies): Pr
 async function claimsOf(
   page: readonly StoredEvent[],
   windows: DedupWindows,
+  steps: readonly ClockStep[],
   secretOf: Map<string, string>,
   secrets: SiteSecrets,
 ): Promise<ClaimRow[]> {
@@ -109,6 +116,7 @@ async function claimsOf(
       position: event.position,
       weak: event.type === 'conversion.filtered.v1',
       atMs,
+      effectiveMs: effectiveTimeMs(steps, event.position, atMs),
       sinceMs: atMs - windows.of(event.site, atMs),
     });
   }

@@ -1,26 +1,26 @@
-import { countOutOfOrder } from '../../log/log-audit.js';
+import { countOutOfOrder, readUnfoundedSteps } from '../../log/log-audit.js';
 import type { Check } from '../verify.js';
+import { Violations } from './violations.js';
 
 /**
  * Time never decreases along the log, except where the log records that its clock was set back: looking up a position by time
- * depends on that. Of events copied from another log, whose times are of that log, the seals tell when they were stored.
+ * depends on that. Of events copied from another log, whose times are of that log, the seals tell when they were stored. And each
+ * recorded step happened: a forged one would change what times mean.
  */
 export const orderCheck: Check = {
   name: 'order',
   async examine({ postgres, until }) {
     const client = await postgres.connect('verify');
+    const violations = new Violations();
     try {
       const { events, seals } = await countOutOfOrder(client, until);
-      if (events + seals === 0)
-        return {
-          ok: true,
-          detail: `time never decreases up to position ${until}, except at recorded steps of the clock`,
-        };
-      const earlier = (count: number, what: string) =>
-        count > 0 ? [`${count} ${what}s have an earlier time than the ${what} before them`] : [];
-      return { ok: false, detail: [...earlier(events, 'event'), ...earlier(seals, 'seal')].join('; ') };
+      if (events > 0) violations.add(`${events} events have an earlier time than the event before them`);
+      if (seals > 0) violations.add(`${seals} seals have an earlier time than the seal before them`);
+      for (const position of await readUnfoundedSteps(client))
+        violations.add(`a step of the clock is recorded at position ${position}, and the seals show none there`);
     } finally {
       await client.end();
     }
+    return violations.findingOfLog(`the times up to position ${until} were compared`);
   },
 };

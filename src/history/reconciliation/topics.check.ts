@@ -17,7 +17,7 @@ export const topicsCheck: Check = {
   },
 };
 
-/** Every record on the topics equals the event of the log at its position, and every published event is on its topic. */
+/** Every record on the topics equals the event of the log at its position, and every published event is on its topic, once and in order. */
 export const recordsCheck: Check = {
   name: 'records',
   async examine({ settings, postgres, progress }) {

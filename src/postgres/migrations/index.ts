@@ -41,6 +41,7 @@ import { SitePlaces0000000000058 } from './0058-site-places.js';
 import { SitesElsewhere0000000000059 } from './0059-sites-elsewhere.js';
 import { MovedErasures0000000000061 } from './0061-moved-erasures.js';
 import { CopiedClaims0000000000062 } from './0062-copied-claims.js';
+import { LineageLeap0000000000063 } from './0063-lineage-leap.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -95,6 +96,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   SitesElsewhere0000000000059,
   MovedErasures0000000000061,
   CopiedClaims0000000000062,
+  LineageLeap0000000000063,
 ];
 
 /** The number at the end of a migration's name. */
