@@ -273,6 +273,12 @@ describe('with a running service', () => {
       for (const host of ['late.example', 'x.late.example']) await tagAt(host, 404);
       expect(JSON.stringify(await json('sites', 'list'))).not.toContain('late.example');
       expect((await cli('events', 'export', '--site', 'late.example')).stdout).toContain('site.removed.v1');
+      await json('sites', 'add', 'late.example');
+      // The webhook is set anew: removing the site had disabled the one before.
+      expect(
+        await json('webhook', 'set', '--site', 'late.example', '--url', 'https://hooks.example/totals'),
+      ).toMatchObject({ enabled: true, secret: expect.stringMatching(/^whsec_/) });
+      await json('sites', 'remove', 'late.example', '--yes');
     });
 
     it('switch inbound on and off', async () => {

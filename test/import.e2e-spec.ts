@@ -57,8 +57,11 @@ describe('conversions import', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function run(argv: string[], more: { stdin?: Readable; stop?: AbortSignal } = {}) {
-    const [out, err]: [string[], string[]] = [[], []];
+  async function run(
+    argv: string[],
+    { err = [], ...more }: { stdin?: Readable; stop?: AbortSignal; err?: string[] } = {},
+  ) {
+    const out: string[] = [];
     const into = (lines: string[]) =>
       new Writable({
         write(chunk, _, done) {
@@ -196,6 +199,21 @@ describe('conversions import', () => {
       stdout: { accepted: 1_500, deduplicated: 0, filtered: 0, rejected: 0 },
     });
     expect(await stored()).toBe(before + 1_500);
+  });
+
+  it('waits while the site is paused, and says what it waits for', async () => {
+    await cc('sites', 'pause', 'shop.example');
+    const err: string[] = [];
+    const stdin = Readable.from(['{"email":"paused@example.com","event":"lead"}\n']);
+    const result = run(['conversions', 'import', '-', '--site', 'shop.example', '--json'], { stdin, err });
+    const said = await eventually(
+      async () => err.join(''),
+      (text) => text.includes('Waiting'),
+      { withinMs: 90_000 },
+    );
+    await cc('sites', 'resume', 'shop.example');
+    expect(JSON.parse((await result).stdout)).toMatchObject({ accepted: 1, rejected: 0 });
+    expect(said).toMatch(/^Waiting for the site: Site shop\.example is paused/);
   });
 
   it('stops on Ctrl-C and says how to continue', async () => {

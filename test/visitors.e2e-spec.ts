@@ -222,10 +222,10 @@ const types = (events: readonly LooseEvent[]) => events.map(({ type }) => type);
 const opening = async (id: string) => (await operator.conversion(id)) as LooseEvent;
 
 describe('GET /__cc/tag.js', () => {
-  const get = (site: TestSite, headers: Record<string, string> = {}, method = 'GET') =>
+  const get = (site: TestSite, headers: Record<string, string> = {}, method = 'GET', path = '/__cc/tag.js') =>
     send(service, {
       method,
-      path: '/__cc/tag.js',
+      path,
       headers: { Host: site.host, 'X-Forwarded-Proto': 'https', ...headers },
     });
 
@@ -260,6 +260,15 @@ describe('GET /__cc/tag.js', () => {
     expect((await get(site, { 'X-Forwarded-Proto': 'http' })).status).toBe(403);
     expect((await get(site, {}, 'POST')).status).toBe(405);
   });
+
+  it.each(['tag.js/x', 'collect/x', 'identify/', 'consent/x'])(
+    'and the tag’s endpoints have nothing below them: %s',
+    async (path) => {
+      const site = await openSite();
+      for (const method of ['GET', 'POST']) expect((await get(site, {}, method, `/__cc/${path}`)).status).toBe(404);
+      expect((await get(site, {}, 'GET', '/__cc/tag.js?v=2')).status).toBe(200);
+    },
+  );
 });
 
 describe('the tag’s endpoints', () => {

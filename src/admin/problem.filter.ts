@@ -9,6 +9,7 @@ import { SiteCopyRefused, SiteForked } from '../log/site-copy-errors.js';
 import { SourceSilent } from '../moves/source-cell.js';
 import { isDatabaseOutage, isPoolBusy } from '../postgres/outage.js';
 import { TooManyPasswords } from '../users/password.js';
+import { optionError } from './option-error.js';
 
 interface Problem {
   readonly status: number;
@@ -65,7 +66,8 @@ export class ProblemFilter implements ExceptionFilter {
       this.logger.warn('The database cannot be reached by the management API', { error: messageOf(error) });
       return hasKey ? UNKNOWN : busy('The database cannot be reached at the moment. Try again.');
     }
-    if (error instanceof UserError) return { status: HttpStatus.UNPROCESSABLE_ENTITY, detail: messageOf(error) };
+    if (error instanceof UserError)
+      return { status: HttpStatus.UNPROCESSABLE_ENTITY, ...optionError(messageOf(error)) };
     if (error instanceof TooManyPasswords)
       return busy('Too many people sign in at the moment. Try again in a few seconds.');
     if (error instanceof TooBusy) return busy('Too many numbers are being added up at the moment. Try again.');

@@ -84,8 +84,8 @@ async function importSource(
     matcher,
     clock: postgres.clock,
     planOf: deliveryPlanOf,
-    pause: async (round, reason) => {
-      progress.waiting(round, reason);
+    pause: async (round, error) => {
+      progress.waiting(round, error);
       await sleep(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** round), undefined, { signal: stop });
     },
   });

@@ -1,6 +1,7 @@
 import type { ImportCounts } from '../conversions/import/import-run.js';
 import type { SourceBytes } from '../conversions/import/source-bytes.js';
 import { formatDuration } from '../kernel/durations.js';
+import { type LogUnavailable, SitePaused } from '../kernel/errors.js';
 import { type Output, progressBar } from './output.js';
 
 const SHOW_EVERY_MS = 200;
@@ -9,6 +10,7 @@ const SHOW_EVERY_MS = 200;
 export class ImportProgress {
   private readonly startedMs = performance.now();
   private shownMs = Number.NEGATIVE_INFINITY;
+  private waitingFor: 'site' | 'database' | undefined;
 
   constructor(
     private readonly output: Output,
@@ -25,9 +27,12 @@ export class ImportProgress {
     );
   }
 
-  /** Said once per outage. */
-  waiting(round: number, reason: string): void {
-    if (round === 0) this.output.note(`Waiting for the database: ${reason}`);
+  /** Said once per outage, and again when something else is waited for. */
+  waiting(round: number, error: LogUnavailable): void {
+    const waitingFor = error instanceof SitePaused ? 'site' : 'database';
+    if (round > 0 && waitingFor === this.waitingFor) return;
+    this.waitingFor = waitingFor;
+    this.output.note(`Waiting for the ${waitingFor}: ${error.message}`);
   }
 }
 

@@ -67,7 +67,7 @@ export class InboundEndpoint implements OnModuleInit {
   }
 
   onModuleInit(): void {
-    this.hotRoutes.add(INBOUND_PATH, (request, response) => this.handle(request, response));
+    this.hotRoutes.add(INBOUND_PATH, (request, response) => this.handle(request, response), { andBelow: true });
   }
 
   private handle(request: IncomingMessage, response: ServerResponse): void {

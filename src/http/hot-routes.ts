@@ -14,6 +14,12 @@ const TWO_HOSTS = textAnswer(400, 'The request has more than one Host header.', 
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
+interface Route {
+  readonly path: string;
+  readonly handle: Handler;
+  readonly andBelow: boolean;
+}
+
 /**
  * Creates the HTTP server and answers hot paths before Nest's router, which would add the cost of its routing, hooks and reply
  * object to each request; all other requests go to that router: `docs/decisions/0001-hot-route-before-router.md`.
@@ -23,11 +29,11 @@ export class HotRoutes {
   draining = false;
   /** Asked before a hot path is handled: whether it has answered the request itself, or will. */
   instead: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
-  private readonly handlers: { readonly path: string; readonly handle: Handler }[] = [];
+  private readonly handlers: Route[] = [];
 
-  /** Handles every request to the path and to paths below it, with any query. */
-  add(path: string, handle: Handler): void {
-    this.handlers.push({ path, handle });
+  /** Handles every request to the path, with any query; on request also those to paths below it. */
+  add(path: string, handle: Handler, { andBelow = false } = {}): void {
+    this.handlers.push({ path, handle, andBelow });
   }
 
   createServer(router: Handler, options: ServerOptions, tls: TlsOptions | undefined): Server {
@@ -46,10 +52,10 @@ export class HotRoutes {
   }
 
   private find(url: string): Handler | undefined {
-    for (const { path, handle } of this.handlers) {
+    for (const { path, handle, andBelow } of this.handlers) {
       if (!url.startsWith(path)) continue;
       const next = url.charAt(path.length);
-      if (next === '' || next === '?' || next === '/') return handle;
+      if (next === '' || next === '?' || (andBelow && next === '/')) return handle;
     }
     return undefined;
   }

@@ -48,7 +48,7 @@ export class ConnectPlatformHandler implements ICommandHandler<ConnectPlatform> 
       const event = connectPlatform(name, before, next, changed.length > 0);
       return (
         event && {
-          event,
+          events: [event],
           change: async (client) => {
             const secrets = this.secrets.within(client);
             if (changed.length > 0) await secrets.storeConnectionSecrets(site.host, name, Object.fromEntries(changed));
@@ -137,7 +137,7 @@ export function disconnect(connection: SiteConnection, host: string, secrets: Si
   const { platform, secretNames } = connection;
   return (
     event && {
-      event,
+      events: [event],
       change: (client) => secrets.within(client).deleteConnectionSecrets(host, platform, secretNames),
     }
   );

@@ -10,14 +10,16 @@ import { evolve, isClosed, type Site } from './site.js';
 
 const ATTEMPTS_MAX = 5;
 
-/** An event, and what is stored or deleted in one transaction with it. */
-interface EventWithChange {
-  readonly event: SiteEvent;
+type Events = readonly [SiteEvent, ...SiteEvent[]];
+
+/** Events, and what is stored or deleted in one transaction with them. */
+interface EventsWithChange {
+  readonly events: Events;
   readonly change: (client: ClientBase) => Promise<void>;
 }
 
 /** Several events are appended together or not at all. */
-export type Decision = SiteEvent | readonly [SiteEvent, ...SiteEvent[]] | EventWithChange | undefined;
+export type Decision = SiteEvent | Events | EventsWithChange | undefined;
 
 /** Reads sites from the log, and changes them by appending the event that a decision returns. */
 export class SiteRepository {
@@ -97,7 +99,7 @@ export class SiteRepository {
       const decision = await decide(site);
       if (!decision || this.options.isDryRun) return site as Site;
       const events: readonly [NewEvent, ...NewEvent[]] =
-        'type' in decision ? [decision] : 'event' in decision ? [decision.event] : decision;
+        'type' in decision ? [decision] : 'events' in decision ? decision.events : decision;
       const request = { category: SITE, stream, expected: history.length, site: host, actor, events };
       const outcome =
         'change' in decision ? await this.log.appendWith(request, decision.change) : await this.log.append(request);

@@ -93,7 +93,7 @@ export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {
     }
     // The removal ends a pause, also one that began during the steps before.
     return this.sites.change(host, actor, (site) => ({
-      event: { type: 'site.removed.v1', data: {} },
+      events: [{ type: 'site.removed.v1', data: {} }],
       change: async (client) => {
         await this.secrets.within(client).deleteWebhookSecrets(site.host);
         await endPause(client, site.host);
@@ -143,7 +143,7 @@ export class PauseSiteHandler implements ICommandHandler<PauseSite> {
       site.paused
         ? undefined
         : {
-            event: { type: 'site.paused.v1', data: {} },
+            events: [{ type: 'site.paused.v1', data: {} }],
             change: async (client) => {
               // Before the row: with the end of a hold because of another cell, the row is deleted.
               await lockAppends(client);
@@ -161,7 +161,7 @@ export class ResumeSiteHandler implements ICommandHandler<ResumeSite> {
   execute({ host, actor }: ResumeSite): Promise<Site> {
     return this.sites.change(host, actor, (site) =>
       site.paused
-        ? { event: { type: 'site.resumed.v1', data: {} }, change: (client) => endPause(client, site.host) }
+        ? { events: [{ type: 'site.resumed.v1', data: {} }], change: (client) => endPause(client, site.host) }
         : undefined,
     );
   }

@@ -1,4 +1,6 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
+import type { ClientBase } from 'pg';
+import type { WebhookEvent } from '../events/site.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { redactUrl } from '../kernel/redact-url.js';
@@ -49,9 +51,16 @@ export class SetWebhookHandler implements ICommandHandler<SetWebhook> {
       }
       generatedSecret = secret === newSecret ? newSecret : undefined;
       const event = configureWebhook(site.webhook, redactUrl(url), secret !== stored, isMoved);
-      return event && { event, change: (client) => store(this.secrets.within(client), site, changed) };
+      const enabled = site.webhook && (await this.enableIfRemoved(site, site.webhook));
+      const change = (client: ClientBase) => store(this.secrets.within(client), site, changed);
+      return event && { events: enabled ? [event, enabled] : [event], change };
     });
     return { webhook: requireWebhook(site), generatedSecret };
+  }
+
+  /** The webhook of a site that was removed and added again is a new one: it was not disabled by a decision about it. */
+  private async enableIfRemoved({ host }: Site, webhook: SiteWebhook): Promise<WebhookEvent | undefined> {
+    return (await this.secrets.hasWebhookSecret(host)) ? undefined : enableWebhook(webhook);
   }
 }
 
@@ -70,7 +79,7 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
       const { secret: previous } = await this.secrets.connectionSecrets(site.host, 'outbound');
       const changed = { secret, ...(previous !== undefined && { previous }) };
       return {
-        event: { type: 'site.webhook_configured.v1', data: { url, newSecret: true } },
+        events: [{ type: 'site.webhook_configured.v1', data: { url, newSecret: true } }],
         change: (client) => store(this.secrets.within(client), site, changed),
       };
     });
@@ -85,7 +94,7 @@ async function store(secrets: SiteSecrets, { host }: Site, changed: ConnectionSe
 /** Of a site that was removed and added again, the webhook is known but its secrets are gone. */
 export async function requireStoredWebhook(secrets: SiteSecrets, { host }: Site): Promise<void> {
   if (!(await secrets.hasWebhookSecret(host)))
-    throw new UserError(`The webhook of ${host} was removed with the site. Set its URL again, then enable it.`);
+    throw new UserError(`The webhook of ${host} was removed with the site. Set its URL again.`);
 }
 
 @CommandHandler(EnableWebhook)

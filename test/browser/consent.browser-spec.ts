@@ -148,6 +148,24 @@ describe('consent', () => {
     expect(second.body).toMatchObject({ visitor: collect.body.visitor, consent });
   });
 
+  it.each(['granted', 'denied'])(
+    'sends nothing about an email that is given while the page denies by default, until it is %s',
+    async (decision) => {
+      const fields = (answer: string) => `{ ad_storage: '${answer}', ad_user_data: '${answer}' }`;
+      const before = `<script>${GTAG} gtag('consent', 'default', ${fields('denied')})</script>`;
+      await page.goto(`${shop.page('/code', INERT_FORM, { before })}?gclid=G1`);
+      await page.waitForFunction(() => 'isTag' in cc);
+      await submit(EMAIL);
+      await shop.waitForIdle(page);
+      // The default is no decision of the visitor: stated as one, no later grant could take it back.
+      expect(shop.posts).toEqual([]);
+      await page.evaluate(`gtag('consent', 'update', ${fields(decision)})`);
+      const consent = { ad_storage: decision, ad_user_data: decision };
+      const [said] = (await shop.waitForPosts(decision === 'granted' ? 'identify' : 'consent')) as [Post];
+      expect(said.body).toMatchObject({ hash: HASH, consent, statement: expect.any(String) });
+    },
+  );
+
   it('can be set with the calls shown in docs/tag.md', async () => {
     await page.goto(shop.page('/code'));
     await shop.waitForPosts('collect');

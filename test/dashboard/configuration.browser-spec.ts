@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals';
 import { eventually } from '../support/service.js';
+import { answerWith } from '../support/webhook-receiver.js';
 import { SITE_PAGES, testDashboard } from './dashboard-test.js';
 
 jest.setTimeout(120_000);
@@ -80,6 +81,16 @@ describe('the configuration of a site in the dashboard', () => {
     await card.getByText('Not connected').waitFor();
   });
 
+  it('says at the field what is wrong with a setting', async () => {
+    const { host } = await test.newSite();
+    await test.open(`/sites/${host}/integrations?connection=meta`);
+    await test.dialog().getByLabel('Pixel ID').fill('abc');
+    await test.dialog().getByLabel('Access token', { exact: true }).fill('secret');
+    await test.dialog().getByRole('button', { name: 'Connect' }).click();
+    expect(await test.dialog().getByRole('alert').innerText()).toBe('Not accepted pixel_id: must be digits only');
+    await test.dialog().getByText('must be digits only', { exact: true }).waitFor();
+  });
+
   it('connects a platform a second time, under a name', async () => {
     const site = await test.newSite();
     await test.connectSegment(site);
@@ -148,7 +159,12 @@ describe('the configuration of a site in the dashboard', () => {
     await test.click('Test');
     await test.message(/The receiver answered 20\d/);
     await test.click('Push now');
+    await test.message(/The receiver accepted 0 conversions/);
     await test.page.getByText('delivered', { exact: true }).first().waitFor();
+    test.receiver.answer = answerWith(500);
+    await test.click('Push now');
+    await test.message(/The receiver did not accept the push: HTTP 500/);
+    test.receiver.answer = answerWith(200);
     await test.click('Rotate the secret');
     await test.dialog().getByRole('button', { name: 'Rotate' }).click();
     await test.dialog().getByRole('region', { name: 'Secret' }).waitFor();
@@ -195,7 +211,7 @@ describe('the configuration of a site in the dashboard', () => {
     const { body } = await test.api(`/sites/${host}/settings`);
     expect(body).toMatchObject({ botThreshold: 32, consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
     await test.open(`/sites/${host}/audit`);
-    await page.getByRole('row').filter({ hasText: 'dedupWindow: 2h' }).getByText(test.email).waitFor();
+    await page.getByRole('row').filter({ hasText: 'dedup window: 2h' }).getByText(test.email).waitFor();
   });
 
   it('tells what changed settings would have done in the last seven days', async () => {

@@ -26,7 +26,7 @@ export interface ImporterDependencies {
   readonly clock: Clock;
   planOf(site: LoadedSite): DeliveryPlan;
   /** Waits before the log is tried again. Rejects when the import is interrupted. */
-  pause(round: number, reason: string): Promise<void>;
+  pause(round: number, error: LogUnavailable): Promise<void>;
 }
 
 /** A visitor record that cannot be read is read again this often: a conversion without its click is worth less. */
@@ -93,7 +93,7 @@ export class ConversionImporter {
         await this.tryAll(open, round < UNREADABLE_ROUNDS);
       } catch (error) {
         if (!(error instanceof LogUnavailable)) throw error;
-        await this.dependencies.pause(round, error.message);
+        await this.dependencies.pause(round, error);
       }
     }
   }

@@ -27,9 +27,16 @@ export function auditDetail(data: Readonly<Record<string, unknown>>): string {
 function describe(name: string, value: unknown): string[] {
   if (value === null || value === undefined || isId(name)) return [];
   if (Array.isArray(value))
-    return value.length === 0 ? [] : [`${name}: ${value.slice(0, 3).join(', ')}${value.length > 3 ? ', …' : ''}`];
+    return value.length === 0
+      ? []
+      : [`${wordsOf(name)}: ${value.slice(0, 3).join(', ')}${value.length > 3 ? ', …' : ''}`];
   if (typeof value === 'object') return Object.entries(value).flatMap(([key, inner]) => describe(key, inner));
-  return [`${name}: ${String(value)}`];
+  return [`${wordsOf(name)}: ${typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value)}`];
+}
+
+/** `fromPosition` as "from position". A name of the platform, such as `pixel_id`, stays. */
+function wordsOf(name: string): string {
+  return name.replaceAll(/([a-z])([A-Z])/g, (_, before: string, letter: string) => `${before} ${letter.toLowerCase()}`);
 }
 
 /** Ids say nothing to a reader. */

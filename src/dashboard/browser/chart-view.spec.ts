@@ -1,4 +1,12 @@
-import { acceptanceSlots, acceptanceTone, labelledMarks, marksOf, stackedValues } from './chart-view.js';
+import {
+  acceptanceSlots,
+  acceptanceTone,
+  isByDay,
+  labelledMarks,
+  marksOf,
+  stackedValues,
+  unfinishedFrom,
+} from './chart-view.js';
 
 const at = (hour: number, minute = 0) => new Date(Date.UTC(2026, 10, 16, hour, minute)).toISOString();
 const bucket = (hour: number, more: object = {}) => ({
@@ -15,6 +23,14 @@ describe('the chart of the overview', () => {
       [12, 7],
       [13, 8],
     ]);
+  });
+
+  it('knows that the last bucket is not over yet', () => {
+    const until = (hour: number, minute: number) => series({ asOf: { position: 1, time: at(hour, minute) } });
+    expect(unfinishedFrom(until(1, 59))).toBe(at(0));
+    expect(unfinishedFrom(until(2, 0))).toBeUndefined();
+    expect(unfinishedFrom(series({ buckets: [bucket(0)], asOf: { position: 1, time: at(0, 5) } }))).toBeUndefined();
+    expect([isByDay([bucket(0)] as never), isByDay([bucket(0, { end: at(23) })] as never)]).toEqual([false, true]);
   });
 
   it('marks what happened to connections, the same change of several at once', () => {

@@ -26,6 +26,19 @@ export function stackedValues(buckets: readonly Bucket[]): number[][] {
   );
 }
 
+/** Whether the buckets are days rather than hours. */
+export function isByDay([first]: readonly Bucket[]): boolean {
+  return first !== undefined && Date.parse(first.end) - Date.parse(first.start) > 7_200_000;
+}
+
+/** The time from which on the chart falls because the last bucket is not over yet. */
+export function unfinishedFrom({ buckets, asOf }: Pick<Series, 'buckets' | 'asOf'>): string | undefined {
+  const [before, last] = buckets.slice(-2);
+  if (!before || !last) return undefined;
+  const endMs = Date.parse(last.start) + Date.parse(before.end) - Date.parse(before.start);
+  return endMs > Date.parse(asOf.time) ? before.start : undefined;
+}
+
 /** Distances of the lines behind the chart: 1, 2, 5, 10 and so on, whole numbers because conversions are counted. */
 export const AXIS_STEPS: number[] = Array.from({ length: 10 }, (_, power) =>
   [1, 2, 5].map((step) => step * 10 ** power),

@@ -80,11 +80,25 @@ describe('the story of a conversion', () => {
   it('gives the reasons of the bot verdict', () => {
     const bot = { score: 80, reasons: ['web_driver'], list: '1' };
     const filtered = { ...CONVERSION, status: 'filtered' as const, reason: 'bot', judged: true as const, bot };
-    const step = storyOf({ conversion: filtered })[3];
+    const steps = storyOf({ conversion: filtered });
+    expect(titlesOf(steps)).toEqual(['Received', 'Filtered out', 'Not a duplicate']);
+    const step = steps[1];
     expect(step?.text).toBe('The visits of this person look automated. It is neither counted nor sent.');
     expect(factsOf(step)).toEqual({ 'Bot score': '80 of 100', Reasons: 'web driver' });
     const observed = { ...CONVERSION, judged: true as const, bot };
-    expect(storyOf({ conversion: observed })[3]).toMatchObject({ title: 'Looks like a bot', tone: 'warn' });
+    expect(storyOf({ conversion: observed })[3]).toMatchObject({
+      ...{ title: 'Looks like a bot', tone: 'warn' },
+      text: 'The site only observes bots: it is counted and sent.',
+    });
+  });
+
+  it('says that visits are left out, rather than that none is known', () => {
+    const bot = { score: 80, reasons: ['automation'], list: '1' };
+    const order = storyOf({ conversion: { ...CONVERSION, judged: true as const, bot, botVisitors: 1 } });
+    expect(order[1]?.text).toBe('The visits of this person look automated, and are left out.');
+    expect(order[3]?.text).toBe('The traffic filters keep it: it is counted, and sent without these visits.');
+    const denied = storyOf({ conversion: { ...CONVERSION, withheld: 'opted_out' }, consent: 'denied' });
+    expect(denied[1]?.text).toBe('Visits of this person are not used: the person opted out.');
   });
 
   it('leads from a duplicate to the first conversion, and from that to its duplicates', () => {
@@ -94,7 +108,7 @@ describe('the story of a conversion', () => {
       firstConversionId: 'first',
       differs: ['value'],
     };
-    expect(storyOf({ conversion: duplicate })[4]).toMatchObject({
+    expect(storyOf({ conversion: duplicate })[1]).toMatchObject({
       title: 'Duplicate',
       facts: [{ value: 'first', path: '/sites/shop.example/conversions/first' }, { value: 'value' }],
     });
@@ -112,12 +126,15 @@ describe('the story of a conversion', () => {
       { platform: 'meta', status: 'delivered', attempts: [attempt('2026-11-16T12:00:01.000Z', 'delivered')] },
       { platform: 'ga4', status: 'delivered', attempts: [attempt('2026-11-16T12:00:02.000Z', 'delivered')] },
       { platform: 'google_ads', status: 'accepted', attempts: [] },
-      { platform: 'x', status: 'queued', attempts: [] },
+      { platform: 'x', status: 'queued', reason: 'paused', attempts: [] },
     ];
     expect(storyOf({ deliveries }).slice(5)).toEqual([
       { title: 'Delivered', text: 'to Meta, GA4', tone: 'ok', facts: [], time: '2026-11-16T12:00:02.000Z' },
       { title: 'Accepted', text: 'by Google Ads', tone: 'ok', facts: [] },
-      { title: 'Waiting', text: 'for X', tone: 'warn', facts: [] },
+      {
+        ...{ title: 'Waiting', text: 'for X', tone: 'warn' },
+        facts: [{ name: 'X', value: 'the connection is paused' }],
+      },
     ]);
   });
 

@@ -1,6 +1,7 @@
 import type { Schemas } from './api.js';
 import { connectionTitle, counted, formatDuration, formatMoney, formatNumber, type Tone } from './format.js';
 import { conversionPath } from './navigation.js';
+import { reasonText } from './reason-view.js';
 
 export type ConversionHistory = Schemas['ConversionHistory'];
 export type Delivery = ConversionHistory['deliveries'][number];
@@ -26,13 +27,13 @@ export interface Step {
   readonly facts: readonly Fact[];
 }
 
-/** What happened to a conversion, in the order in which it is decided. */
+/** What happened to a conversion, in the order in which it is decided. What is not sent is matched to no visit. */
 export function conversionStory(site: string, history: ConversionHistory): Step[] {
+  const { status } = history.conversion;
   return [
     receivedStep(history),
-    matchStep(history),
-    consentStep(history),
-    botStep(history),
+    ...(status === 'received' ? [matchStep(history), consentStep(history)] : []),
+    ...(status === 'deduplicated' ? [] : [botStep(history)]),
     duplicateStep(site, history),
     ...deliverySteps(history.deliveries),
   ];
@@ -67,9 +68,7 @@ function matchStep({ conversion, match, masked, events }: ConversionHistory): St
   const sent = sentClickIds(events);
   if (!match) {
     const title = conversion.matched ? 'Matched' : 'Not matched';
-    const text = conversion.matched
-      ? 'to a visit whose data was erased or has expired'
-      : 'No visit of this person is known: the tag was not on the page, or the visit was under another email address.';
+    const text = conversion.matched ? 'to a visit whose data was erased or has expired' : unmatchedText(conversion);
     return { title, text, tone: 'plain', facts: sent };
   }
   const occurredMs = Date.parse(conversion.occurredAt ?? conversion.time);
@@ -94,6 +93,13 @@ function matchStep({ conversion, match, masked, events }: ConversionHistory): St
       ...known('Referrer', match.referrer),
     ],
   };
+}
+
+/** Why no visit is used: there may be some that must not be. */
+function unmatchedText({ withheld, botVisitors }: ConversionHistory['conversion']): string {
+  if (withheld !== undefined) return `Visits of this person are not used: ${WITHHELD[withheld] ?? withheld}.`;
+  if (botVisitors !== undefined) return 'The visits of this person look automated, and are left out.';
+  return 'No visit of this person is known: the tag was not on the page, or the visit was under another email address.';
 }
 
 /** Click ids that the sender stated. Not known to a role that may not see personal data. */
@@ -141,7 +147,9 @@ function botStep({ conversion: { status, reason, bot, judged, botVisitors } }: C
   const text = isFiltered
     ? `${FILTER_REASONS[reason ?? ''] ?? reason ?? ''} It is neither counted nor sent.`
     : judged
-      ? 'The site only observes bots: it is counted and sent.'
+      ? botVisitors === undefined
+        ? 'The site only observes bots: it is counted and sent.'
+        : 'The traffic filters keep it: it is counted, and sent without these visits.'
       : bot
         ? 'The score is below the threshold of the site.'
         : 'No visit of this person gave a reason to suspect one.';
@@ -235,7 +243,9 @@ function deliverySteps(deliveries: readonly Delivery[]): Step[] {
         title,
         text: `${preposition} ${found.map(({ platform }) => connectionTitle(platform)).join(', ')}`,
         tone,
-        facts: [],
+        facts: found.flatMap(({ platform, reason }) =>
+          known(connectionTitle(platform), reason === undefined ? undefined : reasonText(reason)),
+        ),
         ...(last !== undefined && { time: last }),
       },
     ];
@@ -260,7 +270,7 @@ export function attemptViews(attempts: readonly Attempt[]): AttemptView[] {
       durationMs !== undefined && formatDuration(durationMs),
       requestId !== undefined && `request ${requestId}`,
       unknown && 'the platform may have accepted it',
-      reason,
+      reason !== undefined && reasonText(reason),
     ];
     const isLast = index === attempts.length - 1;
     return {

@@ -38,7 +38,8 @@ describe('formats of the dashboard', () => {
   it('shows the age of a time, and no seconds, by which clocks differ', () => {
     const now = Date.parse('2026-11-16T12:00:00.000Z');
     expect(formatAge('2026-11-16T11:59:20.000Z', now)).toBe('just now');
-    expect(formatAge('2026-11-16T12:00:20.000Z', now)).toBe('just now');
+    expect(formatAge('2026-11-16T12:00:03.000Z', now)).toBe('just now');
+    expect(formatAge('2026-11-16T12:00:30.000Z', now)).toBe('in less than a minute');
     expect(formatAge('2026-11-16T11:57:00.000Z', now)).toBe('3 minutes ago');
     expect(formatAge('2026-11-15T11:00:00.000Z', now)).toBe('yesterday');
     expect(formatAge('2026-11-16T15:00:00.000Z', now)).toBe('in 3 hours');

@@ -120,11 +120,15 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['minute', 60_000],
 ];
 
-/** "3 hours ago"; "just now" within a minute, because clocks differ by seconds. */
+/** By how much clocks may differ. */
+const CLOCKS_DIFFER_MS = 5_000;
+
+/** "3 hours ago"; "just now" within a minute. */
 export function formatAge(time: string, nowMs: number): string {
   const differenceMs = Date.parse(time) - nowMs;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(differenceMs) >= size) ?? [];
-  if (unit === undefined || size === undefined) return 'just now';
+  if (unit === undefined || size === undefined)
+    return differenceMs > CLOCKS_DIFFER_MS ? 'in less than a minute' : 'just now';
   return ageOf().format(Math.trunc(differenceMs / size), unit);
 }
 

@@ -1,6 +1,7 @@
 import type { EventType, Schemas } from './api.js';
 import { auditDetail } from './audit-view.js';
 import { connectionTitle, formatDuration, formatMoney, type Tone } from './format.js';
+import { reasonText } from './reason-view.js';
 import { STEP_ROWS } from './rows-in-steps.js';
 
 export type LiveEvent = Schemas['Event'];
@@ -49,7 +50,7 @@ const DESCRIPTIONS: Readonly<Record<EventType, Description>> = {
   'site.registered.v1': ['changes', 'Site added', 'plain'],
   'site.aliases_changed.v1': ['changes', 'Other hosts of the site changed', 'plain'],
   'site.removed.v1': ['changes', 'Site removed', 'plain'],
-  'site.inbound_enabled.v1': ['changes', 'Conversions accepted again', 'plain'],
+  'site.inbound_enabled.v1': ['changes', 'Conversions accepted from now on', 'plain'],
   'site.inbound_disabled.v1': ['changes', 'Conversions no longer accepted', 'warn'],
   'site.paused.v1': ['changes', 'Site paused', 'warn'],
   'site.resumed.v1': ['changes', 'Site resumed', 'plain'],
@@ -186,7 +187,9 @@ function areInOrder(events: readonly LiveEvent[]): boolean {
 function contains(event: LiveEvent, text: string): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return true;
-  const line = [eventTitle(event.type), event.type, eventDetail(event), conversionIdOf(event)].join(' ').toLowerCase();
+  const line = [eventTitle(event.type), event.type, eventDetail(event), event.data['reason'], conversionIdOf(event)]
+    .join(' ')
+    .toLowerCase();
   return words.every((word) => line.includes(word));
 }
 
@@ -206,7 +209,7 @@ export function eventDetail({ type, data }: Pick<LiveEvent, 'type' | 'data'>): s
     platform !== undefined && connectionTitle(platform),
     isRetry && `attempt ${attempt}`,
     durationMs !== undefined && formatDuration(durationMs),
-    reason,
+    reason !== undefined && reasonText(reason),
   ]
     .filter(Boolean)
     .join(' · ');

@@ -12,5 +12,7 @@ describe('problems of requests', () => {
   it('makes a problem of an answer that is none', () => {
     expect(toProblem(502, '<html>')).toMatchObject({ title: 'HTTP 502', status: 502 });
     expect(toProblem(409, { title: 'Conflict', status: 409, detail: 'Taken.' }).detail).toBe('Taken.');
+    const refused = { title: 'Unprocessable Entity', status: 422, detail: 'pixel_id: must be digits only' };
+    expect(toProblem(422, refused)).toEqual({ ...refused, title: 'Not accepted' });
   });
 });

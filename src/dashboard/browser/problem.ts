@@ -6,9 +6,22 @@ export interface Problem {
   readonly errors?: readonly { readonly field: string; readonly message: string }[];
 }
 
+/** In place of the names of HTTP. */
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Not accepted',
+  401: 'Not signed in',
+  403: 'Not allowed',
+  404: 'Not found',
+  409: 'Not possible now',
+  422: 'Not accepted',
+  429: 'Too many attempts',
+  500: 'Error',
+  503: 'Not available now',
+};
+
 /** The problem of an answer; one made from the status if a proxy answered in another form. */
 export function toProblem(status: number, body: unknown): Problem {
-  if (isProblem(body)) return body;
+  if (isProblem(body)) return { ...body, title: TITLES[status] ?? body.title };
   const detail =
     status >= 500 ? 'The service or a proxy before it has an error. Try again.' : 'The request was refused.';
   return { title: `HTTP ${status}`, status, detail };

@@ -90,14 +90,14 @@ describe('a connection on the page', () => {
 });
 
 describe('a problem', () => {
-  it('is shown as the API described it', () => {
+  it('is shown as the API described it, with a plain title', () => {
     const problem = {
       title: 'Bad Request',
       status: 400,
       detail: 'No.',
       errors: [{ field: 'name', message: 'Too long' }],
     };
-    expect(toProblem(400, problem)).toBe(problem);
+    expect(toProblem(400, problem)).toEqual({ ...problem, title: 'Not accepted' });
     expect(fieldError(problem, 'name')).toBe('Too long');
     expect(fieldError(problem, 'other')).toBeUndefined();
   });
@@ -125,8 +125,9 @@ describe('an entry of the audit', () => {
 
   it('lists a few values, without ids and empty ones', () => {
     expect(auditDetail({ keyId: '1', name: 'Shop', trial: false, aliases: [], settings: { pixel: '2' } })).toBe(
-      'name: Shop · trial: false · pixel: 2',
+      'name: Shop · trial: no · pixel: 2',
     );
+    expect(auditDetail({ fromPosition: 3, pixel_id: '2' })).toBe('from position: 3 · pixel_id: 2');
     expect(auditDetail({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6 })).toBe('a: 1 · b: 2 · c: 3 · d: 4 · and 2 more');
   });
 });

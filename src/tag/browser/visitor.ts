@@ -86,9 +86,9 @@ export function identify(email: unknown, submission: object = { identifiedBy: 'c
       record.hashed = Date.now();
       record.seen = record.seen || record.hashed;
       pendingIdentities.push([hash, submission]);
-      // Reports the opt-out by hash: the service may know the person from another device.
-      const consent = currentConsent();
-      if (consent && !CONFIG.required && !mayStore()) post('consent', { v: 1, hash, consent, statement: decision.id });
+      // Reports the opt-out by hash: the service may know the person from another device. A page's default is no opt-out.
+      if (isOptedOut() && !CONFIG.required)
+        post('consent', { v: 1, hash, consent: currentConsent(), statement: decision.id });
       reconcile();
     }),
     () => {},

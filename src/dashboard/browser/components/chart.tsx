@@ -1,6 +1,15 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
-import { AXIS_STEPS, LAYERS, labelledMarks, type Mark, marksOf, stackedValues } from '../chart-view.js';
+import {
+  AXIS_STEPS,
+  isByDay,
+  LAYERS,
+  labelledMarks,
+  type Mark,
+  marksOf,
+  stackedValues,
+  unfinishedFrom,
+} from '../chart-view.js';
 import { axisTime, formatNumber, formatTime } from '../format.js';
 import type { Series } from '../overview-view.js';
 import { Table } from './table.js';
@@ -63,6 +72,9 @@ export function Chart({ series }: { series: Series }) {
           </span>
         ))}
         {bucket && <span>{formatTime(bucket.start)}</span>}
+        {!bucket && unfinishedFrom(series) !== undefined && (
+          <span>The last {isByDay(series.buckets) ? 'day' : 'hour'} is not over yet</span>
+        )}
       </figcaption>
       <Marks marks={marks} />
       <Numbers series={series} />
@@ -121,11 +133,13 @@ function dataOf({ buckets }: Series): uPlot.AlignedData {
 }
 
 function optionsOf(
-  { buckets }: Series,
+  series: Series,
   marks: readonly Mark[],
   width: number,
   onPointer: (plot: uPlot) => void,
 ): uPlot.Options {
+  const { buckets } = series;
+  const unfinished = unfinishedFrom(series);
   const style = getComputedStyle(document.documentElement);
   const color = appliedColors();
   const font = `12px ${style.fontFamily}`;
@@ -144,7 +158,6 @@ function optionsOf(
     wait: color('--wait'),
     plain: color('--dim'),
   };
-  const isDaily = buckets[0] !== undefined && Date.parse(buckets[0].end) - Date.parse(buckets[0].start) > 7_200_000;
   const days = new Set(buckets.map(({ start }) => new Date(start).toDateString())).size;
   return {
     width,
@@ -159,7 +172,7 @@ function optionsOf(
         grid: { show: false },
         space: 84,
         size: 28,
-        values: (_plot, splits) => splits.map((split) => axisTime(split * 1_000, isDaily || days > 2)),
+        values: (_plot, splits) => splits.map((split) => axisTime(split * 1_000, isByDay(buckets) || days > 2)),
       },
       {
         ...axis,
@@ -174,12 +187,18 @@ function optionsOf(
       y: { range: (_plot, _min, max) => [0, Math.max(5, max * 1.1)] },
     },
     series: [{}, ...layers],
-    hooks: { draw: [(plot) => drawMarks(plot, marks, colors)], setCursor: [onPointer] },
+    hooks: {
+      draw: [
+        (plot) => unfinished !== undefined && fadeFrom(plot, unfinished, color('--panel')),
+        (plot) => drawMarks(plot, marks, colors),
+      ],
+      setCursor: [onPointer],
+    },
   };
 }
 
 const COLORS = [
-  ...['--dim', '--line', '--bad', '--warn', '--ok', '--wait'],
+  ...['--panel', '--dim', '--line', '--bad', '--warn', '--ok', '--wait'],
   ...LAYERS.flatMap(({ name }) => [`--layer-${name}`, `--layer-${name}-fill`]),
 ];
 
@@ -194,6 +213,17 @@ function appliedColors(): (property: string) => string {
   const colors = new Map(probes.map((probe, index) => [COLORS[index], getComputedStyle(probe).color]));
   for (const probe of probes) probe.remove();
   return (property) => colors.get(property) ?? '';
+}
+
+/** A bucket that is not over yet looks like a fall: it is paler than the others. */
+function fadeFrom(plot: uPlot, time: string, background: string): void {
+  const { ctx, bbox } = plot;
+  const x = plot.valToPos(Date.parse(time) / 1_000, 'x', true);
+  ctx.save();
+  ctx.globalAlpha = 0.7;
+  ctx.fillStyle = background;
+  ctx.fillRect(x, bbox.top, bbox.left + bbox.width - x, bbox.height);
+  ctx.restore();
 }
 
 /** A dashed line where something happened, with the text where there is room. */

@@ -1,5 +1,6 @@
 import { type Attempt, type AttemptView, attemptViews, type Delivery, isUnsettled } from '../conversion-story.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
+import { reasonText } from '../reason-view.js';
 import { StatusBadge } from './badge.js';
 import { CopyText } from './copy.js';
 import { Time } from './time.js';
@@ -26,7 +27,7 @@ export function DeliveryDetails({ delivery, isOpen, onRequest }: DeliveryDetails
           {spentMs > 0 && ` · ${formatDuration(spentMs)}`}
         </span>
       </summary>
-      {reason !== undefined && <p class={status === 'skipped' ? 'dim' : 'reason'}>{reason}</p>}
+      {reason !== undefined && <p class={status === 'skipped' ? 'dim' : 'reason'}>{reasonText(reason)}</p>}
       {isUnsettled(status) && <NextAttempt last={attempts.at(-1)} />}
       <ol class="attempts">
         {attemptViews(attempts).map((view) => (

@@ -22,13 +22,15 @@ export function Empty({ title, children }: { title: string; children?: Component
 /** An error as the service describes it, with what is wrong with each field. */
 export function ProblemNote({ problem, retry }: { problem: Problem | undefined; retry?: () => void }) {
   if (!problem) return null;
+  // Not those that the text names already.
+  const errors = problem.errors?.filter(({ message }) => !problem.detail.includes(message)) ?? [];
   return (
     <div class="problem" role="alert">
       <div>
         <strong>{problem.title}</strong> {problem.detail}
-        {problem.errors && (
+        {errors.length > 0 && (
           <ul>
-            {problem.errors.map(({ field, message }) => (
+            {errors.map(({ field, message }) => (
               <li key={field}>
                 <code>{field}</code> {message}
               </li>

@@ -2,6 +2,7 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import { SYNC_STATUSES } from '../../../kernel/sync-statuses.js';
 import type { Schemas } from '../api.js';
 import { connectionTitle } from '../format.js';
+import { reasonText } from '../reason-view.js';
 import { hasFilters, KINDS, SPANS, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
 import { Moment } from './moment.js';
 
@@ -81,6 +82,7 @@ export function SyncLogFilterBar({ connected, lines, filters, onChange }: SyncLo
         label="Reason"
         value={filters.reason}
         suggested={lines.flatMap(({ reason }) => reason ?? [])}
+        titleOf={reasonText}
         onValue={(reason) => onChange({ reason })}
       />
       <Chip label="Kind" all="All kinds" value={kind} options={KINDS} onValue={(value) => onChange({ kind: value })} />
@@ -118,11 +120,13 @@ interface TextFilterProps {
   label: string;
   value: string | undefined;
   suggested: readonly string[];
+  /** Of a suggestion, in words. */
+  titleOf?(value: string): string;
   onValue(value: string): void;
 }
 
 /** Applies when it is confirmed, left, or chosen from the suggestions. */
-function TextFilter({ label, value = '', suggested, onValue }: TextFilterProps) {
+function TextFilter({ label, value = '', suggested, titleOf, onValue }: TextFilterProps) {
   const id = useId();
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
@@ -145,7 +149,7 @@ function TextFilter({ label, value = '', suggested, onValue }: TextFilterProps) 
       />
       <datalist id={id}>
         {[...new Set(suggested)].map((text) => (
-          <option key={text} value={text} />
+          <option key={text} value={text} label={titleOf?.(text) ?? text} />
         ))}
       </datalist>
     </>

@@ -44,7 +44,7 @@ function ConsentForm({ site, settings, isReadOnly, onSave }: ConsentFormProps) {
       >
         <CheckField
           label="Consent is required"
-          help="Without a stated consent, a conversion counts as refused."
+          help="A person who has stated no consent counts as having refused it."
           checked={rules.consentRequired}
           disabled={isReadOnly}
           onValue={(consentRequired) => edit({ consentRequired })}

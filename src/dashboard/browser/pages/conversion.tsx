@@ -131,7 +131,7 @@ function Story({ site, history }: { site: string; history: ConversionHistory }) 
                 <dl class="facts">
                   {facts.map((fact) => (
                     <div key={`${fact.name} ${fact.value}`}>
-                      <dt>{fact.name}</dt>
+                      <dt class={fact.isCode ? 'code' : undefined}>{fact.name}</dt>
                       <dd>
                         <FactValue fact={fact} />
                       </dd>

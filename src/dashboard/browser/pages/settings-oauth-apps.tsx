@@ -45,7 +45,7 @@ export function SettingsOauthApps() {
                     </>
                   ),
                 },
-                { title: 'Client id', isText: true, isMinor: true, cell: ({ clientId }) => <code>{clientId}</code> },
+                { title: 'Client ID', isText: true, isMinor: true, cell: ({ clientId }) => <code>{clientId}</code> },
                 {
                   title: 'Change',
                   isAction: true,

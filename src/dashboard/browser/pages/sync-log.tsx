@@ -12,6 +12,7 @@ import { attempt } from '../components/toasts.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
 import { conversionPath, pathOf } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
+import { reasonText } from '../reason-view.js';
 import { retrySelections, retryStatuses } from '../retry-view.js';
 import { saveFile } from '../save-file.js';
 import { mayWrite, type Site, useSession } from '../session.js';
@@ -180,7 +181,7 @@ function Reason({ reason, httpStatus, nextTry, count, reasons, payload }: SyncLi
     );
   return (
     <span class="dim">
-      {reason ??
+      {(reason && reasonText(reason)) ??
         (payload ? counted(payload.conversions, 'conversion') : httpStatus === undefined ? '' : `HTTP ${httpStatus}`)}
       {nextTry !== undefined && (
         <>

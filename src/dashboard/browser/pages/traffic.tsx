@@ -89,7 +89,7 @@ function Bots({ site, settings, isReadOnly, onSave }: BotsProps) {
             value={rules.botFilter}
             disabled={isReadOnly}
             options={[
-              ['leads', 'Remove leads, keep purchases'],
+              ['leads', 'Remove those without an order ID'],
               ['all', 'Remove all'],
               ['none', 'Keep all'],
             ]}

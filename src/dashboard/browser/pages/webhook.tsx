@@ -9,7 +9,7 @@ import { Empty, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
-import { formatDuration, formatNumber } from '../format.js';
+import { counted, formatDuration, formatNumber } from '../format.js';
 import { pathOf, withQuery } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useData } from '../use-data.js';
@@ -84,14 +84,18 @@ function State({ site, webhook, isWriter, onChanged }: StateProps) {
   const test = () =>
     attempt(async () => {
       const answer = await dataOf(api.POST('/api/v1/sites/{site}/webhook/test', { params }));
-      if (!answer.ok) throw new Error(`The receiver refused the test push: ${answer.reason ?? answer.httpStatus}`);
+      if (!answer.ok)
+        throw new Error(`The receiver did not accept the test push: ${answer.reason ?? answer.httpStatus}`);
       return `The receiver answered ${answer.httpStatus} after ${formatDuration(answer.durationMs)}`;
     });
   const push = () =>
     attempt(async () => {
       const after = await dataOf(api.POST('/api/v1/sites/{site}/webhook/push', { params }));
       onChanged(after);
-      return `Pushed: ${after.lastPush?.status ?? 'nothing'}`;
+      const { lastPush } = after;
+      if (lastPush?.status !== 'delivered')
+        throw new Error(`The receiver did not accept the push: ${lastPush?.reason ?? 'it has no answer yet'}`);
+      return `The receiver accepted ${counted(lastPush.conversions, 'conversion')}`;
     });
   const { opened, open, close } = useDialog();
   const [secret, setSecret] = useState<string>();
@@ -167,7 +171,7 @@ function LatestPush({ push }: { push: WebhookDocument['lastPush'] }) {
     return (
       <Panel title="Latest push">
         <Empty title="Nothing was pushed yet">
-          The first push follows the first reporting window with conversions.
+          The first push follows at the end of the first reporting window, also if there were no conversions.
         </Empty>
       </Panel>
     );
@@ -181,7 +185,7 @@ function LatestPush({ push }: { push: WebhookDocument['lastPush'] }) {
     ],
     ['conversions', formatNumber(conversions)],
     ['bots removed', formatNumber(push.bot_traffic_removed)],
-    ['sent', <Time key="time" time={time} />],
+    [status === 'pending' ? 'closed' : 'sent', <Time key="time" time={time} />],
     ['attempts', formatNumber(attempt)],
     ...(httpStatus === undefined ? [] : ([['answer', `HTTP ${httpStatus}`]] as [string, string][])),
     ...(durationMs === undefined ? [] : ([['duration', formatDuration(durationMs)]] as [string, string][])),

@@ -1,0 +1,35 @@
+/** Reasons that the service gives, in words. */
+const WORDS: Readonly<Record<string, string>> = {
+  no_click_identifier: 'no click ID',
+  no_identifier: 'no identifier that the platform accepts',
+  no_client_identifier: 'no visit with a client ID',
+  event_not_mapped: 'the event is not mapped',
+  event_not_selected: 'the event is not selected',
+  value_required: 'the platform requires a value',
+  consent_denied: 'consent denied',
+  too_old: 'too old for the platform',
+  correction_not_supported: 'the platform has no corrections',
+  order_unknown: 'no conversion of the order is known',
+  order_not_sent: 'the platform does not have the conversion of the order',
+  already_refunded: 'the order is refunded already',
+  superseded: 'a later correction includes it',
+  currency_differs: 'another currency than the order',
+  too_many_corrections: 'too many corrections of the order',
+  timeout: 'no answer in time',
+  throttled: 'throttled by the platform',
+  server_error: 'error at the platform',
+  network_error: 'the platform could not be reached',
+  authorization: 'the platform refuses the credentials',
+  paused: 'the connection is paused',
+  circuit_open: 'attempts are suspended while the platform fails',
+  pending: 'no outcome yet',
+  order_pending: 'waits for the conversion of the order',
+  gave_up: 'given up, too old for the platform',
+  disconnected: 'the connection was disconnected',
+  account_disconnected: 'its account is no longer connected',
+};
+
+/** What a platform said stays as it is. */
+export function reasonText(reason: string): string {
+  return Object.hasOwn(WORDS, reason) ? (WORDS[reason] as string) : reason;
+}
