@@ -387,7 +387,11 @@ describe('sites move', () => {
     const started = await operator.log.read({ site: site.host, types: ['site.move_started.v1'] });
     expect(started).toEqual([]);
     expect((await convert(a, 'F-2')).status).toBe(200);
-    expect((await convert(b, 'F-2')).status).toBe(503);
+    // Cell b polls its log for the events that were copied.
+    await eventually(
+      () => convert(b, 'F-2'),
+      ({ status }) => status === 503,
+    );
     expect(await a.cli('sites', 'move', site.host, '--cancel')).toMatchObject({ code: 0 });
     expect(await move(a, b)).toMatchObject({ code: 0 });
     expect(await ordersOf(other)).toEqual(['F-1', 'F-2']);

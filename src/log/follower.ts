@@ -3,9 +3,9 @@ import type { StoredEvent } from './event.js';
 import type { EventLog } from './event-log.js';
 
 /** How often a follower is polled by the log that it follows. */
-export const POLL_EVERY_MS = 500;
+export const POLL_EVERY_MS = 250;
 /** While nothing is appended. What a failover has lost may count for as long. */
-const LOST_CHECKED_EVERY_MS = 1_000;
+const LOST_CHECKED_EVERY_MS = 500;
 const PAGE_EVENTS = 1_000;
 
 export interface FollowOptions {
@@ -28,7 +28,7 @@ export interface FollowerSource extends Pick<EventLog, 'head' | 'read'> {
 }
 
 /**
- * A reader at the tail of the log, which polls it every 500 ms. It also reads when notified of an append; notifications may be
+ * A reader at the tail of the log, which polls it every 250 ms. It also reads when notified of an append; notifications may be
  * lost, polls are not. Position order is commit order, so the last position read is its whole state.
  */
 export class Follower {
