@@ -71,6 +71,18 @@ describe('AlignedInterval', () => {
     expect(times).toEqual([40_500]);
   });
 
+  it('does not keep the process running if it is told so, also after its first run', () => {
+    const timers = jest.spyOn(globalThis, 'setTimeout');
+    const times: number[] = [];
+    advanceTo(60_100);
+    record(500, times).unref();
+    advanceTo(61_100);
+    const keepsProcess = timers.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef());
+    timers.mockRestore();
+    expect(times).toEqual([60_500, 61_000]);
+    expect(keepsProcess).toEqual([false, false, false]);
+  });
+
   it('ends when it is stopped by its own run', () => {
     const times: number[] = [];
     advanceTo(50_100);

@@ -46,7 +46,7 @@ export function SetWebhook({ site, onSet, onClose }: SetWebhookProps) {
         required
         autofocus
         placeholder="https://reports.shop.example/totals"
-        help="An https address on the public internet. For another host than before, a new secret is generated and shown once."
+        help="An https address on the public internet. A new host gets a new secret, which is shown once."
         error={fieldError(action.problem, 'url')}
         value={url}
         onValue={setUrl}
