@@ -9,6 +9,7 @@ import { startService } from './app/service.js';
 import { messageOf, UserError } from './kernel/errors.js';
 import { withLogTimeout } from './kernel/log-timeout.js';
 import { Logger } from './kernel/logger.js';
+import { onParentEnd } from './kernel/parent-process.js';
 import { productVersion } from './kernel/product-version.js';
 import { readSettings } from './kernel/settings.js';
 import { Shutdown } from './kernel/shutdown.js';
@@ -18,6 +19,9 @@ import { EventLog } from './log/event-log.js';
 // Requests in flight are promoted to the old generation and die soon after. Collecting at 1.5 times the live heap instead of
 // V8's several times keeps the process about 50 MB smaller under load; the cost was within the noise.
 setFlagsFromString('--heap-growing-percent=50');
+
+// npm runs `npm start` in a shell. A signal to npm ends the shell, which on Debian does not pass it on to this process.
+if (process.env['npm_lifecycle_event'] === 'start') onParentEnd(() => process.kill(process.pid, 'SIGTERM'));
 
 try {
   for (const unknown of findUnknownSettings(process.env)) process.stderr.write(`${describeUnknownSetting(unknown)}\n`);

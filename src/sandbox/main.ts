@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
+import { onParentEnd } from '../kernel/parent-process.js';
 import { Sandbox } from './sandbox.js';
 
 const DEFAULT_PORT = '8089';
-const PARENT_CHECK_INTERVAL_MS = 1_000;
 
 const values = readArguments();
 const port = Number(values.port);
@@ -20,10 +20,7 @@ process.stdout.write(`Sandbox listens on ${url}\n`);
 const end = () => void stop().then(() => process.exit(0));
 process.once('SIGTERM', end);
 process.once('SIGINT', end);
-if (values['with-parent']) {
-  const parent = process.ppid;
-  setInterval(() => process.ppid !== parent && end(), PARENT_CHECK_INTERVAL_MS).unref();
-}
+if (values['with-parent']) onParentEnd(end);
 
 function readArguments() {
   try {
