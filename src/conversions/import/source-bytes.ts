@@ -32,6 +32,8 @@ export async function openSource(
   const { stream, totalBytes } =
     path === '-' ? { stream: standardInput(stdin), totalBytes: undefined } : await openFile(path);
   stop?.addEventListener('abort', () => stream.destroy(), { once: true });
+  // A signal that is aborted already dispatches no event.
+  if (stop?.aborted) stream.destroy();
   let bytes = 0;
   const iterator = counted(stream, (length) => {
     bytes += length;
