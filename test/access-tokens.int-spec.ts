@@ -11,8 +11,7 @@ import type { SandboxRequest } from '../src/sandbox/double.js';
 import { tokenAnswer } from '../src/sandbox/token-endpoint.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { createDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(240_000);
 
@@ -22,14 +21,8 @@ const SETTINGS = { mode: 'offline', client_id: 'c' };
 const SECRETS = { client_secret: 's', refresh_token: 'first' };
 const sealer = new Sealer(randomBytes(32));
 
-let server: TestServer;
 let databaseUrl: string;
 const opened: Postgres[] = [];
-
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(() => server.stop(), 60_000);
 
 /** The endpoint voids a refresh token when it is used. */
 class RotatingEndpoint {
@@ -71,7 +64,7 @@ async function startInstance(endpoint: RotatingEndpoint): Promise<Instance> {
 }
 
 beforeEach(async () => {
-  databaseUrl = await createDatabase(server);
+  databaseUrl = await createDatabase();
 });
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((postgres) => postgres.close()));

@@ -3,11 +3,10 @@ import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
+import { createDatabase } from './support/databases.js';
 import { signInAt } from './support/platform-consent.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
 import { storeConversion } from './support/stored-conversion.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(120_000);
 
@@ -91,7 +90,6 @@ const bodiesOf = (ids: Ids): Record<string, Bodies> => ({
   },
 });
 
-let server: TestServer;
 let sandbox: RunningSandbox;
 let admin: TestAdmin;
 let log: EventLog;
@@ -101,10 +99,9 @@ let ids: Ids;
 let bodies: Record<string, Bodies>;
 
 beforeAll(async () => {
-  server = await startTestServer();
   sandbox = await new Sandbox().start();
   // Webhooks may only go to this machine here.
-  admin = await startTestAdmin(await createMigratedDatabase(server), { OUTBOUND_ALLOW_PRIVATE: 'true' });
+  admin = await startTestAdmin(await createDatabase(), { OUTBOUND_ALLOW_PRIVATE: 'true' });
   log = new PostgresEventLog(admin.postgres);
   boss = await admin.signedIn('admin');
   const { body: document } = await admin.anonymous('/openapi.json');
@@ -112,7 +109,7 @@ beforeAll(async () => {
     .flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, { requestBody }]) => ({
         route: `${method.toUpperCase()} ${path.replace('/api/v1', '')}`,
-        // Steps of a move need a site that is in another cell: moves.int-spec.ts makes them.
+        // Steps of a move need a site that is in another cell: moves.full-spec.ts makes them.
         hasBody: requestBody !== undefined && !path.includes('/arrival'),
       })),
     )
@@ -130,7 +127,6 @@ afterAll(async () => {
   await log?.close();
   await admin?.stop();
   await sandbox?.stop();
-  await server?.stop();
 }, 60_000);
 
 /** A request of the administrator that must succeed. */

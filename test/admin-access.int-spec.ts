@@ -3,8 +3,7 @@ import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { routesOfControllers } from './support/admin-routes.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { createDatabase } from './support/databases.js';
 import { storeConversion } from './support/stored-conversion.js';
 
 jest.setTimeout(60_000);
@@ -26,7 +25,6 @@ const OWN = [
 ];
 const ID = '01980000-0000-7000-8000-000000000000';
 
-let server: TestServer;
 let admin: TestAdmin;
 let log: EventLog;
 let routes: string[];
@@ -34,8 +32,7 @@ let routes: string[];
 let bySite: string[];
 
 beforeAll(async () => {
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server));
+  admin = await startTestAdmin(await createDatabase());
   log = new PostgresEventLog(admin.postgres);
   const { body: document } = await admin.anonymous('/openapi.json');
   routes = Object.entries(document.paths as Record<string, object>).flatMap(([path, operations]) =>
@@ -57,7 +54,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-  await server.stop();
 }, 60_000);
 
 /** The status of each route for a caller, with this site in the path. */

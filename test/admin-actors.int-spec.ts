@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { EVENT_SCHEMAS } from '../src/events/index.js';
@@ -8,8 +7,8 @@ import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { type AdminClient, cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { createDatabase } from './support/databases.js';
+import { temporaryFolder } from './support/folders.js';
 import { storeConversion } from './support/stored-conversion.js';
 import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
 
@@ -19,10 +18,10 @@ jest.setTimeout(120_000);
 const UNRECORDED: Readonly<Record<string, string>> = {
   'POST /sites/{site}/arrival': 'Recorded when the site is open; until then the other cell acts for it.',
   'POST /sites/{site}/arrival/claims': 'Part of a copy.',
-  'POST /sites/{site}/arrival/erased': 'Erasures that it leads to name the token: moves.int-spec.ts.',
+  'POST /sites/{site}/arrival/erased': 'Erasures that it leads to name the token: moves.full-spec.ts.',
   'POST /sites/{site}/arrival/events': 'The events name who caused them.',
   'POST /sites/{site}/arrival/leases': 'Part of a copy.',
-  'POST /sites/{site}/arrival/open': 'Names the token: moves.int-spec.ts.',
+  'POST /sites/{site}/arrival/open': 'Names the token: moves.full-spec.ts.',
   'POST /sites/{site}/arrival/secrets': 'Part of a copy.',
   'POST /session': 'Signing in changes nothing that others depend on.',
   'DELETE /session': 'Ends the session of this browser only.',
@@ -42,7 +41,6 @@ interface Write {
   readonly as?: { readonly call: AdminClient; readonly actor: string };
 }
 
-let server: TestServer;
 let sandbox: RunningSandbox;
 let receiver: WebhookReceiver;
 let folder: string;
@@ -52,14 +50,13 @@ let boss: AdminClient;
 let routes: { readonly route: string; readonly takesTokens: boolean }[];
 
 beforeAll(async () => {
-  server = await startTestServer();
   sandbox = await new Sandbox().start();
   receiver = await startReceiver();
   // As of an installation with the embedded database, which has a sandbox.
-  folder = mkdtempSync(join(tmpdir(), 'cc-actors-'));
+  folder = temporaryFolder('cc-actors-');
   writeFileSync(join(folder, 'demo-sandbox-port'), new URL(sandbox.url).port);
   const embedded = { DATABASE_URL: '', DATA_DIR: folder, DEMO_PLATFORMS: 'true', OUTBOUND_ALLOW_PRIVATE: 'true' };
-  admin = await startTestAdmin(await createMigratedDatabase(server), embedded);
+  admin = await startTestAdmin(await createDatabase(), embedded);
   log = new PostgresEventLog(admin.postgres);
   boss = await admin.signedIn('admin');
   const { body: document } = await admin.anonymous('/openapi.json');
@@ -78,7 +75,6 @@ afterAll(async () => {
   await admin?.stop();
   await receiver?.stop();
   await sandbox?.stop();
-  await server?.stop();
   if (folder) rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 

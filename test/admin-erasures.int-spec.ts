@@ -10,9 +10,8 @@ import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { openErasureList } from '../src/visitors/erasure-list.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { SECRET_KEY } from './support/service.js';
+import { createDatabase } from './support/databases.js';
+import { SECRET_KEY } from './support/secret-key.js';
 
 jest.setTimeout(60_000);
 
@@ -22,15 +21,13 @@ const BODY = { email: ' Jane@Example.com ' };
 const PATH = `/sites/${SITE}/erasures`;
 
 let folder: string;
-let server: TestServer;
 let admin: TestAdmin;
 let log: EventLog;
 let operator: AdminClient;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cc-erasures-'));
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server), { ERASURE_LIST: join(folder, 'list') });
+  admin = await startTestAdmin(await createDatabase(), { ERASURE_LIST: join(folder, 'list') });
   log = new PostgresEventLog(admin.postgres);
   operator = await admin.signedIn('operator');
   await operator('/sites', { method: 'POST', body: { host: SITE } });
@@ -38,7 +35,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-  await server.stop();
   await rm(folder, { recursive: true });
 }, 60_000);
 

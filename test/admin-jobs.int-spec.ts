@@ -2,10 +2,9 @@ import { jest } from '@jest/globals';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type AdminClient, type AdminReply, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
+import { createDatabase } from './support/databases.js';
 import { storeConversion } from './support/stored-conversion.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(120_000);
 
@@ -13,15 +12,13 @@ const SITE = 'jobs.example';
 const META = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
 const FAILED = { status: 'failed', reason: 'bad event', httpStatus: 400 } as const;
 
-let server: TestServer;
 let admin: TestAdmin;
 let log: EventLog;
 let operator: AdminClient;
 let token: string;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server));
+  admin = await startTestAdmin(await createDatabase());
   log = new PostgresEventLog(admin.postgres);
   operator = await admin.signedIn('operator');
   const created = await operator('/tokens', { method: 'POST', body: { name: 'BI', scopes: ['read', 'write'] } });
@@ -32,7 +29,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-  await server.stop();
 }, 60_000);
 
 const start = (body: object) => operator(`/sites/${SITE}/jobs`, { method: 'POST', body });

@@ -1,25 +1,21 @@
 import { jest } from '@jest/globals';
 import { rebuildLock } from '../src/log/projection-rebuild.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
+import { createDatabase } from './support/databases.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(60_000);
 
-let server: TestServer;
 let admin: TestAdmin;
 let operator: AdminClient;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server));
+  admin = await startTestAdmin(await createDatabase());
   operator = await admin.signedIn('operator');
   await operator('/sites', { method: 'POST', body: { host: 'rebuilt.example' } });
 });
 afterAll(async () => {
   await admin?.stop();
-  await server.stop();
 }, 60_000);
 
 const rebuild = (name: string) => operator(`/projections/${name}/rebuild`, { method: 'POST' });

@@ -6,8 +6,7 @@ import { findNewestByField } from '../src/log/newest-by-field.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ATTEMPT_TYPES, type SyncLine } from '../src/outbound/sync-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { createDatabase } from './support/databases.js';
 import { type StoredConversion, storeConversion } from './support/stored-conversion.js';
 
 jest.setTimeout(60_000);
@@ -18,15 +17,13 @@ const QUIET = 'quiet.example';
 const TIKTOK = { pixel_code: 'C4A1B2C3D4E5F6G7H8I9', access_token: 'a-very-secret-token' };
 const FAILED = { status: 'failed', reason: 'bad event', httpStatus: 400, response: '{"error":"x"}' } as const;
 
-let server: TestServer;
 let admin: TestAdmin;
 let log: EventLog;
 let operator: AdminClient;
 let analyst: AdminClient;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server));
+  admin = await startTestAdmin(await createDatabase());
   log = new PostgresEventLog(admin.postgres);
   operator = await admin.signedIn('operator');
   analyst = await admin.signedIn('analyst', [SITE]);
@@ -36,7 +33,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-  await server.stop();
 }, 60_000);
 
 function store(

@@ -2,22 +2,18 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { jest } from '@jest/globals';
 import { startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
+import { createDatabase } from './support/databases.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(60_000);
 
-let server: TestServer;
 let admin: TestAdmin;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server));
+  admin = await startTestAdmin(await createDatabase());
 });
 afterAll(async () => {
   await admin?.stop();
-  await server.stop();
 }, 60_000);
 
 const JSON_TYPE = { 'content-type': 'application/json' };

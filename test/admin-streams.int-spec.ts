@@ -3,21 +3,18 @@ import { request } from 'undici';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { createDatabase } from './support/databases.js';
 import { storeConversion } from './support/stored-conversion.js';
 
 jest.setTimeout(120_000);
 
 const META = { pixel_id: '1', access_token: 'token' };
 
-let server: TestServer;
 let admin: TestAdmin;
 let log: EventLog;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server));
+  admin = await startTestAdmin(await createDatabase());
   log = new PostgresEventLog(admin.postgres);
   const boss = await admin.signedIn('admin');
   for (const host of ['one.example', 'two.example']) await boss('/sites', { method: 'POST', body: { host } });
@@ -25,7 +22,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-  await server.stop();
 }, 60_000);
 
 function store(site: string, orderId: string): Promise<string> {

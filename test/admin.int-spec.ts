@@ -13,26 +13,22 @@ import {
   startTestAdmin,
   type TestAdmin,
 } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { SECRET_KEY } from './support/service.js';
+import { createDatabase } from './support/databases.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import { startReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(60_000);
 
-let server: TestServer;
 let admin: TestAdmin;
 let log: EventLog;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server));
+  admin = await startTestAdmin(await createDatabase());
   log = new PostgresEventLog(admin.postgres);
 });
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-  await server.stop();
 }, 60_000);
 
 describe('management API', () => {

@@ -4,10 +4,9 @@ import { Ajv } from 'ajv';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type AdminClient, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
+import { createDatabase } from './support/databases.js';
 import { storeConversion } from './support/stored-conversion.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(60_000);
 
@@ -24,7 +23,6 @@ interface Example {
   readonly shown: string;
 }
 
-let server: TestServer;
 let admin: TestAdmin;
 let log: EventLog;
 let operator: AdminClient;
@@ -34,8 +32,7 @@ let openApi: any;
 const values: Record<string, string> = { '<12 characters or more>': PASSWORD, '"…"': '"example"' };
 
 beforeAll(async () => {
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server));
+  admin = await startTestAdmin(await createDatabase());
   log = new PostgresEventLog(admin.postgres);
   operator = await admin.signedIn('operator');
   openApi = (await admin.anonymous('/openapi.json')).body;
@@ -50,7 +47,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-  await server.stop();
 }, 60_000);
 
 function store(orderId: string, ...statuses: ('failed' | 'delivered')[]): Promise<string> {

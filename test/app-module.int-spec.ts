@@ -15,19 +15,12 @@ import { OutboundSync } from '../src/outbound/outbound-sync.js';
 import { Postgres } from '../src/postgres/postgres.js';
 import { LateMatches } from '../src/visitors/late-matches.js';
 import { Matcher } from '../src/visitors/matcher.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { createDatabase } from './support/databases.js';
 
 jest.setTimeout(60_000);
 
-let server: TestServer;
 let calls: string[];
 let app: NestFastifyApplication;
-
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(() => server.stop(), 60_000);
 
 /** Notes when a method is called and when the promise it returned is settled. */
 function record<Name extends string>(name: string, target: Record<Name, (...args: never[]) => unknown>, method: Name) {
@@ -50,7 +43,7 @@ beforeEach(async () => {
   record('projections', ProjectionRunner.prototype, 'start');
   record('kafka', KafkaService.prototype, 'start');
   record('delivery', DeliveryService.prototype, 'start');
-  const databaseUrl = await createMigratedDatabase(server);
+  const databaseUrl = await createDatabase();
   const SECRET_KEY = randomBytes(32).toString('hex');
   const environment = { PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
   ({ app } = await startService(readSettings(environment)));

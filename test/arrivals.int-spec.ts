@@ -12,7 +12,8 @@ import { Erasure } from '../src/visitors/erasure.js';
 import { personSubject } from '../src/visitors/person-subject.js';
 import type { AdminReply } from './support/admin.js';
 import { startCells, type TestCell } from './support/cells.js';
-import { type Operator, post, SECRET_KEY, type TestSite } from './support/service.js';
+import { SECRET_KEY } from './support/secret-key.js';
+import { type Operator, post, type TestSite } from './support/service.js';
 
 jest.setTimeout(300_000);
 

@@ -15,10 +15,9 @@ import { statisticsProjection } from '../src/statistics/statistics.projection.js
 import { readTotals } from '../src/statistics/totals.js';
 import { Erasure } from '../src/visitors/erasure.js';
 import { pruneIdentifiers } from '../src/visitors/identifier-pruner.js';
-import { createMigratedDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
+import { createDatabase, openDatabase } from './support/databases.js';
 import { ConversionEvents, type SampleVisit } from './support/statistics.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 
@@ -29,7 +28,6 @@ const FIRST_MAX = 3;
 const ALWAYS = { fromMs: 0, toMs: Date.parse('2100-01-01T00:00:00Z') };
 const GROUPINGS: readonly Grouping[] = ['source', 'campaign', 'click'];
 
-let server: TestServer;
 let postgres: Postgres;
 let log: EventLog;
 let runner: ProjectionRunner;
@@ -39,8 +37,7 @@ let opened = 0;
 const statistics = statisticsProjection(FIRST_MAX);
 
 beforeAll(async () => {
-  server = await startTestServer();
-  postgres = await openDatabase(await createMigratedDatabase(server));
+  postgres = await openDatabase(await createDatabase());
   log = new PostgresEventLog(postgres);
   const projections = allProjections(new SiteSecrets(postgres.pool, new Sealer(Buffer.alloc(32)))).map((projection) =>
     projection.name === 'statistics' ? statistics : projection,
@@ -52,7 +49,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await postgres?.close();
-  await server?.stop();
 }, 60_000);
 
 function openSite() {

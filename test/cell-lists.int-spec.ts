@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import { CellLists } from '../src/sites/cell-lists.js';
 import type { OtherCell } from '../src/sites/other-cells.js';
-import { eventually } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(60_000);
 

@@ -2,17 +2,10 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import { StartMove } from '../src/sites/move.commands.js';
+import { captureLog } from './support/captured-log.js';
 import { type CliResult, runIn, startCells, type TestCell } from './support/cells.js';
-import {
-  captureLog,
-  eventually,
-  metrics,
-  type Operator,
-  post,
-  startTestService,
-  type TestService,
-  type TestSite,
-} from './support/service.js';
+import { metrics, type Operator, post, startTestService, type TestService, type TestSite } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(300_000);
 

@@ -2,35 +2,31 @@ import { PassThrough } from 'node:stream';
 import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
 import { startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { SECRET_KEY } from './support/service.js';
+import { createDatabase } from './support/databases.js';
+import { SECRET_KEY } from './support/secret-key.js';
 
 jest.setTimeout(120_000);
 
 /** Where nothing listens. */
 const SILENT = 'http://127.0.0.1:1';
 
-let server: TestServer;
 let north: TestAdmin;
 let south: TestAdmin;
 /** Of cell south, which knows cell north. */
 let cells: Record<string, string>;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  north = await startTestAdmin(await createMigratedDatabase(server), { CELL: 'north' });
+  north = await startTestAdmin(await createDatabase(), { CELL: 'north' });
   const boss = await north.signedIn('admin');
   const { body } = await boss('/tokens', { method: 'POST', body: { name: 'south', scopes: ['read'] } });
   cells = { CELL: 'south', CELLS: `north=${north.url},south=http://127.0.0.1:2`, CELL_TOKENS: `north=${body.token}` };
-  south = await startTestAdmin(await createMigratedDatabase(server), cells);
+  south = await startTestAdmin(await createDatabase(), cells);
   await boss('/sites', { method: 'POST', body: { host: 'north.example', aliases: ['www.north.example'] } });
   expect(await cli('sites', 'add', 'south.example')).toMatchObject({ code: 0 });
 });
 afterAll(async () => {
   await south?.stop();
   await north?.stop();
-  await server?.stop();
 });
 
 /** In cell south. */

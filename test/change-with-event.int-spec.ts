@@ -10,27 +10,23 @@ import { type CreatedToken, TokensService } from '../src/users/tokens.service.js
 import { tokenDocument } from '../src/users/user-document.js';
 import { UsersService } from '../src/users/users.service.js';
 import { type AdminClient, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { createDatabase } from './support/databases.js';
 
 jest.setTimeout(60_000);
 
 const SITE = 'changes.example';
 const META = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
 
-let server: TestServer;
 let admin: TestAdmin;
 let boss: AdminClient;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server));
+  admin = await startTestAdmin(await createDatabase());
   boss = await admin.signedIn('admin');
   await boss('/sites', { method: 'POST', body: { host: SITE } });
 });
 afterAll(async () => {
   await admin?.stop();
-  await server?.stop();
 }, 60_000);
 
 /** Connections that are lost at the commit: the server has carried it out, or never got it. With `isGone` there is none afterwards. */

@@ -14,26 +14,18 @@ import { readChainHead } from '../src/log/chain-audit.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import type { Postgres } from '../src/postgres/postgres.js';
-import { createMigratedDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { createDatabase, openDatabase } from './support/databases.js';
 
 jest.setTimeout(120_000);
 
 const settings = readSettings({ KAFKA_BROKERS: '127.0.0.1:1' });
 
 describe('checkpoints', () => {
-  let server: TestServer;
   let postgres: Postgres;
   let log: EventLog;
 
-  beforeAll(async () => {
-    server = await startTestServer();
-  });
-  afterAll(async () => {
-    await server?.stop();
-  });
   beforeEach(async () => {
-    postgres = await openDatabase(await createMigratedDatabase(server));
+    postgres = await openDatabase(await createDatabase());
     log = new PostgresEventLog(postgres);
   });
   afterEach(async () => {

@@ -1,8 +1,7 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { jest } from '@jest/globals';
@@ -16,14 +15,13 @@ import { findPostmaster } from '../src/postgres/postmaster.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { hashApiKey } from '../src/sites/api-key.js';
 import { Collector } from './support/collector.js';
-import { eventually } from './support/service.js';
+import { temporaryFolder } from './support/folders.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(60_000);
 
 const checkout = join(import.meta.dirname, '..');
-const root = mkdtempSync(join(tmpdir(), 'cc-cli-'));
-// When the tests run as root, the database runs as another user, which needs access to its data.
-chmodSync(root, 0o755);
+const root = temporaryFolder('cc-cli-');
 const dataDir = join(root, 'data');
 const environment = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir };
 const unreachableDatabase = { DATABASE_URL: 'postgres://user@127.0.0.1:1/database', SECRET_KEY: 'ab'.repeat(32) };

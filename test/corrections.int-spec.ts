@@ -17,20 +17,19 @@ import { unmatchedProjection } from '../src/visitors/unmatched.projection.js';
 import { createDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
 import { totalsOf } from './support/outbound.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import {
   conversionId,
-  eventually,
   getReceipt,
   metrics,
   type Operator,
   openOperator,
   post,
-  SECRET_KEY,
   startTestService,
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 
@@ -44,16 +43,14 @@ const PURCHASE = { email: 'jane.doe@example.com', event: 'purchase', value: 100,
 const REFUND = { ...PURCHASE, event: 'refund', value: 30 };
 
 describe('corrections', () => {
-  let server: TestServer;
   let sandbox: RunningSandbox;
   let operator: Operator;
   let service: TestService;
   let site: TestSite;
 
   beforeAll(async () => {
-    server = await startTestServer();
     sandbox = await new Sandbox().start();
-    const databaseUrl = await createDatabase(server);
+    const databaseUrl = await createDatabase();
     operator = await openOperator(databaseUrl);
     service = await startTestService(databaseUrl, { DELIVERY_RETRY_SCHEDULE: '1s', CONFIRMATION_POLL: '1s' });
     site = await operator.openSite();
@@ -67,7 +64,6 @@ describe('corrections', () => {
     await service?.stop();
     await operator?.close();
     await sandbox?.stop();
-    await server?.stop();
   });
 
   const send = async (body: object) => {

@@ -10,10 +10,8 @@ import type { Platform } from '../src/platforms/platform.js';
 import { ConnectPlatform, DisconnectPlatform } from '../src/sites/connection.commands.js';
 import { createDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
   conversionId,
-  eventually,
   type Operator,
   openOperator,
   post,
@@ -21,6 +19,7 @@ import {
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(240_000);
 
@@ -30,7 +29,6 @@ const UNAUTHORIZED = { status: 401, json: { error: { code: 190, message: 'The to
 const UNKNOWN = { status: 502, json: {} };
 const REFUSED = { status: 400, json: { error: { code: 100, error_subcode: 2804009, message: 'Missing value' } } };
 
-let server: TestServer;
 let meta: Server;
 let service: TestService;
 let operator: Operator;
@@ -40,7 +38,6 @@ const answers = new Map<string, { status: number; json: object }>();
 const requests: { pixel: string; token: string; eventId: string }[] = [];
 
 beforeAll(async () => {
-  server = await startTestServer();
   meta = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -54,7 +51,7 @@ beforeAll(async () => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
     });
   }).listen(0, '127.0.0.1');
-  const databaseUrl = await createDatabase(server);
+  const databaseUrl = await createDatabase();
   service = await startTestService(databaseUrl, { DELIVERY_RETRY_SCHEDULE: '1s', OUTBOUND_ALLOW_PRIVATE: 'true' });
   operator = await openOperator(databaseUrl);
   owner = new Client({ connectionString: databaseUrl });
@@ -67,7 +64,6 @@ afterAll(async () => {
   await operator.close();
   await owner.end();
   meta.close();
-  await server.stop();
 });
 
 const connect = async (site: TestSite, set: Record<string, string>) => {

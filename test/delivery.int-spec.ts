@@ -31,11 +31,10 @@ import { Lease, type LeaseDatabase } from '../src/postgres/lease.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { LoadedSite } from '../src/sites/site-directory.js';
 import type { SiteSecrets } from '../src/sites/site-secrets.js';
-import { createMigratedDatabase, openDatabase } from './support/databases.js';
+import { createDatabase, openDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { printSeed, seededRandom } from './support/seed.mjs';
-import { eventually } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(60_000);
 
@@ -43,22 +42,16 @@ const SITE = 'shop.example';
 const PAST = '2026-01-01T00:00:00.000Z';
 const FUTURE = '2126-01-01T00:00:00.000Z';
 
-const random = seededRandom(printSeed('delivery.int-spec'));
+const random = seededRandom(printSeed('delivery'));
 
-let server: TestServer;
 let databaseUrl: string;
 let postgres: Postgres;
 let log: EventLog;
 let projections: ProjectionRunner;
 const closing: (() => Promise<unknown>)[] = [];
 
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(() => server.stop(), 60_000);
-
 beforeEach(async () => {
-  databaseUrl = await createMigratedDatabase(server);
+  databaseUrl = await createDatabase();
   postgres = await openDatabase(databaseUrl);
   log = new PostgresEventLog(postgres);
   projections = new ProjectionRunner(postgres, [deliveriesProjection]);
@@ -361,12 +354,8 @@ describe('RetryScheduler', () => {
       instance.attempts,
       instance.leases,
     );
-    // In the service, @nestjs/schedule calls it.
-    const timer = setInterval(() => scheduler.poll(), 100);
-    closing.unshift(async () => {
-      clearInterval(timer);
-      await scheduler.stop();
-    });
+    scheduler.start(20);
+    closing.unshift(() => scheduler.stop());
     return instance;
   }
 
@@ -694,7 +683,7 @@ describe('OwedDeliveriesScan', () => {
     const instance = await openInstance(deliver, window);
     const { attempts, leases, platform } = instance;
     const scan = new OwedDeliveriesScan(instance.postgres, instance.log, platform, attempts, leases, window);
-    scan.start();
+    scan.start(20);
     closing.unshift(() => scan.stop());
     return { ...instance, scan };
   }
@@ -893,7 +882,7 @@ describe('OwedDeliveriesScan', () => {
       return (query as (...all: unknown[]) => unknown).apply(pool, args);
     }) as unknown as Pool['query'];
     const scan = new OwedDeliveriesScan(instance.postgres, instance.log, platform, attempts, leases, LONG);
-    scan.start();
+    scan.start(20);
     closing.unshift(() => scan.stop());
     await settled(conversion);
     expect(asked).toBeGreaterThanOrEqual(5);

@@ -1,11 +1,11 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serverProperties } from '../src/kafka-broker/properties.js';
 import { DEFINITIONS, readSettings } from '../src/kernel/settings.js';
+import { temporaryFolder } from './support/folders.js';
 
 /**
  * Checks the image and the composition without a container engine: the files, settings, commands and services that they name
@@ -297,7 +297,7 @@ interface Composition {
 
 /** Runs the command in an empty folder and reads the file that it creates, as compose does. */
 function generateSecrets(command: string): Record<string, string> {
-  const folder = mkdtempSync(join(tmpdir(), 'cc-secrets-'));
+  const folder = temporaryFolder('cc-secrets-');
   try {
     execFileSync('sh', ['-c', command], { cwd: folder });
     const lines = readFileSync(join(folder, '.env'), 'utf8').trim().split('\n');

@@ -11,24 +11,20 @@ import type { Postgres } from '../src/postgres/postgres.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { thing } from './support/event-log.contract.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(120_000);
 
 /** The log's own table of personal parts, which erasure always includes. */
 const PERSONAL = { table: 'personal', column: 'subject' };
 
-let server: TestServer;
 let postgres: Postgres;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  postgres = await openDatabase(await createDatabase(server));
+  postgres = await openDatabase(await createDatabase());
 }, 60_000);
 afterAll(async () => {
   await postgres?.close();
-  await server?.stop();
 }, 60_000);
 
 describe('subject columns', () => {

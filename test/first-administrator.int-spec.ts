@@ -2,26 +2,19 @@ import { jest } from '@jest/globals';
 import { FirstAdministrator } from '../src/users/first-administrator.js';
 import { PasswordHasher } from '../src/users/password.js';
 import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { createDatabase } from './support/databases.js';
 
 jest.setTimeout(120_000);
 
 describe('the first administrator', () => {
-  let server: TestServer;
   let admin: TestAdmin;
   let first: FirstAdministrator;
 
-  beforeAll(async () => {
-    server = await startTestServer();
-  });
   beforeEach(async () => {
-    admin = await startTestAdmin(await createMigratedDatabase(server));
+    admin = await startTestAdmin(await createDatabase());
     first = new FirstAdministrator(admin.postgres, new PasswordHasher({ N: 1_024, r: 8, p: 1 }));
   });
   afterEach(() => admin?.stop());
-  afterAll(() => server.stop());
-
   const use = (link: unknown, email?: string) =>
     admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD, email } });
   const emails = async () => (await admin.users.list()).map(({ email }) => email);

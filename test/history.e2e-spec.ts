@@ -1,15 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DiagnosticSeverity, Parser } from '@asyncapi/parser';
 import { jest } from '@jest/globals';
@@ -28,17 +18,16 @@ import { Sandbox } from '../src/sandbox/sandbox.js';
 import { statisticsProjection } from '../src/statistics/statistics.projection.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
+import { temporaryFolder } from './support/folders.js';
 import { type LooseEvent, loosely } from './support/loose-event.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually, type Reply, send, startTestService, type TestService } from './support/service.js';
+import { type Reply, send, startTestService, type TestService } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 
 const SITE = 'shop.example';
-const folder = mkdtempSync(join(tmpdir(), 'cc-history-'));
-chmodSync(folder, 0o755);
+const folder = temporaryFolder('cc-history-');
 
-let server: TestServer;
 let service: TestService;
 let sandbox: Awaited<ReturnType<Sandbox['start']>>;
 let environment: Record<string, string>;
@@ -46,8 +35,7 @@ let owner: Client;
 let key: string;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  const databaseUrl = await createDatabase(server);
+  const databaseUrl = await createDatabase();
   environment = { DATABASE_URL: databaseUrl, SECRET_KEY: randomBytes(32).toString('hex') };
   sandbox = await new Sandbox().start();
   await json('sites', 'add', SITE);
@@ -82,7 +70,6 @@ afterAll(async () => {
   await owner?.end();
   await service?.stop();
   await sandbox?.stop();
-  await server?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 

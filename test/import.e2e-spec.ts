@@ -1,7 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { jest } from '@jest/globals';
@@ -9,8 +8,9 @@ import { runCli } from '../src/cli/run-cli.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from './support/databases.js';
+import { temporaryFolder } from './support/folders.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 
@@ -32,7 +32,7 @@ function exportedRows(): string[] {
 }
 
 describe('conversions import', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'cc-import-'));
+  const folder = temporaryFolder('cc-import-');
   const file = join(folder, 'export.csv');
   const rows = exportedRows();
   const environment = { PATH: process.env['PATH'] ?? '', DATA_DIR: folder, SECRET_KEY: 'ab'.repeat(32) };

@@ -9,9 +9,8 @@ import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { Collector } from './support/collector.js';
 import { accountOf } from './support/connected-platform.js';
 import { createDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import {
-  eventually,
   getReceipt,
   INBOUND,
   metrics,
@@ -22,11 +21,11 @@ import {
   type Reply,
   type RequestOptions,
   rawPost,
-  SECRET_KEY,
   startTestService,
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 
@@ -36,16 +35,14 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const LINES = { 'Content-Type': 'application/x-ndjson' };
 const MAX_BATCH_BYTES = 300_000;
 
-let server: TestServer;
 let databaseUrl: string;
 let service: TestService;
 let operator: Operator;
 let sandbox: RunningSandbox;
 
 beforeAll(async () => {
-  server = await startTestServer();
   sandbox = await new Sandbox().start();
-  databaseUrl = await createDatabase(server);
+  databaseUrl = await createDatabase();
   service = await startTestService(databaseUrl, { MAX_BATCH_BYTES: String(MAX_BATCH_BYTES) });
   operator = await openOperator(databaseUrl);
 });
@@ -54,7 +51,6 @@ afterAll(async () => {
   await service.stop();
   await operator.close();
   await sandbox.stop();
-  await server.stop();
 });
 
 async function newSite(): Promise<TestSite> {

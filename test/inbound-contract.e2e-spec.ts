@@ -6,13 +6,12 @@ import { runCli } from '../src/cli/run-cli.js';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
 import { generateApiKey } from '../src/sites/api-key.js';
 import { AddSite, DisableInbound, EnableInbound, RemoveSite } from '../src/sites/site.commands.js';
+import { captureLog } from './support/captured-log.js';
 import { Collector } from './support/collector.js';
 import { createDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import {
-  captureLog,
   conversionId,
-  eventually,
   getReceipt,
   INBOUND,
   metrics,
@@ -21,13 +20,12 @@ import {
   post,
   type Reply,
   type RequestOptions,
-  runConcurrently,
-  SECRET_KEY,
   send,
   startTestService,
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually, runConcurrently } from './support/waiting.js';
 
 jest.setTimeout(60_000);
 
@@ -39,14 +37,12 @@ const TOO_LARGE = `{"padding":"${'x'.repeat(70_000)}"}`;
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const failure = (error: string) => JSON.stringify({ ok: false, error });
 
-let server: TestServer;
 let databaseUrl: string;
 let service: TestService;
 let operator: Operator;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  databaseUrl = await createDatabase(server);
+  databaseUrl = await createDatabase();
   service = await startTestService(databaseUrl);
   operator = await openOperator(databaseUrl);
 });
@@ -54,7 +50,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await service.stop();
   await operator.close();
-  await server.stop();
 });
 
 /** Registers a site for one test, or one group of tests. */

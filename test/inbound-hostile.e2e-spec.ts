@@ -1,7 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { networkInterfaces, tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -11,29 +10,26 @@ import type { StoredEvent } from '../src/log/event.js';
 import { generateApiKey } from '../src/sites/api-key.js';
 import { RevokeKey } from '../src/sites/key.commands.js';
 import { makeCertificate } from './support/certificate.js';
-import { createDatabase } from './support/databases.js';
+import { startDatabaseProxy } from './support/database-proxy.js';
+import { createDatabase, sharedServer } from './support/databases.js';
+import { temporaryFolder } from './support/folders.js';
 import { type LooseEvent } from './support/loose-event.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
   conversionId,
-  eventually,
   getReceipt,
   INBOUND,
-  metrics,
   type Operator,
   openOperator,
   openSocket,
   post,
   type RawSocket,
-  type Reply,
   rawPost,
-  runConcurrently,
   send,
-  startDatabaseProxy,
   startTestService,
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually, runConcurrently } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 
@@ -44,7 +40,6 @@ const MAX_BODY_BYTES = 65_536;
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const failure = (error: string) => JSON.stringify({ ok: false, error });
 
-let server: TestServer;
 let databaseUrl: string;
 let service: TestService;
 let secure: TestService;
@@ -55,8 +50,7 @@ let slowSenders: Map<string, ReturnType<typeof drip>>;
 let recovery: Promise<number>;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  databaseUrl = await createDatabase(server);
+  databaseUrl = await createDatabase();
   service = await startTestService(databaseUrl);
   second = await startTestService(databaseUrl, {
     HOST: '0.0.0.0',
@@ -76,11 +70,10 @@ afterAll(async () => {
   await second.stop();
   await secure.stop();
   await operator.close();
-  await server.stop();
 });
 
 async function startSecureService(): Promise<TestService> {
-  const folder = mkdtempSync(join(tmpdir(), 'cc-tls-'));
+  const folder = temporaryFolder('cc-tls-');
   const { cert, key } = makeCertificate();
   const files = { TLS_CERT: join(folder, 'cert.pem'), TLS_KEY: join(folder, 'key.pem') };
   writeFileSync(files.TLS_CERT, cert);
@@ -922,136 +915,6 @@ describe('100 concurrent clients', () => {
   });
 });
 
-describe('while PostgreSQL is unavailable', () => {
-  let ownServer: TestServer;
-  let ownService: TestService;
-  let ownOperator: Operator;
-  let site: TestSite;
-  beforeAll(async () => {
-    ownServer = await startTestServer();
-    const url = await createDatabase(ownServer);
-    ownService = await startTestService(url);
-    ownOperator = await openOperator(url);
-    site = await ownOperator.openSite();
-    await ownService.refreshSites();
-  });
-  afterAll(async () => {
-    await ownService.stop();
-    await ownOperator.close();
-    await ownServer.stop();
-  });
-
-  const UNAVAILABLE = {
-    status: 503,
-    type: JSON_TYPE,
-    body: failure('Temporarily unavailable: send the conversion again'),
-  };
-  const ready = async () => (await send(ownService, { path: '/readyz' })).status;
-
-  it('answers 503 with Retry-After, then recovers without losing an acknowledged conversion', async () => {
-    const acknowledged: { orderId: string; id: string }[] = [];
-    const refused: string[] = [];
-    const unexpected: Reply[] = [];
-    let refusals = 0;
-    let posting = true;
-    /** Whether the answer is a 200. Answers other than 200 and 503 are collected and fail the test at its end. */
-    const isAccepted = (reply: Reply): boolean => {
-      if (reply.status === 503) {
-        refusals += 1;
-        expect(reply).toMatchObject(UNAVAILABLE);
-        expect(reply.headers['retry-after']).toMatch(/^[1-9]\d*$/);
-      } else if (reply.status !== 200) unexpected.push(reply);
-      return reply.status === 200;
-    };
-    const sender = async () => {
-      while (posting) {
-        const orderId = randomUUID();
-        const reply = await post(ownService, site, purchase({ orderId }));
-        if (!isAccepted(reply)) {
-          refused.push(orderId);
-          await sleep(20);
-          continue;
-        }
-        acknowledged.push({ orderId, id: conversionId(reply) });
-        // A duplicate and a receipt read the log; a new conversion only appends to it.
-        isAccepted(await post(ownService, site, purchase({ orderId })));
-        isAccepted(await getReceipt(ownService, site, `/${conversionId(reply)}`));
-      }
-    };
-    const refuse = async (orderId: string) => {
-      expect(isAccepted(await post(ownService, site, purchase({ orderId })))).toBe(false);
-      expect(isAccepted(await getReceipt(ownService, site, `?orderId=${orderId}`))).toBe(false);
-      return orderId;
-    };
-    const sending = Promise.all(Array.from({ length: 10 }, sender));
-    const atLeast = (count: number) =>
-      eventually(
-        async () => acknowledged.length,
-        (length) => length >= count,
-      );
-    await atLeast(50);
-    await ownServer.kill9();
-    await eventually(ready, (status) => status === 503);
-    // From then on it no longer accepts a key without reading the log, and rejects at once instead of waiting.
-    await eventually(
-      async () => ownService.hasFreshSites(),
-      (isFresh) => !isFresh,
-    );
-    refused.push(...(await runConcurrently(3, [randomUUID(), randomUUID(), randomUUID()], refuse)));
-    expect((await send(ownService, { path: '/healthz' })).status).toBe(200);
-    const until = acknowledged.length + 50;
-    await ownServer.restart();
-    await eventually(ready, (status) => status === 200);
-    await atLeast(until);
-    posting = false;
-    await sending;
-    expect(unexpected.map(({ status, body }) => [status, body])).toEqual([]);
-    expect((await metrics(ownService)).get('cc_inbound_requests_total{outcome="unavailable"}')).toBe(refusals);
-
-    const again = await runConcurrently(10, refused, (orderId) => post(ownService, site, purchase({ orderId })));
-    expect(again.every(({ status }) => status === 200)).toBe(true);
-    const events = await ownOperator.conversions(site.host);
-    const ids = new Set(events.map(({ data }) => data['conversionId']));
-    expect(acknowledged.filter(({ id }) => !ids.has(id))).toEqual([]);
-    const received = events.filter(({ type }) => type === 'conversion.received.v1').map(({ data }) => data['orderId']);
-    expect(received.sort()).toEqual([...acknowledged.map(({ orderId }) => orderId), ...refused].sort());
-  });
-
-  it('answers POSTs and receipts with 503 within their timeout when the server is suspended', async () => {
-    const body = purchase();
-    const first = await post(ownService, site, body);
-    const pids = [ownServer.pid, ...backendsOf(ownServer.pid)];
-    for (const pid of pids) process.kill(pid, 'SIGSTOP');
-    try {
-      const beganMs = performance.now();
-      const answers = await Promise.all([
-        post(ownService, site, purchase()),
-        post(ownService, site, body),
-        getReceipt(ownService, site, `/${conversionId(first)}`),
-        getReceipt(ownService, site, `?orderId=${body['orderId']}`),
-        eventually(ready, (status) => status === 503).then(() => post(ownService, site, purchase())),
-      ]);
-      for (const answer of answers) expect(answer).toMatchObject(UNAVAILABLE);
-      expect(performance.now() - beganMs).toBeLessThan(15_000);
-    } finally {
-      for (const pid of pids) process.kill(pid, 'SIGCONT');
-    }
-    await eventually(ready, (status) => status === 200);
-    await eventually(
-      () => post(ownService, site, purchase()),
-      ({ status }) => status === 200,
-    );
-    expect((await getReceipt(ownService, site, `/${conversionId(first)}`)).body).toBe(first.body);
-  });
-
-  function backendsOf(postmaster: number): number[] {
-    return execFileSync('pgrep', ['-P', String(postmaster)], { encoding: 'utf8' })
-      .trim()
-      .split('\n')
-      .map(Number);
-  }
-});
-
 // Last, because both await what was started before the first test.
 describe('an instance whose connections to PostgreSQL have all stalled', () => {
   it('recovers over new connections', async () => {
@@ -1090,7 +953,7 @@ describe('slow senders', () => {
 /** Stalls every database connection of an instance; resolves with the status of the last post, 200 once it has recovered. */
 async function loseAllConnections(): Promise<number> {
   const site = await newSite();
-  const proxy = await startDatabaseProxy(server);
+  const proxy = await startDatabaseProxy(sharedServer);
   const stalled = await startTestService(proxy.url(databaseUrl));
   // Opens several connections, as under load.
   await runConcurrently(30, Array(60).fill('?orderId=none'), (query: string) => getReceipt(stalled, site, query));

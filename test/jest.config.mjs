@@ -1,42 +1,37 @@
 import { fileURLToPath } from 'node:url';
 
-const typescript = [
-  '@swc/jest',
-  {
-    module: { type: 'es6' },
-    sourceMaps: 'inline',
-    jsc: {
-      target: 'es2023',
-      keepClassNames: true,
-      parser: { syntax: 'typescript', decorators: true },
-      transform: { legacyDecorator: true, decoratorMetadata: true },
-    },
-  },
-];
-
 const rootDir = fileURLToPath(new URL('..', import.meta.url));
 
 const common = {
   rootDir,
-  testEnvironment: 'node',
-  extensionsToTreatAsEsm: ['.ts'],
+  runner: '<rootDir>/test/runner/index.mjs',
+  // For `--findRelatedTests`: an import names the file that the compiler would write.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  transform: { '^.+\\.ts$': typescript },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.cache/'],
 };
 
+const withDatabase = {
+  ...common,
+  globalSetup: '<rootDir>/test/runner/setup.mjs',
+  globalTeardown: '<rootDir>/test/runner/teardown.mjs',
+};
+
+const browser = { ...withDatabase, globalSetup: '<rootDir>/test/runner/setup-browser.mjs' };
+
+/** A file's ending decides when it runs: see CONTRIBUTING.md. The first four are `npm test`. */
 export default {
   rootDir,
-  collectCoverageFrom: ['src/**/*.ts', '!src/**/*.spec.ts', '!src/**/*.d.ts'],
   projects: [
+    { ...browser, displayName: 'journey', testMatch: ['<rootDir>/test/**/*.journey-spec.ts'] },
+    { ...withDatabase, displayName: 'integration', testMatch: ['<rootDir>/test/**/*.int-spec.ts'] },
+    { ...withDatabase, displayName: 'e2e', testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'] },
     {
       ...common,
       displayName: 'unit',
       testMatch: ['<rootDir>/src/**/*.spec.ts'],
       globalSetup: '<rootDir>/test/unit-setup.mjs',
     },
-    { ...common, displayName: 'integration', testMatch: ['<rootDir>/test/**/*.int-spec.ts'] },
-    { ...common, displayName: 'e2e', testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'] },
-    { ...common, displayName: 'browser', testMatch: ['<rootDir>/test/**/*.browser-spec.ts'] },
+    { ...browser, displayName: 'browser', testMatch: ['<rootDir>/test/**/*.browser-spec.ts'] },
+    { ...withDatabase, displayName: 'full', testMatch: ['<rootDir>/test/**/*.full-spec.ts'] },
   ],
 };

@@ -23,10 +23,10 @@ import { AddSite } from '../src/sites/site.commands.js';
 import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { createMigratedDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually, SECRET_KEY } from './support/service.js';
+import { createDatabase, openDatabase } from './support/databases.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import { storeConversion } from './support/stored-conversion.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(120_000);
 
@@ -35,7 +35,6 @@ const SITE = 'shop.example';
 const EVENTS = 11_000;
 const QUIET = { warn: () => {}, error: () => {} };
 
-let server: TestServer;
 let dependencies: JobDependencies;
 let store: JobStore;
 /** Position of the last event that exports contain: each job is an event, too. */
@@ -43,8 +42,7 @@ let until: number;
 const closing: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
-  server = await startTestServer();
-  const databaseUrl = await createMigratedDatabase(server);
+  const databaseUrl = await createDatabase();
   const postgres = await openDatabase(databaseUrl);
   const log = new PostgresEventLog(postgres);
   closing.push(
@@ -68,7 +66,6 @@ afterEach(async () => {
 });
 afterAll(async () => {
   for (const close of closing) await close();
-  await server.stop();
 }, 60_000);
 
 async function newExport(format: FormatName = 'ndjson') {

@@ -14,7 +14,6 @@ import { identifiersProjection } from '../src/visitors/identifiers.projection.js
 import { KnownSubjects } from '../src/visitors/known-subjects.js';
 import { Matcher } from '../src/visitors/matcher.js';
 import { createDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { type DrawnCall, TagCallers } from './support/tag-callers.js';
 
 jest.setTimeout(180_000);
@@ -29,22 +28,19 @@ const site = { host: HOST, settings: DEFAULT_SITE_SETTINGS } as LoadedSite['site
 const loadedSite = { site, dedupSecret: 'secret', connections: new Map() } as unknown as LoadedSite;
 
 describe('the people of whom something is stored', () => {
-  let server: TestServer;
   let postgres: Postgres;
   let log: EventLog;
   let otherLog: EventLog;
   let known: KnownSubjects;
 
   beforeAll(async () => {
-    server = await startTestServer();
-    postgres = await openDatabase(await createDatabase(server));
+    postgres = await openDatabase(await createDatabase());
     [log, otherLog] = [new PostgresEventLog(postgres), new PostgresEventLog(postgres)];
   }, 120_000);
   afterAll(async () => {
     await log.close();
     await otherLog.close();
     await postgres.close();
-    await server.stop();
   }, 120_000);
   beforeEach(() => {
     known = new KnownSubjects(postgres, log);

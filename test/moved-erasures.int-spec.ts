@@ -6,7 +6,9 @@ import { beginDeparture } from '../src/moves/departures.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure.js';
 import { type CliResult, type FlakyProxy, runIn, startCells, startFlakyProxy, type TestCell } from './support/cells.js';
-import { eventually, type Operator, post, SECRET_KEY, send, type TestSite } from './support/service.js';
+import { SECRET_KEY } from './support/secret-key.js';
+import { type Operator, post, send, type TestSite } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(300_000);
 

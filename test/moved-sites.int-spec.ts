@@ -16,26 +16,24 @@ import { AddSite, PauseSite, RemoveSite } from '../src/sites/site.commands.js';
 import { SiteMoved, SiteRepository } from '../src/sites/site-repository.js';
 import { createDatabase } from './support/databases.js';
 import { claiming } from './support/event-log.contract.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import {
   conversionId,
-  eventually,
   getReceipt,
   type Operator,
   openOperator,
   post,
   type Reply,
-  SECRET_KEY,
   send,
   startTestService,
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 
 describe('a site that leaves this cell', () => {
-  let server: TestServer;
   let sandbox: RunningSandbox;
   let url: string;
   let operator: Operator;
@@ -43,9 +41,8 @@ describe('a site that leaves this cell', () => {
   let site: TestSite;
 
   beforeAll(async () => {
-    server = await startTestServer();
     sandbox = await new Sandbox().start();
-    url = await createDatabase(server);
+    url = await createDatabase();
     operator = await openOperator(url);
     service = await startTestService(url, { DELIVERY_RETRY_SCHEDULE: '1s', INBOUND_DEADLINE: '2s' });
   });
@@ -53,7 +50,6 @@ describe('a site that leaves this cell', () => {
     await service?.stop();
     await operator?.close();
     await sandbox?.stop();
-    await server?.stop();
   });
   beforeEach(async () => {
     site = await operator.openSite();

@@ -12,26 +12,24 @@ import { ConnectPlatform, DisconnectPlatform, ResumeConnection } from '../src/si
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { createDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import {
   conversionId,
-  eventually,
   getReceipt,
   metrics,
   type Operator,
   openOperator,
   post,
   type Reply,
-  SECRET_KEY,
   startTestService,
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 const WITHIN = { withinMs: 90_000 };
 
-let server: TestServer;
 let databaseUrl: string;
 let sandbox: RunningSandbox;
 let operator: Operator;
@@ -42,9 +40,8 @@ let site: TestSite;
 const startInstance = () => startTestService(databaseUrl, { DELIVERY_RETRY_SCHEDULE: '1s', INBOUND_DEADLINE: '30s' });
 
 beforeAll(async () => {
-  server = await startTestServer();
   sandbox = await new Sandbox().start();
-  databaseUrl = await createDatabase(server);
+  databaseUrl = await createDatabase();
   operator = await openOperator(databaseUrl);
   secrets = new SiteSecrets(operator.postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
   service = await startInstance();
@@ -53,7 +50,6 @@ afterAll(async () => {
   await service?.stop();
   await operator?.close();
   await sandbox?.stop();
-  await server?.stop();
 });
 
 beforeEach(async () => {

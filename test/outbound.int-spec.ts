@@ -30,7 +30,6 @@ import {
   sum,
   totalsOf,
 } from './support/outbound.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { type Answer, answerWith, type Call, startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(60_000);
@@ -40,20 +39,17 @@ const HOUR = 60 * MINUTE;
 const TICK = 15 * MINUTE;
 
 describe('the outbound webhook', () => {
-  let server: TestServer;
   let receiver: WebhookReceiver;
   let instance: OutboundInstance;
   let siteCount = 0;
 
   beforeAll(async () => {
-    server = await startTestServer();
     receiver = await startReceiver();
-    instance = await openInstance(await createDatabase(server));
+    instance = await openInstance(await createDatabase());
   });
   afterAll(async () => {
     await instance?.stop();
     await receiver?.stop();
-    await server?.stop();
   });
   beforeEach(() => {
     receiver.answer = answerWith(200);
@@ -417,7 +413,7 @@ describe('the outbound webhook', () => {
 
   describe('with several instances', () => {
     it('exactly one pushes at every tick', async () => {
-      const url = await createDatabase(server);
+      const url = await createDatabase();
       const instances = await Promise.all([1, 2, 3, 4].map(() => openInstance(url)));
       const [one] = instances as [OutboundInstance];
       const hosts = Array.from({ length: 12 }, (_, index) => `many-${index}.example`);

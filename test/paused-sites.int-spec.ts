@@ -24,27 +24,25 @@ import { AddSite, PauseSite, RemoveSite, ResumeSite } from '../src/sites/site.co
 import { RemoveSiteHandler } from '../src/sites/site.handlers.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import type { SiteSecrets } from '../src/sites/site-secrets.js';
-import { createDatabase, openDatabase, serversUnderTest } from './support/databases.js';
+import { createDatabase, openDatabase } from './support/databases.js';
 import { claiming, thing } from './support/event-log.contract.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import {
   conversionId,
-  eventually,
   getReceipt,
   type Operator,
   openOperator,
   post,
   type Reply,
-  SECRET_KEY,
   startTestService,
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 
-describe.each(serversUnderTest())('the append of a paused site on $name', ({ major }) => {
-  let server: TestServer;
+describe('the append of a paused site', () => {
   let operator: Operator;
   let postgres: Postgres;
   /** Of two instances. They know nothing of sites, as one that has not read the pause yet. */
@@ -52,8 +50,7 @@ describe.each(serversUnderTest())('the append of a paused site on $name', ({ maj
   let host: string;
 
   beforeAll(async () => {
-    server = await startTestServer(major === undefined ? {} : { major });
-    const url = await createDatabase(server);
+    const url = await createDatabase();
     operator = await openOperator(url);
     postgres = await openDatabase(url);
     logs = [new PostgresEventLog(postgres), new PostgresEventLog(postgres)];
@@ -62,7 +59,6 @@ describe.each(serversUnderTest())('the append of a paused site on $name', ({ maj
     for (const log of logs ?? []) await log.close();
     await postgres?.close();
     await operator?.close();
-    await server?.stop();
   });
   beforeEach(async () => {
     host = (await operator.openSite()).host;
@@ -217,19 +213,16 @@ describe.each(serversUnderTest())('the append of a paused site on $name', ({ maj
 });
 
 describe('the end of a pause', () => {
-  let server: TestServer;
   let url: string;
   let operator: Operator;
   let host: string;
 
   beforeAll(async () => {
-    server = await startTestServer();
-    url = await createDatabase(server);
+    url = await createDatabase();
     operator = await openOperator(url);
   });
   afterAll(async () => {
     await operator?.close();
-    await server?.stop();
   });
   beforeEach(async () => {
     host = (await operator.openSite()).host;
@@ -281,16 +274,14 @@ describe('the end of a pause', () => {
 });
 
 describe('a paused site', () => {
-  let server: TestServer;
   let sandbox: RunningSandbox;
   let operator: Operator;
   let service: TestService;
   let site: TestSite;
 
   beforeAll(async () => {
-    server = await startTestServer();
     sandbox = await new Sandbox().start();
-    const url = await createDatabase(server);
+    const url = await createDatabase();
     operator = await openOperator(url);
     service = await startTestService(url, { DELIVERY_RETRY_SCHEDULE: '1s', INBOUND_DEADLINE: '1s' });
     site = await operator.openSite();
@@ -305,7 +296,6 @@ describe('a paused site', () => {
     await service?.stop();
     await operator?.close();
     await sandbox?.stop();
-    await server?.stop();
   });
 
   const convert = (orderId: string) =>

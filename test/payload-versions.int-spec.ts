@@ -10,20 +10,18 @@ import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { createDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually, type Operator, openOperator, startTestService, type TestService } from './support/service.js';
+import { type Operator, openOperator, startTestService, type TestService } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 
-let server: TestServer;
 let sandbox: RunningSandbox;
 let operator: Operator;
 let service: TestService;
 
 beforeAll(async () => {
-  server = await startTestServer();
   sandbox = await new Sandbox().start();
-  const databaseUrl = await createDatabase(server);
+  const databaseUrl = await createDatabase();
   operator = await openOperator(databaseUrl);
   service = await startTestService(databaseUrl, { DELIVERY_RETRY_SCHEDULE: '1s' });
 });
@@ -31,7 +29,6 @@ afterAll(async () => {
   await service?.stop();
   await operator?.close();
   await sandbox?.stop();
-  await server?.stop();
 });
 
 /** As the first version stored them: without a version. */

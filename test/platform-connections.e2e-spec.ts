@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { jest } from '@jest/globals';
@@ -22,10 +21,10 @@ import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
 import { type LoadedSite, SiteDirectory } from '../src/sites/site-directory.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { captureLog } from './support/captured-log.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { captureLog } from './support/service.js';
+import { temporaryFolder } from './support/folders.js';
 
 jest.setTimeout(60_000);
 
@@ -33,7 +32,6 @@ const SITE = 'shop.example';
 const TOKEN = 'token-that-must-stay-secret';
 const [keyA, keyB] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
 
-let server: TestServer;
 let databaseUrl: string;
 let environment: Record<string, string>;
 let postgres: Postgres;
@@ -43,18 +41,14 @@ let sites: SiteRepository;
 let commands: CommandDispatcher;
 const running: RunningService[] = [];
 
-const dataDir = mkdtempSync(join(tmpdir(), 'cc-connections-'));
+const dataDir = temporaryFolder('cc-connections-');
 
-beforeAll(async () => {
-  server = await startTestServer();
-});
 afterAll(async () => {
-  await server.stop();
   rmSync(dataDir, { recursive: true });
 }, 60_000);
 
 beforeEach(async () => {
-  databaseUrl = await createDatabase(server);
+  databaseUrl = await createDatabase();
   environment = { PATH: process.env['PATH'] ?? '', DATABASE_URL: databaseUrl, SECRET_KEY: keyA, DATA_DIR: dataDir };
   postgres = await openDatabase(databaseUrl);
   log = new PostgresEventLog(postgres);

@@ -11,12 +11,10 @@ import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { PLATFORMS } from '../src/platforms/index.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
+import { createDatabase } from './support/databases.js';
 import { comeBack, followConsent, signInAt, startSignIn } from './support/platform-consent.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
   conversionId,
-  eventually,
   getReceipt,
   type Operator,
   openOperator,
@@ -25,6 +23,7 @@ import {
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 const WITHIN = { withinMs: 90_000 };
@@ -43,7 +42,6 @@ const CHOSEN: Readonly<Record<string, Record<string, string>>> = {
 const NAMES = Object.keys(CHOSEN);
 const APP = { clientId: 'own-app', clientSecret: 'own-app-secret' };
 
-let server: TestServer;
 let databaseUrl: string;
 let sandbox: RunningSandbox;
 let admin: TestAdmin;
@@ -54,9 +52,8 @@ let boss: AdminClient;
 let site: TestSite;
 
 beforeAll(async () => {
-  server = await startTestServer();
   sandbox = await new Sandbox().start();
-  databaseUrl = await createMigratedDatabase(server);
+  databaseUrl = await createDatabase();
   admin = await startTestAdmin(databaseUrl);
   operator = await openOperator(databaseUrl);
   log = new PostgresEventLog(admin.postgres);
@@ -74,7 +71,6 @@ afterAll(async () => {
   await operator?.close();
   await admin?.stop();
   await sandbox?.stop();
-  await server?.stop();
 }, 60_000);
 
 beforeEach(async () => {
@@ -259,7 +255,9 @@ describe('sign-in at a platform', () => {
 
   it.each(NAMES)('of %s ends after ten minutes, and can be started again', async (name) => {
     const late = await startSignIn(boss, site.host, name);
-    await admin.postgres.pool.query(`UPDATE platform_sign_ins SET expires_at = now() WHERE id = $1`, [late.id]);
+    await admin.postgres.pool.query(`UPDATE platform_sign_ins SET expires_at = now() - interval '1 ms' WHERE id = $1`, [
+      late.id,
+    ]);
     const answer = await followConsent(late.url, 'Allow');
     expect((await comeBack(admin, answer, late.cookie)).headers['location']).toBe('/?sign-in=expired');
     expect((await boss(late.path)).body.status).toBe('expired');
@@ -382,7 +380,8 @@ describe('sign-in at a platform', () => {
     const signIns = new PlatformSignIns(admin.postgres, new Sealer(Buffer.alloc(32)));
     await signIns.clean();
     expect(await sealedBytes(late.id)).toBeGreaterThan(0);
-    await pool.query('UPDATE platform_sign_ins SET expires_at = now() WHERE id = $1', [late.id]);
+    // The column rounds to milliseconds.
+    await pool.query(`UPDATE platform_sign_ins SET expires_at = now() - interval '1 ms' WHERE id = $1`, [late.id]);
     await signIns.clean();
     for (const { id } of [used, failed, late]) expect(await sealedBytes(id)).toBe(0);
     expect((await boss(late.path)).body.status).toBe('expired');

@@ -3,7 +3,6 @@ import type { Client } from 'pg';
 import { createDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
-  eventually,
   type Operator,
   openOperator,
   post,
@@ -12,12 +11,14 @@ import {
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 
 const PURCHASE = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR' };
 
 describe('/readyz of a database that stores no conversion', () => {
+  /** Of its own: its configuration changes. */
   let server: TestServer;
   let operator: Operator;
   let service: TestService;

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { jest } from '@jest/globals';
@@ -16,7 +15,7 @@ import { BotScorer, loadBotList, siteRulesOf } from '../src/visitors/bots/bot-sc
 import { inlineOf } from '../src/visitors/identifier-record.js';
 import { identifiersProjection } from '../src/visitors/identifiers.projection.js';
 import { createDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { temporaryFolder } from './support/folders.js';
 
 jest.setTimeout(60_000);
 
@@ -27,28 +26,23 @@ const WATCHER = `${BROWSER} ShopWatch/2`;
 const PERSON = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);
 
-const folder = mkdtempSync(join(tmpdir(), 'cc-rejudge-'));
+const folder = temporaryFolder('cc-rejudge-');
 const list = join(folder, 'bots.json');
 writeFileSync(list, JSON.stringify({ version: 'ours-1', crawlers: ['ShopWatch'] }));
 const scorer = new BotScorer(loadBotList());
 const NO_RULES = siteRulesOf(DEFAULT_SITE_SETTINGS);
 
 describe('history rejudge', () => {
-  let server: TestServer;
   let url: string;
   let postgres: Postgres;
   let log: EventLog;
 
-  beforeAll(async () => {
-    server = await startTestServer();
-  });
   afterAll(async () => {
-    await server.stop();
     rmSync(folder, { recursive: true });
   });
 
   beforeEach(async () => {
-    url = await createDatabase(server);
+    url = await createDatabase();
     postgres = await openDatabase(url);
     log = new PostgresEventLog(postgres);
     expect(await cli('sites', 'add', SITE)).toMatchObject({ code: 0 });

@@ -23,9 +23,9 @@ import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { thing } from './support/event-log.contract.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually, send, startTestService, type TestService } from './support/service.js';
+import { send, startTestService, type TestService } from './support/service.js';
 import { createSmallPartitions } from './support/small-partitions.js';
+import { eventually } from './support/waiting.js';
 import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(180_000);
@@ -42,7 +42,6 @@ function hoursWithoutTick(): number {
 }
 
 describe('log retention beside a running service', () => {
-  let server: TestServer;
   let postgres: Postgres;
   let log: EventLog;
   let service: TestService;
@@ -53,8 +52,7 @@ describe('log retention beside a running service', () => {
   let messages: string[] = [];
 
   beforeAll(async () => {
-    server = await startTestServer();
-    const databaseUrl = await createDatabase(server);
+    const databaseUrl = await createDatabase();
     environment = {
       DATABASE_URL: databaseUrl,
       SECRET_KEY: randomBytes(32).toString('hex'),
@@ -81,7 +79,6 @@ describe('log retention beside a running service', () => {
     await postgres?.close();
     await receiver?.stop();
     await sandbox?.stop();
-    await server?.stop();
   });
   beforeEach(() => {
     messages = [];

@@ -26,11 +26,10 @@ import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { DisableWebhook, SetWebhook } from '../src/sites/webhook.commands.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
-import { createMigratedDatabase, openDatabase } from './support/databases.js';
+import { createDatabase, openDatabase } from './support/databases.js';
 import { DAY_MS, thing } from './support/event-log.contract.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
 import { createSmallPartitions } from './support/small-partitions.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(120_000);
 
@@ -39,7 +38,6 @@ const PARTITION_EVENTS = 50;
 const FUTURE = '2126-01-01T00:00:00.000Z';
 
 describe('log retention', () => {
-  let server: TestServer;
   let databaseUrl: string;
   let postgres: Postgres;
   let log: EventLog;
@@ -49,13 +47,8 @@ describe('log retention', () => {
   let projections: ProjectionRunner;
   let messages: string[];
 
-  beforeAll(async () => {
-    server = await startTestServer();
-  });
-  afterAll(() => server.stop());
-
   beforeEach(async () => {
-    databaseUrl = await createMigratedDatabase(server);
+    databaseUrl = await createDatabase();
     postgres = await openDatabase(databaseUrl);
     await createSmallPartitions(postgres, PARTITION_EVENTS);
     log = new PostgresEventLog(postgres);

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { startService } from '../src/app/service.js';
@@ -11,28 +10,25 @@ import { recordKey, WrongSecretKey } from '../src/sites/key-check.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { temporaryFolder } from './support/folders.js';
 
 jest.setTimeout(60_000);
 
 const [KEY, OTHER] = ['ab'.repeat(32), 'cd'.repeat(32)];
 const REFUSAL = new WrongSecretKey().message;
 
-let server: TestServer;
 let folder: string;
 let databaseUrl: string;
 let postgres: Postgres;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  folder = mkdtempSync(join(tmpdir(), 'cc-secret-key-'));
+  folder = temporaryFolder('cc-secret-key-');
 });
 afterAll(async () => {
-  await server.stop();
   rmSync(folder, { recursive: true });
 }, 60_000);
 beforeEach(async () => {
-  databaseUrl = await createDatabase(server);
+  databaseUrl = await createDatabase();
   postgres = await openDatabase(databaseUrl);
 });
 afterEach(() => postgres.close());

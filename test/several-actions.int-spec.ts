@@ -5,10 +5,8 @@ import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { createDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
   conversionId,
-  eventually,
   getReceipt,
   type Operator,
   openOperator,
@@ -18,6 +16,7 @@ import {
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(180_000);
 const WITHIN = { withinMs: 90_000 };
@@ -31,16 +30,14 @@ const CONNECTIONS: Partial<Record<ConnectionName, Record<string, string>>> = {
 };
 const NAMES = Object.keys(CONNECTIONS) as ConnectionName[];
 
-let server: TestServer;
 let sandbox: RunningSandbox;
 let operator: Operator;
 let service: TestService;
 let site: TestSite;
 
 beforeAll(async () => {
-  server = await startTestServer();
   sandbox = await new Sandbox().start();
-  const databaseUrl = await createDatabase(server);
+  const databaseUrl = await createDatabase();
   operator = await openOperator(databaseUrl);
   const settings = { DELIVERY_RETRY_SCHEDULE: '1s', CONFIRMATION_POLL: '1s', INBOUND_DEADLINE: '30s' };
   service = await startTestService(databaseUrl, settings);
@@ -58,7 +55,6 @@ afterAll(async () => {
   await service?.stop();
   await operator?.close();
   await sandbox?.stop();
-  await server?.stop();
 });
 
 const tenantOf = (name: string) => name.replace(':', '-');

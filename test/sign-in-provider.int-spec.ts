@@ -4,13 +4,11 @@ import { USER } from '../src/events/user.events.js';
 import { Logger } from '../src/kernel/logger.js';
 import { readStream } from '../src/log/event-reader.js';
 import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
+import { createDatabase } from './support/databases.js';
 import { CLIENT, startTestProvider, type TestProvider } from './support/oidc-provider.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
 
 jest.setTimeout(60_000);
 
-let server: TestServer;
 let provider: TestProvider;
 let admin: TestAdmin;
 
@@ -68,9 +66,8 @@ class Browser {
 }
 
 beforeAll(async () => {
-  server = await startTestServer();
   provider = await startTestProvider();
-  admin = await startTestAdmin(await createMigratedDatabase(server), {
+  admin = await startTestAdmin(await createDatabase(), {
     OIDC_ISSUER: provider.issuer,
     OIDC_CLIENT_ID: CLIENT.id,
     OIDC_CLIENT_SECRET: CLIENT.secret,
@@ -80,7 +77,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await admin?.stop();
   await provider?.stop();
-  await server.stop();
 }, 60_000);
 
 /** The user that the browser is signed in as. */

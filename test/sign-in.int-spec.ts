@@ -5,9 +5,9 @@ import { SessionsService } from '../src/users/sessions.service.js';
 import { SignInThrottle } from '../src/users/sign-in-throttle.js';
 import { UserRow } from '../src/users/user.row.js';
 import { UsersService } from '../src/users/users.service.js';
-import { createMigratedDatabase, openDatabase } from './support/databases.js';
+import { createDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(60_000);
 
@@ -20,7 +20,7 @@ let sessions: SessionsService;
 
 beforeAll(async () => {
   server = await startTestServer();
-  postgres = await openDatabase(await createMigratedDatabase(server));
+  postgres = await openDatabase(await createDatabase(server));
   users = new UsersService(postgres, new PasswordHasher({ N: 1_024, r: 8, p: 1 }));
   sessions = new SessionsService(postgres);
 });

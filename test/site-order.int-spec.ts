@@ -34,15 +34,14 @@ import { readAnnotations } from '../src/statistics/annotations.js';
 import { BotScorer, loadBotList } from '../src/visitors/bots/bot-scorer.js';
 import { LATE_MATCHES_LEASE } from '../src/visitors/retention-holds.js';
 import { Collector } from './support/collector.js';
-import { createMigratedDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { createDatabase, openDatabase } from './support/databases.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import {
   conversionId,
-  eventually,
   INBOUND,
   openOperator,
   post,
-  SECRET_KEY,
+  SHORT_ATTEMPTS,
   send,
   startTestService,
   type TestService,
@@ -50,6 +49,7 @@ import {
 } from './support/service.js';
 import { copySite, open } from './support/site-copies.js';
 import { type DrawnCall, TagCallers } from './support/tag-callers.js';
+import { eventually } from './support/waiting.js';
 import { answerWith, startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(300_000);
@@ -92,7 +92,6 @@ interface Cell {
   close(): Promise<void>;
 }
 
-let server: TestServer;
 let sandbox: RunningSandbox;
 let receiver: WebhookReceiver;
 let north: Cell;
@@ -104,7 +103,7 @@ let owed: string;
 let times: { from: Date; to: Date };
 
 async function openCell(): Promise<Cell> {
-  const url = await createMigratedDatabase(server);
+  const url = await createDatabase();
   const postgres = await openDatabase(url);
   const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
@@ -135,13 +134,17 @@ async function openCell(): Promise<Cell> {
 }
 
 const serve = (cell: Cell) =>
-  startTestService(cell.url, {
-    DELIVERY_RETRY_SCHEDULE: '1h',
-    OUTBOUND_ALLOW_PRIVATE: 'true',
-    OUTBOUND_EVERY: '24h',
-    INBOUND_DEADLINE: '5s',
-    TRUSTED_PROXIES: '127.0.0.1',
-  });
+  startTestService(
+    cell.url,
+    {
+      DELIVERY_RETRY_SCHEDULE: '1h',
+      OUTBOUND_ALLOW_PRIVATE: 'true',
+      OUTBOUND_EVERY: '24h',
+      INBOUND_DEADLINE: '5s',
+      TRUSTED_PROXIES: '127.0.0.1',
+    },
+    { attempts: SHORT_ATTEMPTS },
+  );
 
 async function behave(platform: string, mode: string, more: object = {}): Promise<void> {
   const body = JSON.stringify({ platform, mode, ...more });
@@ -469,7 +472,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 beforeAll(async () => {
-  server = await startTestServer();
   sandbox = await new Sandbox().start();
   receiver = await startReceiver();
   north = await openCell();
@@ -492,7 +494,6 @@ afterAll(async () => {
   await south?.close();
   await receiver?.stop();
   await sandbox?.stop();
-  await server?.stop();
 });
 
 it('a log gives the same answers about a site that came from another one', async () => {

@@ -19,7 +19,6 @@ import { Erasure } from '../src/visitors/erasure.js';
 import { LateMatches } from '../src/visitors/late-matches.js';
 import { Matcher, type VisitorRecord } from '../src/visitors/matcher.js';
 import { createDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { type DrawnCall, TagCallers } from './support/tag-callers.js';
 
 jest.setTimeout(120_000);
@@ -48,7 +47,6 @@ class OvertakenMatcher extends Matcher {
 }
 
 describe('a conversion that is overtaken by another instance after its look-up', () => {
-  let server: TestServer;
   let postgres: Postgres;
   let log: EventLog;
   let otherLog: EventLog;
@@ -57,8 +55,7 @@ describe('a conversion that is overtaken by another instance after its look-up',
   let people = 0;
 
   beforeAll(async () => {
-    server = await startTestServer();
-    postgres = await openDatabase(await createDatabase(server));
+    postgres = await openDatabase(await createDatabase());
     [log, otherLog] = [new PostgresEventLog(postgres), new PostgresEventLog(postgres)];
     const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.alloc(32)));
     erasure = new Erasure(postgres, allProjections(secrets), async () => {});
@@ -67,7 +64,6 @@ describe('a conversion that is overtaken by another instance after its look-up',
     await log.close();
     await otherLog.close();
     await postgres.close();
-    await server.stop();
   }, 120_000);
   beforeEach(() => {
     matcher = new OvertakenMatcher(postgres, (error) => {

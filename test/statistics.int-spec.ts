@@ -12,9 +12,8 @@ import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { SECRET_KEY } from './support/service.js';
+import { createDatabase } from './support/databases.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import { ConversionEvents, type SampleVisit } from './support/statistics.js';
 
 jest.setTimeout(180_000);
@@ -23,7 +22,6 @@ const [JANE, JOHN] = ['aa'.repeat(32), 'bb'.repeat(32)];
 const COUNTED = ['totals', 'statistics', 'auth_failures'];
 const ALL_TIME = 'from=2020-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
 
-let server: TestServer;
 let admin: TestAdmin;
 let log: EventLog;
 let runner: ProjectionRunner;
@@ -34,8 +32,7 @@ let opened = 0;
 const inserted: [string, string][] = [];
 
 beforeAll(async () => {
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server));
+  admin = await startTestAdmin(await createDatabase());
   log = new PostgresEventLog(admin.postgres);
   sites = new SiteRepository(log);
   const projections = allProjections(new SiteSecrets(admin.postgres.pool, new Sealer(Buffer.alloc(32))));
@@ -46,7 +43,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-  await server?.stop();
 }, 60_000);
 
 afterEach(async () => {

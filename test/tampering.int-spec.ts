@@ -1,6 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { Client } from 'pg';
@@ -24,19 +23,20 @@ import { dropExpiredPartitions } from '../src/log/retention.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { Collector } from './support/collector.js';
-import { createDatabase, openDatabase } from './support/databases.js';
+import { copyDatabase, createDatabase, openDatabase } from './support/databases.js';
 import { thing } from './support/event-log.contract.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually, send, startTestService, type TestService } from './support/service.js';
+import { temporaryFolder } from './support/folders.js';
+import { send, startTestService, type TestService } from './support/service.js';
 import { createSmallPartitions } from './support/small-partitions.js';
 import { CHANGE_VALUE, DROP_CHECKPOINTS, RECOMPUTE_CHAIN, TAMPERINGS } from './support/tampering.js';
+import { eventually } from './support/waiting.js';
 import { answerWith, startReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(300_000);
 
 const SITE = 'shop.example';
 const SECRET_KEY = randomBytes(32).toString('hex');
-const folder = mkdtempSync(join(tmpdir(), 'cc-tampering-'));
+const folder = temporaryFolder('cc-tampering-');
 /** The output of `history checkpoint`, as an auditor keeps it. */
 const kept = join(folder, 'checkpoint.txt');
 
@@ -46,19 +46,13 @@ interface Finding {
   readonly detail: string;
 }
 
-let server: TestServer;
 /** An untouched log, from which every test gets a copy. */
 let original: string;
 /** The same log at an earlier time. */
 let backup: string;
-/** Connected to another database than the copied ones, which must have no connections. */
-let admin: Client;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  original = await createDatabase(server);
-  admin = new Client({ connectionString: server.url() });
-  await admin.connect();
+  original = await createDatabase();
   const sandbox = await new Sandbox().start();
   const refusing = await startReceiver();
   refusing.answer = answerWith(400);
@@ -78,7 +72,7 @@ beforeAll(async () => {
   await sendOrder(one, key, 'A-5');
   await Promise.all(services.map((service) => service.stop()));
   await run(original, 'visitors', 'erase', '--site', SITE, '--email', 'john@example.com');
-  backup = await copyOf(original);
+  backup = await copyDatabase(original);
   const last = await startTestService(original, { SECRET_KEY });
   await sendOrder(last, key, 'A-6');
   await eventually(
@@ -92,24 +86,22 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await admin?.end();
-  await server?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
 describe('history verify', () => {
   it('passes on an untouched log with two instances, an erasure, a rolled back batch and checkpoints', async () => {
-    const report = await verify(await copyOf(original));
+    const report = await verify(await copyDatabase(original));
     expect(report.filter(({ ok }) => !ok)).toEqual([]);
     const detail = Object.fromEntries(report.map((check) => [check.name, check.detail]));
     expect(detail['chain']).toMatch(/^\d+ events in \d+ seals; the chain starts at position 1$/);
     expect(detail['checkpoints']).toMatch(/^compared with 2 checkpoints of this database, the newest at position \d+;/);
     expect(detail['erasures']).toMatch(/^[1-9]\d* erased personal parts$/);
-    expect((await verify(await copyOf(original), ...elsewhere())).filter(({ ok }) => !ok)).toEqual([]);
+    expect((await verify(await copyDatabase(original), ...elsewhere())).filter(({ ok }) => !ok)).toEqual([]);
   });
 
   it.each(TAMPERINGS)('finds $what', async ({ change, check, says, at, elsewhere: onlyElsewhere }) => {
-    const copy = await copyOf(original);
+    const copy = await copyDatabase(original);
     const position = at && Number((await query(copy, `SELECT ${at} AS position`))[0]?.position);
     await tamper(copy, change);
     if (onlyElsewhere) {
@@ -126,7 +118,7 @@ describe('history verify', () => {
   });
 
   it('finds that an older backup was restored, by a checkpoint kept elsewhere', async () => {
-    const copy = await copyOf(backup);
+    const copy = await copyDatabase(backup);
     expect((await verify(copy)).filter(({ ok }) => !ok)).toEqual([]);
     const failed = (await verify(copy, ...elsewhere())).filter(({ ok }) => !ok);
     expect(failed.map(({ name }) => name)).toEqual(['checkpoints']);
@@ -136,7 +128,7 @@ describe('history verify', () => {
   });
 
   it('finds a rotation that was forged so that the checkpoints kept elsewhere seem to be of an earlier key', async () => {
-    const copy = await copyOf(original);
+    const copy = await copyDatabase(original);
     await run(copy, 'history', 'rotate-key');
     const newer = join(folder, 'after-rotation.txt');
     writeFileSync(newer, await run(copy, 'history', 'checkpoint'));
@@ -156,7 +148,7 @@ describe('history verify', () => {
   });
 
   it('does not advise a rebuild that would hide a changed order id', async () => {
-    const copy = await copyOf(original);
+    const copy = await copyDatabase(original);
     const { change } = TAMPERINGS.find(({ what }) => what === 'a changed order id') as (typeof TAMPERINGS)[0];
     await tamper(copy, change);
     const failed = (await verify(copy)).filter(({ ok }) => !ok);
@@ -173,7 +165,7 @@ describe('history verify of a log from which retention removed events', () => {
   let shortened: string;
 
   beforeAll(async () => {
-    shortened = await createDatabase(server);
+    shortened = await createDatabase();
     const postgres = await openDatabase(shortened);
     const log = new PostgresEventLog(postgres);
     await createSmallPartitions(postgres, 50);
@@ -198,7 +190,7 @@ describe('history verify of a log from which retention removed events', () => {
   const both = { against: keptAfter, publicKey: keptAfter };
 
   it('passes on the untouched log, also after the key was rotated', async () => {
-    const copy = await copyOf(shortened);
+    const copy = await copyDatabase(shortened);
     expect(await chainOf(copy, both)).toMatchObject({
       ok: true,
       detail: expect.stringMatching(/, \d+ more were removed/),
@@ -219,7 +211,7 @@ describe('history verify of a log from which retention removed events', () => {
     { what: 'without a signature', signature: undefined },
     { what: 'signed by a key that a forged event hands over to the trusted one', signature: 'forged' },
   ])('finds events deleted with a forged removal $what', async ({ signature }) => {
-    const copy = await copyOf(shortened);
+    const copy = await copyDatabase(shortened);
     await tamper(copy, async (client) => {
       // Nothing of the last complete partition is left, as after a removal.
       const { rows } = await client.query<Removal>(
@@ -254,7 +246,7 @@ describe('history verify of a log from which retention removed events', () => {
     { what: 'a kept event deleted with the digests of its batch', batch: 'count > 1' },
     { what: 'a kept event deleted that was a batch of its own', batch: 'count = 1' },
   ])('finds $what', async ({ batch }) => {
-    const copy = await copyOf(shortened);
+    const copy = await copyDatabase(shortened);
     await tamper(
       copy,
       `CREATE TABLE public.batch AS SELECT s.first, s.last FROM cc.seals s
@@ -292,13 +284,13 @@ describe('history verify of a log from which retention removed events', () => {
 
 describe('a log that was not altered', () => {
   it('passes after every projection was rebuilt', async () => {
-    const copy = await copyOf(original);
+    const copy = await copyDatabase(original);
     await run(copy, 'projections', 'rebuild', '--all');
     expect((await verify(copy, ...elsewhere())).filter(({ ok }) => !ok)).toEqual([]);
   });
 
   it('passes after a failover, which continues at far higher positions', async () => {
-    const copy = await copyOf(original);
+    const copy = await copyDatabase(original);
     await query(copy, 'UPDATE cc.lineage SET system = 1');
     await run(copy, 'sites', 'add', 'after-failover.example');
     expect(Number((await query(copy, 'SELECT max(position) AS head FROM cc.events'))[0]?.head)).toBeGreaterThan(
@@ -313,7 +305,7 @@ describe('a log that was not altered', () => {
   ])(
     'has %s duplicate if an order is repeated %i h after the clock was set back, which was ahead before',
     async (_, hours, ok) => {
-      const copy = await copyOf(original);
+      const copy = await copyDatabase(original);
       await tamper(
         copy,
         `CREATE TABLE public.times AS
@@ -328,13 +320,13 @@ describe('a log that was not altered', () => {
   );
 
   it('passes after another erasure, also against checkpoints from before it', async () => {
-    const copy = await copyOf(original);
+    const copy = await copyDatabase(original);
     await run(copy, 'visitors', 'erase', '--site', SITE, '--email', 'jane@example.com');
     expect((await verify(copy, ...elsewhere())).filter(({ ok }) => !ok)).toEqual([]);
   });
 
   it('passes after the key was rotated, with the old public key and with the new one', async () => {
-    const copy = await copyOf(original);
+    const copy = await copyDatabase(original);
     const rotated = join(folder, 'rotated.txt');
     writeFileSync(rotated, await run(copy, 'history', 'rotate-key'));
     const newer = join(folder, 'newer.txt');
@@ -405,15 +397,6 @@ function positionsIn(text: string): [number, number][] {
     Number(from),
     Number(to ?? from),
   ]);
-}
-
-let copies = 0;
-
-async function copyOf(databaseUrl: string): Promise<string> {
-  const [, name] = /\/(\w+)\?/.exec(databaseUrl) as RegExpExecArray;
-  copies += 1;
-  await admin.query(`CREATE DATABASE copy${copies} TEMPLATE ${name}`);
-  return server.url(`copy${copies}`);
 }
 
 async function query(databaseUrl: string, sql: string): Promise<Record<string, unknown>[]> {

@@ -5,28 +5,24 @@ import { PasswordHasher } from '../src/users/password.js';
 import { SessionsService } from '../src/users/sessions.service.js';
 import { TokensService } from '../src/users/tokens.service.js';
 import { UsersService } from '../src/users/users.service.js';
-import { createMigratedDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
+import { createDatabase, openDatabase } from './support/databases.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(60_000);
 
-let server: TestServer;
 let postgres: Postgres;
 let users: UsersService;
 let sessions: SessionsService;
 let tokens: TokensService;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  postgres = await openDatabase(await createMigratedDatabase(server));
+  postgres = await openDatabase(await createDatabase());
   users = new UsersService(postgres, new PasswordHasher());
   sessions = new SessionsService(postgres);
   tokens = new TokensService(postgres);
 });
 afterAll(async () => {
   await postgres?.close();
-  await server.stop();
 }, 60_000);
 
 let count = 0;

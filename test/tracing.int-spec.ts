@@ -3,12 +3,10 @@ import { jest } from '@jest/globals';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { captureLog } from './support/captured-log.js';
 import { createDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
-  captureLog,
   conversionId,
-  eventually,
   metrics,
   type Operator,
   openOperator,
@@ -20,6 +18,7 @@ import {
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually } from './support/waiting.js';
 import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(120_000);
@@ -39,7 +38,6 @@ interface ExportedSpan {
   readonly attributes: readonly { key: string; value: { stringValue?: string; intValue?: number } }[];
 }
 
-let server: TestServer;
 let databaseUrl: string;
 let operator: Operator;
 let site: TestSite;
@@ -50,8 +48,7 @@ let collector: WebhookReceiver;
 let orders = 0;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  databaseUrl = await createDatabase(server);
+  databaseUrl = await createDatabase();
   operator = await openOperator(databaseUrl);
   [receiver, platform, collector] = await Promise.all([startReceiver(), startReceiver(), startReceiver()]);
   platform.answer = (_, response) => {
@@ -65,7 +62,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await operator?.close();
   await Promise.all([receiver, platform, collector].map((each) => each?.stop()));
-  await server?.stop();
 });
 beforeEach(() => {
   for (const each of [receiver, platform, collector]) each.calls.length = 0;

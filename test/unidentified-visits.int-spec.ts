@@ -13,10 +13,9 @@ import { CLICK_KINDS } from '../src/visitors/identifier-kinds.js';
 import { IdentifierPruner, pruneUnidentified } from '../src/visitors/identifier-pruner.js';
 import { Matcher, matchOf } from '../src/visitors/matcher.js';
 import { createDatabase, openDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually } from './support/service.js';
 import { copySite } from './support/site-copies.js';
 import { type DrawnCall, foldRecord, TagCallers } from './support/tag-callers.js';
+import { eventually } from './support/waiting.js';
 
 jest.setTimeout(120_000);
 
@@ -28,19 +27,16 @@ const CALL: DrawnCall = {
 };
 
 describe('what anonymous callers store', () => {
-  let server: TestServer;
   let postgres: Postgres;
   let log: EventLog;
 
   beforeAll(async () => {
-    server = await startTestServer();
-    postgres = await openDatabase(await createDatabase(server));
+    postgres = await openDatabase(await createDatabase());
     log = new PostgresEventLog(postgres);
   }, 120_000);
   afterAll(async () => {
     await log.close();
     await postgres.close();
-    await server.stop();
   }, 120_000);
 
   const callers = (subject: string | undefined, name: string) =>
@@ -187,7 +183,7 @@ describe('what anonymous callers store', () => {
   });
 
   it('without an email expires by its own time in a log that it was copied into later', async () => {
-    const target = await openDatabase(await createDatabase(server));
+    const target = await openDatabase(await createDatabase());
     const targetLog = new PostgresEventLog(target);
     await log.append({
       ...{ category: 'site', stream: derivedUuid(`site ${site.host}`), expected: 'any', site: site.host, actor: 'cli' },

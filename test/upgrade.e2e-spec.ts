@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { Client } from 'pg';
@@ -9,10 +8,11 @@ import { MIGRATIONS, SCHEMA } from '../src/postgres/migrations/index.js';
 import { refuseEarlierInstances } from '../src/postgres/schema.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { Collector } from './support/collector.js';
-import { createDatabase, openDatabase } from './support/databases.js';
+import { createEmptyDatabase, openDatabase } from './support/databases.js';
 import { digestEvents, restoreLog } from './support/earlier-versions.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { eventually, type Reply, send, startTestService, type TestService } from './support/service.js';
+import { temporaryFolder } from './support/folders.js';
+import { type Reply, send, startTestService, type TestService } from './support/service.js';
+import { eventually } from './support/waiting.js';
 import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(180_000);
@@ -26,16 +26,11 @@ const REFUSES_0_1 =
   'This database was upgraded by Clean Conversions 0.2. Version 0.1 cannot use it: start version 0.2 or later, ' +
   'or restore the backup made before the upgrade.';
 
-const folder = mkdtempSync(join(tmpdir(), 'cc-upgrade-'));
-let server: TestServer;
+const folder = temporaryFolder('cc-upgrade-');
 const clients: Client[] = [];
 
-beforeAll(async () => {
-  server = await startTestServer();
-});
 afterAll(async () => {
   for (const client of clients) await client.end();
-  await server?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -215,7 +210,7 @@ describe('an upgrade from version 0.1', () => {
 
 describe('a later version', () => {
   it('with an incompatible schema refuses this version by name', async () => {
-    const databaseUrl = await createDatabase(server);
+    const databaseUrl = await createEmptyDatabase();
     await (await openDatabase(databaseUrl)).close();
     const owner = await connect(databaseUrl);
     await owner.query(`UPDATE cc.schema_compatibility SET schema = 99, version = '9.9.0'`);
@@ -226,7 +221,7 @@ describe('a later version', () => {
   });
 
   it('with rolling migrations only leaves this version usable', async () => {
-    const databaseUrl = await createDatabase(server);
+    const databaseUrl = await createEmptyDatabase();
     const running = await openDatabase(databaseUrl);
     const owner = await connect(databaseUrl);
     await owner.query(`INSERT INTO cc.schema_migrations (timestamp, name) VALUES (99, 'Later0000000000099')`);
@@ -235,7 +230,7 @@ describe('a later version', () => {
   });
 
   it('upgrades while this version is connected only with rolling migrations', async () => {
-    const databaseUrl = await createDatabase(server);
+    const databaseUrl = await createEmptyDatabase();
     const running = await openDatabase(databaseUrl);
     const owner = await connect(databaseUrl, 'cc99-migrations');
     const [up, down] = [async () => {}, async () => {}];
@@ -251,7 +246,7 @@ describe('a later version', () => {
 });
 
 async function restore({ asOf }: { asOf: 'written' | 'yesterday' } = { asOf: 'written' }): Promise<string> {
-  const databaseUrl = await createDatabase(server);
+  const databaseUrl = await createEmptyDatabase();
   await restoreLog(await connect(databaseUrl), '0.1', asOf);
   return databaseUrl;
 }

@@ -6,8 +6,7 @@ import { FirstAdministrator } from '../src/users/first-administrator.js';
 import { PasswordHasher } from '../src/users/password.js';
 import { type CreatedToken, TokensService } from '../src/users/tokens.service.js';
 import { PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createMigratedDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { createDatabase } from './support/databases.js';
 
 jest.setTimeout(120_000);
 
@@ -23,17 +22,14 @@ interface AuditEvent {
 const TOKEN = { name: 'CI', scopes: ['read'], sites: null } as const;
 
 describe('events about users and tokens', () => {
-  let server: TestServer;
   let admin: TestAdmin;
 
   beforeAll(async () => {
-    server = await startTestServer();
-    admin = await startTestAdmin(await createMigratedDatabase(server));
+    admin = await startTestAdmin(await createDatabase());
   });
   afterEach(() => jest.restoreAllMocks());
   afterAll(async () => {
     await admin?.stop();
-    await server.stop();
   });
 
   it('say who added, changed and reset a user and its tokens, without a name or an email address', async () => {
@@ -101,7 +97,9 @@ describe('events about users and tokens', () => {
       (await tokens.create(caller, { ...TOKEN, expiresInDays })) as CreatedToken;
     const [valid, other, revoked, expired] = [await create(), await create(30), await create(), await create(1)];
     await tokens.revoke(revoked.row.id, undefined, 'system');
-    await admin.postgres.pool.query('UPDATE api_tokens SET expires_at = now() WHERE id = $1', [expired.row.id]);
+    await admin.postgres.pool.query(`UPDATE api_tokens SET expires_at = now() - interval '1 ms' WHERE id = $1`, [
+      expired.row.id,
+    ]);
     const call = admin.withHeaders({ authorization: `Bearer ${valid.token}` });
     const reset = (body?: object) => administrator(`/users/${id}/reset`, { method: 'POST', ...(body && { body }) });
     expect((await reset()).body).toMatchObject({ user: { id }, validTokens: 2 });
@@ -116,7 +114,7 @@ describe('events about users and tokens', () => {
   });
 
   it('name the first administrator as its own creator', async () => {
-    const other = await startTestAdmin(await createMigratedDatabase(server));
+    const other = await startTestAdmin(await createDatabase());
     try {
       const first = new FirstAdministrator(other.postgres, new PasswordHasher({ N: 1_024, r: 8, p: 1 }));
       const user = await first.useLink((await first.createLink()) as string, 'maria@shop.example', PASSWORD);

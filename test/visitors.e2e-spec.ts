@@ -1,6 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -26,25 +25,24 @@ import { openErasureList } from '../src/visitors/erasure-list.js';
 import { identifiersProjection } from '../src/visitors/identifiers.projection.js';
 import { matchRateProjection } from '../src/visitors/match-rate.projection.js';
 import { createDatabase } from './support/databases.js';
+import { temporaryFolder } from './support/folders.js';
 import { type LooseEvent, loosely } from './support/loose-event.js';
 import { PLATFORM_CASES, type PlatformCase } from './support/platform-cases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import {
   conversionId,
-  eventually,
   metrics,
   type Operator,
   openOperator,
   post,
   type Reply,
   type RequestOptions,
-  runConcurrently,
-  SECRET_KEY,
   send,
   startTestService,
   type TestService,
   type TestSite,
 } from './support/service.js';
+import { eventually, runConcurrently } from './support/waiting.js';
 
 jest.setTimeout(120_000);
 
@@ -100,15 +98,13 @@ function firstLeaf(value: object): string {
 const PLATFORMS = PLATFORM_CASES.filter(({ name, platform }) => name === platform.name);
 const COOKIES = { _fbp: 'fb.1.1700000000000.123456789', _ga: '111111111.1700000000', _ttp: 'TtpCookieOne' };
 
-let server: TestServer;
 let databaseUrl: string;
 let operator: Operator;
 let service: TestService;
 let sandbox: RunningSandbox;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  databaseUrl = await createDatabase(server);
+  databaseUrl = await createDatabase();
   operator = await openOperator(databaseUrl);
   service = await startTestService(databaseUrl, {
     // So that tests can choose the client address.
@@ -122,7 +118,6 @@ afterAll(async () => {
   await service.stop();
   await operator.close();
   await sandbox.stop();
-  await server.stop();
 });
 
 const subject = (email: string) => hash('sha256', email.trim().toLowerCase());
@@ -899,7 +894,7 @@ describe('erasure', () => {
       return { exitCode, printed: JSON.parse((await output) || 'null') };
     });
   };
-  const dataDir = mkdtempSync(join(tmpdir(), 'cc-erasures-'));
+  const dataDir = temporaryFolder('cc-erasures-');
   const listFile = join(dataDir, 'cli-erasures');
   afterAll(() => rmSync(dataDir, { recursive: true }));
 
@@ -932,9 +927,9 @@ describe('erasure', () => {
     expect(await allRows()).not.toContain(visit);
   });
 
-  it('of 100 of 1,000 people, under load and during rebuilds, leaves no trace of them and all totals', async () => {
+  it('of 30 of 300 people, under load and during rebuilds, leaves no trace of them and all totals', async () => {
     const site = await openSite();
-    const emails = Array.from({ length: 1_000 }, newEmail);
+    const emails = Array.from({ length: 300 }, newEmail);
     const visitors = new Map(emails.map((email) => [email, randomUUID()] as const));
     await runConcurrently(20, emails, async (email, index) => {
       const ip = `198.18.${index >> 8}.${index & 255}`;
@@ -958,7 +953,7 @@ describe('erasure', () => {
     let loading = true;
     const load = (async () => {
       for (let each = 0; loading; each += 1) {
-        const email = emails[(each * 10 + 5) % 1_000] as string;
+        const email = emails[(each * 10 + 5) % 300] as string;
         await identify(site, email, { visitor: visitors.get(email) });
         await convert(site, email);
       }
@@ -1004,10 +999,10 @@ describe('erasure', () => {
     expect(now.slice(0, before.length).map(({ id, data }) => ({ id, data }))).toEqual(
       before.map(({ id, data }) => ({ id, data })),
     );
-    expect(now.filter(({ type }) => type === 'visitor.erased.v1')).toHaveLength(100);
+    expect(now.filter(({ type }) => type === 'visitor.erased.v1')).toHaveLength(30);
     const after = await operator.conversions(site.host);
     expect(after.slice(0, conversions.length).map(({ id }) => id)).toEqual(conversions.map(({ id }) => id));
-    expect(after.filter(({ personal }) => personal === null).length).toBe(100);
+    expect(after.filter(({ personal }) => personal === null).length).toBe(30);
     // An erased person starts without a visit.
     const again = await convert(site, erased[0] as string);
     expect((await opening(again.id)).data).not.toHaveProperty('matched');

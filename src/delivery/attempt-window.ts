@@ -1,26 +1,11 @@
-/** When attempts may start and be recorded, in milliseconds. Together they keep two instances from making the same attempt. */
-export interface AttemptWindow {
-  /** First attempts, by the instance that received the conversion; from the time of its event. */
-  readonly first: {
-    readonly startWithinMs: number;
-    /** Longer than the start and a request together, so that an attempt that was made is also recorded. */
-    readonly recordWithinMs: number;
-  };
-  /** From here on a conversion without an outcome is owed: any instance may attempt it, under a delivery lease. */
-  readonly owedAfterMs: number;
-  /** Attempts under a delivery lease; from the time it was taken. */
-  readonly lease: { readonly startWithinMs: number; readonly recordWithinMs: number; readonly endsAfterMs: number };
-}
+import { type AttemptWindow, INTERVALS } from '../kernel/intervals.js';
+
+export type { AttemptWindow };
 
 /** The injection token. */
 export const WINDOW = Symbol('attempt window');
 
-/** A request takes at most 10 s. Specs pass shorter windows. */
-export const ATTEMPT_WINDOW: AttemptWindow = {
-  first: { startWithinMs: 15_000, recordWithinMs: 38_000 },
-  owedAfterMs: 40_000,
-  lease: { startWithinMs: 25_000, recordWithinMs: 58_000, endsAfterMs: 60_000 },
-};
+export const ATTEMPT_WINDOW = INTERVALS.attempts;
 
 /**
  * The right to make an attempt and to record its outcome. Measured with this process's monotonic clock, which continues while

@@ -1,4 +1,4 @@
-import { Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { KafkaModule } from '../kafka/kafka.module.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
@@ -10,7 +10,7 @@ import { Postgres } from '../postgres/postgres.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { AccessTokens } from './access-tokens.js';
-import { ATTEMPT_WINDOW, type AttemptWindow, WINDOW } from './attempt-window.js';
+import { type AttemptWindow, WINDOW } from './attempt-window.js';
 import { Confirmations } from './confirmations.js';
 import { ConnectionLabels } from './connection-labels.js';
 import { Connections } from './connections.js';
@@ -48,7 +48,7 @@ import { DatabaseTokenStore } from './token-store.js';
     DeliveryMetrics,
     PlatformDelivery,
     Confirmations,
-    { provide: WINDOW, useValue: ATTEMPT_WINDOW },
+    { provide: WINDOW, useFactory: ({ intervals }: Settings) => intervals.attempts, inject: [SETTINGS] },
     {
       provide: DeliveryLeases,
       useFactory: (postgres: Postgres, window: AttemptWindow) => new DeliveryLeases(postgres, window),
@@ -71,11 +71,14 @@ export class DeliveryModule implements OnApplicationBootstrap, OnApplicationShut
     private readonly attempts: LeasedAttempts,
     private readonly shutdown: Shutdown,
     private readonly platformClient: PlatformClient,
+    @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
+    const { retryMs, scanMs } = this.settings.intervals;
     this.deliveries.start();
-    this.scan.start();
+    this.retryScheduler.start(retryMs);
+    this.scan.start(scanMs);
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -11,7 +11,6 @@ import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { readUnsettled } from './read-unsettled.js';
 
-const POLL_EVERY_MS = 1_000;
 /** First attempts in flight at a time. Others wait in the log. */
 const IN_FLIGHT_MAX = 1_000;
 const TIDY_EVERY_MS = 60_000;
@@ -41,8 +40,8 @@ export class OwedDeliveriesScan {
     @Inject(WINDOW) private readonly window: AttemptWindow,
   ) {}
 
-  start(): void {
-    this.timer = new AlignedInterval(() => this.poll(), Math.min(POLL_EVERY_MS, this.window.owedAfterMs / 4));
+  start(everyMs: number): void {
+    this.timer = new AlignedInterval(() => this.poll(), everyMs);
     this.poll();
   }
 

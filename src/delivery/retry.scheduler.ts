@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Interval } from '@nestjs/schedule';
+import { AlignedInterval } from '../kernel/aligned-interval.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { Postgres } from '../postgres/postgres.js';
 import { Confirmations } from './confirmations.js';
@@ -9,7 +9,6 @@ import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
 import { nextAttempt } from './outcome-recorder.js';
 import { PlatformDelivery } from './platform-delivery.js';
 
-const POLL_EVERY_MS = 500;
 /** Deliveries of one connection that one poll leases at most; the next poll leases more. */
 const LEASED_MAX = 1_000;
 /** How often one delivery is attempted on a parked connection, to find out whether it works again. */
@@ -38,6 +37,7 @@ export type DueDelivery = Omit<WaitingDelivery, 'platform' | 'due' | 'giveUpAt'>
  */
 @Injectable()
 export class RetryScheduler {
+  private timer: AlignedInterval | undefined;
   private polling: Promise<void> | undefined;
   private stopping = false;
   /** When a parked connection was first seen, or last probed. */
@@ -52,7 +52,10 @@ export class RetryScheduler {
   ) {}
 
   /** Every query of a poll times out, so a lost connection does not end the polls. */
-  @Interval(POLL_EVERY_MS)
+  start(everyMs: number): void {
+    this.timer = new AlignedInterval(() => this.poll(), everyMs);
+  }
+
   poll(): void {
     if (this.stopping) return;
     this.polling ??= this.startAll()
@@ -65,6 +68,7 @@ export class RetryScheduler {
 
   async stop(): Promise<void> {
     this.stopping = true;
+    this.timer?.stop();
     await this.polling;
   }
 

@@ -2,8 +2,6 @@ import type { AppendNotifications } from './append-notifications.js';
 import type { StoredEvent } from './event.js';
 import type { EventLog } from './event-log.js';
 
-/** How often a follower is polled by the log that it follows. */
-export const POLL_EVERY_MS = 250;
 /** While nothing is appended. What a failover has lost may count for as long. */
 const LOST_CHECKED_EVERY_MS = 500;
 const PAGE_EVENTS = 1_000;

@@ -1,4 +1,5 @@
 import {
+  Inject,
   Injectable,
   Module,
   type OnApplicationBootstrap,
@@ -25,7 +26,13 @@ export const PROJECTIONS = Symbol('PROJECTIONS');
 /** The data fields that are read by `EventLog.readFields`. Others would be read from the database. */
 const FIELDS_READ = ['platform', 'platforms'];
 
-function openLog(postgres: Postgres, recent: RecentEvents, registry: Registry, logger: Logger): EventLog {
+function openLog(
+  postgres: Postgres,
+  recent: RecentEvents,
+  registry: Registry,
+  logger: Logger,
+  settings: Settings,
+): EventLog {
   const batchSize = new Histogram({
     name: 'cc_log_append_batch_size',
     help: 'Events per commit',
@@ -45,7 +52,7 @@ function openLog(postgres: Postgres, recent: RecentEvents, registry: Registry, l
     },
     onMessage: (line) => logger.warn(line),
   };
-  const log = new PostgresEventLog(postgres, observer, recent);
+  const log = new PostgresEventLog(postgres, observer, recent, settings.intervals.followMs);
   new Gauge({
     name: 'cc_log_tail_lag_events',
     help: 'Positions between a reader and the head of the log, as of its last read',
@@ -89,7 +96,7 @@ export class PartitionMaintenance implements OnModuleInit {
       useFactory: ({ kafkaBrokers }: Settings) => new RecentEvents(kafkaBrokers ? 'all' : FIELDS_READ),
       inject: [SETTINGS],
     },
-    { provide: EventLog, useFactory: openLog, inject: [Postgres, RecentEvents, Registry, Logger] },
+    { provide: EventLog, useFactory: openLog, inject: [Postgres, RecentEvents, Registry, Logger, SETTINGS] },
     {
       provide: ProjectionRunner,
       useFactory: (postgres: Postgres, projections: Projection[], recent: RecentEvents, logger: Logger) =>
@@ -105,10 +112,11 @@ export class LogModule implements OnApplicationBootstrap, OnApplicationShutdown 
     private readonly log: EventLog,
     private readonly projections: ProjectionRunner,
     private readonly shutdown: Shutdown,
+    @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.projections.start();
+    await this.projections.start(this.settings.intervals.foldMs);
   }
 
   async onApplicationShutdown(): Promise<void> {

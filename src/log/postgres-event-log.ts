@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import { AlignedInterval } from '../kernel/aligned-interval.js';
+import { INTERVALS } from '../kernel/intervals.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { AppendConnection } from './append-connection.js';
 import { appendWith } from './append-in-transaction.js';
@@ -30,7 +31,7 @@ import {
   type SomeOptions,
   withQueryTimeout,
 } from './event-reader.js';
-import { Follower, type FollowerSource, type FollowOptions, POLL_EVERY_MS } from './follower.js';
+import { Follower, type FollowerSource, type FollowOptions } from './follower.js';
 import { readRemovedUntil } from './log-audit.js';
 import { fieldsOf, RecentEvents, subjectsOf } from './recent-events.js';
 import { sharedRead } from './shared-read.js';
@@ -61,6 +62,7 @@ export class PostgresEventLog extends EventLog {
     private readonly postgres: Postgres,
     observer: LogObserver = {},
     private readonly recent = new RecentEvents(),
+    private readonly followEveryMs = INTERVALS.followMs,
   ) {
     super();
     this.readiness = new AppendReadiness(() => tryAppend(postgres));
@@ -186,7 +188,7 @@ export class PostgresEventLog extends EventLog {
     // One timer for all, so that they share the read of the head.
     this.followerTimer ??= new AlignedInterval(() => {
       for (const each of this.followers) each.pollQuietly();
-    }, POLL_EVERY_MS);
+    }, this.followEveryMs);
     return follower;
   }
 

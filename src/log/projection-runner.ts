@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, DatabaseError } from 'pg';
 import { AlignedInterval } from '../kernel/aligned-interval.js';
 import { messageOf, UserError } from '../kernel/errors.js';
+import { INTERVALS } from '../kernel/intervals.js';
 import { isDatabaseOutage } from '../postgres/outage.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
@@ -24,7 +25,6 @@ import { rebuildLock, rebuildProjection } from './projection-rebuild.js';
 import { RecentEvents } from './recent-events.js';
 import type { HoldSource } from './retention-holds.js';
 
-const POLL_EVERY_MS = 500;
 /** While nothing is appended and all projections are at the head. A checkpoint may have been changed by other means. */
 const IDLE_ROUND_EVERY_MS = 5_000;
 const PAGE_EVENTS = 5_000;
@@ -68,10 +68,10 @@ export class ProjectionRunner {
   }
 
   /** Unparks projections: a restart may bring a version that can fold the event. */
-  async start(): Promise<void> {
+  async start(everyMs = INTERVALS.foldMs): Promise<void> {
     await this.register();
     await this.postgres.pool.query('UPDATE cc.projections SET parked = false, reason = NULL WHERE parked');
-    this.timer = new AlignedInterval(() => this.runQuietly(), POLL_EVERY_MS);
+    this.timer = new AlignedInterval(() => this.runQuietly(), everyMs);
   }
 
   /** Excludes the projections with `source: 'any'` from the rounds and returns them, for Kafka consumers to feed. */

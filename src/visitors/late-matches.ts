@@ -1,10 +1,10 @@
-import { Interval } from '@nestjs/schedule';
 import { type Delivery, foldDeliveries } from '../delivery/delivery.js';
 import { buildPayload } from '../delivery/payload.js';
 import { occurredMsOf, type ReceivedConversion } from '../delivery/received-conversion.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Reopening } from '../events/delivery.events.js';
 import { SITE } from '../events/site.events.js';
+import { AlignedInterval } from '../kernel/aligned-interval.js';
 import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { type NewEvent, type StoredEvent, siteOrder } from '../log/event.js';
@@ -18,7 +18,6 @@ import { LATE_MATCHES_LEASE } from './retention-holds.js';
 import { lacksIdentifier } from './unmatched.projection.js';
 import { PERSON_BYTES } from './visitor.js';
 
-const SCAN_EVERY_MS = 1_000;
 const PAGE_EVENTS = 5_000;
 /** How often one conversion is decided when its stream, or what is stored about the person, changes each time. */
 const DECISIONS_MAX = 50;
@@ -49,6 +48,7 @@ interface Unmatched {
  * stream that it was based on, so no delivery is reopened twice and none that a platform has accepted.
  */
 export class LateMatches {
+  private timer: AlignedInterval | undefined;
   private scanning: Promise<void> | undefined;
   private stopped = false;
   private lease: Lease | undefined;
@@ -61,7 +61,10 @@ export class LateMatches {
     private readonly dependencies: LateMatchesDependencies,
   ) {}
 
-  @Interval(SCAN_EVERY_MS)
+  start(everyMs: number): void {
+    this.timer = new AlignedInterval(() => this.scheduleScan(), everyMs);
+  }
+
   scheduleScan(): void {
     if (this.stopped) return;
     this.scanning ??= this.scan()
@@ -72,9 +75,9 @@ export class LateMatches {
       });
   }
 
-  /** Waits for the running scan: `@nestjs/schedule` clears the interval on shutdown but does not await it. */
   async stop(): Promise<void> {
     this.stopped = true;
+    this.timer?.stop();
     await this.scanning;
     await this.lease?.release().catch(() => {});
   }

@@ -1,4 +1,4 @@
-import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { ageOf } from '../delivery/received-conversion.js';
@@ -64,12 +64,17 @@ const WARN_EVERY_MS = 10_000;
   ],
   exports: [Matcher, BotScorer],
 })
-export class VisitorsModule implements OnApplicationShutdown {
+export class VisitorsModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(
     private readonly lateMatches: LateMatches,
     private readonly known: KnownSubjects,
     private readonly matcher: Matcher,
+    @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
+
+  onApplicationBootstrap(): void {
+    this.lateMatches.start(this.settings.intervals.lateMatchMs);
+  }
 
   async onApplicationShutdown(): Promise<void> {
     await this.lateMatches.stop();

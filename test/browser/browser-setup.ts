@@ -1,12 +1,8 @@
 import { createHash } from 'node:crypto';
 import { jest } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { CHROMIUM_REMEDY, launchChromium } from './chromium.mjs';
+import { connectChromium } from './chromium.mjs';
 import { type Post, ShopServer } from './shop-server.js';
-
-// Importing this module starts one browser per test file, and for every test a shop and a new visitor.
-
-jest.setTimeout(120_000);
 
 export type { Post };
 export const EMAIL = ' Jo.Doe+Sale@Customer.example ';
@@ -28,31 +24,30 @@ export let page: Page;
 /** Errors and warnings on the browser's console, and uncaught errors. */
 export let browserErrors: string[];
 
-beforeAll(async () => {
-  const started = await launchChromium();
-  if (!started) throw new Error(`Chromium does not start: ${CHROMIUM_REMEDY}.`);
-  browser = started;
-});
+/** Registers what opens a shop and a new visitor for each test of a file. */
+export function testTag(): void {
+  jest.setTimeout(120_000);
 
-afterAll(async () => {
-  await browser?.close();
-});
+  beforeAll(async () => {
+    browser = await connectChromium();
+  });
+  afterAll(() => browser?.close());
 
-beforeEach(async () => {
-  shop = await new ShopServer().open();
-  await newVisitor();
-});
-
-afterEach(async () => {
-  await context.close();
-  await shop.close();
-  // In every test: no post contains the email address, and the tag causes no error on the page.
-  for (const post of shop.posts) {
-    expect(decodeAll(JSON.stringify(post))).not.toMatch(/customer\.example|jo\.doe/i);
-    expect(Buffer.byteLength(post.text)).toBeLessThanOrEqual(8192);
-  }
-  expect(browserErrors).toEqual([]);
-});
+  beforeEach(async () => {
+    shop = await new ShopServer().open();
+    await newVisitor();
+  });
+  afterEach(async () => {
+    await context.close();
+    await shop.close();
+    // In every test: no post contains the email address, and the tag causes no error on the page.
+    for (const post of shop.posts) {
+      expect(decodeAll(JSON.stringify(post))).not.toMatch(/customer\.example|jo\.doe/i);
+      expect(Buffer.byteLength(post.text)).toBeLessThanOrEqual(8192);
+    }
+    expect(browserErrors).toEqual([]);
+  });
+}
 
 export async function newVisitor(): Promise<void> {
   await context?.close();

@@ -1,5 +1,7 @@
-import { identifyEmail, type Post, page, shop, storedText } from './browser-setup.js';
+import { identifyEmail, type Post, page, shop, storedText, testTag } from './browser-setup.js';
 import { PACKAGES } from './shop-server.js';
+
+testTag();
 
 const GRANTED = { ad_storage: 'granted', ad_user_data: 'granted', ad_personalization: 'granted' };
 const DENIED = { ad_storage: 'denied', ad_user_data: 'denied', ad_personalization: 'denied' };

@@ -12,8 +12,11 @@ import {
   shop,
   storedText,
   submit,
+  testTag,
 } from './browser-setup.js';
 import { DOC_SAMPLES } from './shop-server.js';
+
+testTag();
 
 const GTAG = 'window.dataLayer = window.dataLayer || []; function gtag() { dataLayer.push(arguments) }';
 

@@ -13,9 +13,12 @@ import {
   shop,
   storedText,
   submit,
+  testTag,
 } from './browser-setup.js';
 import { launchChromium } from './chromium.mjs';
 import { DOC_SAMPLES } from './shop-server.js';
+
+testTag();
 
 describe('an email address', () => {
   it('is identified when a form is submitted and the page navigates', async () => {

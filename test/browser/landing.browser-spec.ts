@@ -1,4 +1,6 @@
-import { context, type Post, page, shop } from './browser-setup.js';
+import { context, type Post, page, shop, testTag } from './browser-setup.js';
+
+testTag();
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 

@@ -13,7 +13,10 @@ import {
   shop,
   storedText,
   submit,
+  testTag,
 } from './browser-setup.js';
+
+testTag();
 
 describe('a page with the tag', () => {
   it('reports landings of script navigations', async () => {

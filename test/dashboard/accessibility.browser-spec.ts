@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { eventually } from '../support/service.js';
+import { eventually } from '../support/waiting.js';
 import { CONTRAST, problemsIn, RUNS } from './axe.js';
 import { type DashboardSite, SITE_PAGES, testDashboard } from './dashboard-test.js';
 

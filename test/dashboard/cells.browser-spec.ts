@@ -1,18 +1,15 @@
 import { jest } from '@jest/globals';
 import { closeElsewhere } from '../../src/moves/sites-elsewhere.js';
 import { startTestAdmin, type TestAdmin } from '../support/admin.js';
-import { createMigratedDatabase } from '../support/databases.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
-import { eventually } from '../support/service.js';
+import { createDatabase } from '../support/databases.js';
+import { eventually } from '../support/waiting.js';
 import { testDashboard } from './dashboard-test.js';
 
 jest.setTimeout(120_000);
 
-let server: TestServer;
 let north: TestAdmin;
 let west: TestAdmin | undefined;
 const test = testDashboard(async () => {
-  server = await startTestServer();
   const cells = await Promise.all(['north', 'west'].map(startCell));
   [north, west] = cells.map(({ admin }) => admin) as [TestAdmin, TestAdmin];
   return {
@@ -23,11 +20,10 @@ const test = testDashboard(async () => {
 afterAll(async () => {
   await north?.stop();
   await west?.stop();
-  await server?.stop();
 });
 
 async function startCell(name: string) {
-  const admin = await startTestAdmin(await createMigratedDatabase(server), { CELL: name });
+  const admin = await startTestAdmin(await createDatabase(), { CELL: name });
   const boss = await admin.signedIn('admin');
   await boss('/sites', { method: 'POST', body: { host: `${name}.example` } });
   const { body } = await boss('/tokens', { method: 'POST', body: { name: 'local', scopes: ['read'] } });

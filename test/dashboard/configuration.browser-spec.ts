@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { eventually } from '../support/service.js';
+import { eventually } from '../support/waiting.js';
 import { answerWith } from '../support/webhook-receiver.js';
 import { SITE_PAGES, testDashboard } from './dashboard-test.js';
 

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { jest } from '@jest/globals';
-import { eventually } from '../support/service.js';
+import { eventually } from '../support/waiting.js';
 import { testDashboard } from './dashboard-test.js';
 
 jest.setTimeout(120_000);
@@ -158,7 +158,7 @@ describe('conversions in the dashboard', () => {
     expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Order or conversion id');
     await test.at(`/sites/${site.host}/sync-log?order=ORD-2`);
     const [download] = await Promise.all([page.waitForEvent('download'), test.click('Export CSV')]);
-    const lines = readFileSync((await download.path()) as string, 'utf8').split('\r\n');
+    const lines = (await buffer(await download.createReadStream())).toString('utf8').split('\r\n');
     expect(lines).toEqual([
       expect.stringMatching(/^\uFEFFtime,kind,order,event/),
       expect.stringMatching(/,delivery,ORD-2,purchase,segment,delivered,/),

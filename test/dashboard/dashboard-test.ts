@@ -1,11 +1,11 @@
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { Sandbox } from '../../src/sandbox/sandbox.js';
 import type { Role } from '../../src/users/access.js';
-import { CHROMIUM_REMEDY, launchChromium } from '../browser/chromium.mjs';
+import { connectChromium } from '../browser/chromium.mjs';
 import { type AdminClient, cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from '../support/admin.js';
-import { createMigratedDatabase } from '../support/databases.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
-import { eventually, INBOUND, send, startTestService, type TestService } from '../support/service.js';
+import { createDatabase } from '../support/databases.js';
+import { INBOUND, send, startTestService, type TestService } from '../support/service.js';
+import { eventually } from '../support/waiting.js';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
 
 /** The pages of a site, as in their addresses. */
@@ -30,7 +30,6 @@ export class DashboardTest {
   receiver!: WebhookReceiver;
   context!: BrowserContext;
   page!: Page;
-  private server!: TestServer;
   private browser!: Browser;
   private cookie!: string;
   /** Requests of the page without streams, which do not end. */
@@ -40,8 +39,7 @@ export class DashboardTest {
   private readonly browserErrors: string[] = [];
 
   async start(settings: Readonly<Record<string, string>>): Promise<void> {
-    this.server = await startTestServer();
-    const databaseUrl = await createMigratedDatabase(this.server);
+    const databaseUrl = await createDatabase();
     const environment = { OUTBOUND_ALLOW_PRIVATE: 'true', ...settings };
     this.service = await startTestService(databaseUrl, environment);
     this.admin = await startTestAdmin(databaseUrl, { ...environment, PORT: String(this.service.port) });
@@ -51,9 +49,7 @@ export class DashboardTest {
     this.api = this.admin.withHeaders({ cookie, 'x-cc-csrf': '1' });
     this.sandbox = await new Sandbox().start(0);
     this.receiver = await startReceiver();
-    const started = await launchChromium();
-    if (!started) throw new Error(`Chromium does not start: ${CHROMIUM_REMEDY}.`);
-    this.browser = started;
+    this.browser = await connectChromium();
   }
 
   async stop(): Promise<void> {
@@ -62,7 +58,6 @@ export class DashboardTest {
     await this.sandbox?.stop();
     await this.admin?.stop();
     await this.service?.stop();
-    await this.server.stop();
   }
 
   /** A user with a password, and the cookie of a session. */

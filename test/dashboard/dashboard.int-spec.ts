@@ -2,23 +2,19 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { jest } from '@jest/globals';
 import { type Dispatcher, request } from 'undici';
 import { startTestAdmin, type TestAdmin } from '../support/admin.js';
-import { createMigratedDatabase } from '../support/databases.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import { createDatabase } from '../support/databases.js';
 
 jest.setTimeout(60_000);
 
 const FIRST_PAGE_MAX_BYTES = 90_000;
 
-let server: TestServer;
 let admin: TestAdmin;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  admin = await startTestAdmin(await createMigratedDatabase(server));
+  admin = await startTestAdmin(await createDatabase());
 });
 afterAll(async () => {
   await admin?.stop();
-  await server.stop();
 }, 60_000);
 
 async function get(path: string, headers: Record<string, string> = {}) {

@@ -1,14 +1,14 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { delimiter, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { jest } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { CHROMIUM_REMEDY, launchChromium } from '../browser/chromium.mjs';
-import { eventually } from '../support/service.js';
+import { connectChromium } from '../browser/chromium.mjs';
+import { temporaryFolder } from '../support/folders.js';
+import { eventually } from '../support/waiting.js';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
 
 jest.setTimeout(400_000);
@@ -29,9 +29,7 @@ describe('the first run', () => {
   let receiver: WebhookReceiver;
 
   beforeAll(async () => {
-    dataDir = mkdtempSync(join(tmpdir(), 'cc-first-run-'));
-    // When started by root, PostgreSQL runs as another user, which needs access to its data.
-    chmodSync(dataDir, 0o755);
+    dataDir = temporaryFolder('cc-first-run-');
     const env = {
       ...{ PATH, HOME: dataDir, DATA_DIR: dataDir, PORT: '0', ADMIN_PORT: '0' },
       ...{ OUTBOUND_ALLOW_PRIVATE: 'true', NODE_OPTIONS: AS_TERMINAL },
@@ -40,9 +38,7 @@ describe('the first run', () => {
     npm = spawn('npm', ['start'], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [npm.stdout, npm.stderr]) stream?.setEncoding('utf8').on('data', (text) => (output += text));
     receiver = await startReceiver();
-    const started = await launchChromium();
-    if (!started) throw new Error(`Chromium does not start: ${CHROMIUM_REMEDY}.`);
-    browser = started;
+    browser = await connectChromium();
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-US' });
     context.setDefaultTimeout(60_000);
     page = await context.newPage();

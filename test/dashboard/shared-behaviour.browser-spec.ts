@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { PASSWORD } from '../support/admin.js';
-import { eventually } from '../support/service.js';
+import { eventually } from '../support/waiting.js';
 import { testDashboard } from './dashboard-test.js';
 
 jest.setTimeout(120_000);

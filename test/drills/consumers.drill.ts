@@ -30,7 +30,7 @@ describe('consumers under kills, freezes and rebalances', () => {
 
   beforeAll(async () => {
     [server, brokers] = await Promise.all([startTestServer(), startTestBrokers()]);
-    relayed = await RelayedLog.open(server, brokers);
+    relayed = await RelayedLog.open(brokers, server);
     counts = await CountedConsumers.open(relayed, NODE_OPTIONS);
   }, 120_000);
   afterAll(async () => {

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { uuidv7 } from '../../src/kernel/uuid.js';
@@ -10,12 +9,11 @@ import { keepPartitionsAhead } from '../../src/log/partitions.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { dropExpiredPartitions } from '../../src/log/retention.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { createMigratedDatabase, openDatabase } from '../support/databases.js';
+import { copyDatabase, createDatabase, openDatabase } from '../support/databases.js';
 import { DAY_MS, thing } from '../support/event-log.contract.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import { temporaryFolder } from '../support/folders.js';
 import {
   conversionId,
-  eventually,
   openOperator,
   post,
   startTestService,
@@ -34,10 +32,11 @@ import {
   verified,
 } from '../support/site-copies.js';
 import { createSmallPartitions } from '../support/small-partitions.js';
+import { eventually } from '../support/waiting.js';
 
 jest.setTimeout(300_000);
 
-const folder = mkdtempSync(join(tmpdir(), 'cc-copied-log-'));
+const folder = temporaryFolder('cc-copied-log-');
 const purchase = (orderId: string) => ({
   email: 'jane@example.com',
   event: 'purchase',
@@ -47,7 +46,6 @@ const purchase = (orderId: string) => ({
 });
 
 describe('a log with the events of a site of another one', () => {
-  let server: TestServer;
   let urls: { source: string; target: string };
   let source: Postgres;
   let target: Postgres;
@@ -56,8 +54,7 @@ describe('a log with the events of a site of another one', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    server = await startTestServer();
-    urls = { source: await createMigratedDatabase(server), target: await createMigratedDatabase(server) };
+    urls = { source: await createDatabase(), target: await createDatabase() };
     const operator = await openOperator(urls.source);
     const first = await startTestService(urls.source);
     await operator.openSite();
@@ -88,7 +85,6 @@ describe('a log with the events of a site of another one', () => {
     await service?.stop();
     await source?.close();
     await target?.close();
-    await server?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -136,14 +132,14 @@ describe('a log with the events of a site of another one', () => {
   });
 
   it('continues at its own time after an event whose time has not come, from a log whose clock was ahead', async () => {
-    const url = await createMigratedDatabase(server);
+    const url = await createDatabase();
     const one = await openDatabase(url);
     await run(url, 'sites', 'add', 'ahead.example');
     const owner = await one.connectAsOwner('test');
     await owner.query('SET session_replication_role = replica');
     await owner.query(`UPDATE cc.events SET time = now() + interval '400 days' WHERE site = 'ahead.example'`);
     await owner.end();
-    const middleUrl = await createMigratedDatabase(server);
+    const middleUrl = await createDatabase();
     const before = await openDatabase(middleUrl);
     await copySite(one, before, 'ahead.example');
     await before.close();
@@ -186,16 +182,11 @@ describe('a log with the events of a site of another one', () => {
       'order',
     ],
   ])('fails a check with %s', async (_, change, check) => {
-    const [, name] = /\/(\w+)\?/.exec(urls.target) as RegExpExecArray;
-    const copy = `copy_${check}_${Math.floor(performance.now())}`;
     await service.stop();
     await target.close();
-    const admin = await source.connectAsOwner('test');
-    await admin.query(`CREATE DATABASE ${copy} TEMPLATE ${name}`);
-    await admin.end();
+    const url = await copyDatabase(urls.target);
     target = await openDatabase(urls.target);
     service = await startTestService(urls.target);
-    const url = server.url(copy);
     const altered = await openDatabase(url);
     const owner = await altered.connectAsOwner('test');
     await owner.query('SET session_replication_role = replica');
@@ -207,15 +198,8 @@ describe('a log with the events of a site of another one', () => {
 });
 
 describe('retention of copied events', () => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await startTestServer();
-  });
-  afterAll(() => server?.stop());
-
   it('counts their age from the copy, and leaves a chain that verifies', async () => {
-    const [oldUrl, url] = [await createMigratedDatabase(server), await createMigratedDatabase(server)];
+    const [oldUrl, url] = [await createDatabase(), await createDatabase()];
     const [one, other] = [await openDatabase(oldUrl), await openDatabase(url)];
     await run(oldUrl, 'sites', 'add', 'old.example');
     const owner = await one.connectAsOwner('test');
@@ -257,7 +241,7 @@ describe('retention of copied events', () => {
     ['only them', undefined],
     ['all up to a position beyond those of the other log', 3_000_000_000],
   ])('does not store them again when the site comes back after their partitions were removed: %s', async (_, leap) => {
-    const [url, otherUrl] = [await createMigratedDatabase(server), await createMigratedDatabase(server)];
+    const [url, otherUrl] = [await createDatabase(), await createDatabase()];
     const [one, other] = [await openDatabase(url), await openDatabase(otherUrl)];
     const host = 'back.example';
     const [log, otherLog] = [new PostgresEventLog(one), new PostgresEventLog(other)];

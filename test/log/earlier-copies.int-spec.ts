@@ -1,23 +1,15 @@
 import { jest } from '@jest/globals';
 import { Client } from 'pg';
 import { parseCopiedRows } from '../../src/log/copied-rows.js';
-import { createDatabase, openDatabase } from '../support/databases.js';
+import { createEmptyDatabase, openDatabase } from '../support/databases.js';
 import { type EarlierVersion, restoreLog } from '../support/earlier-versions.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
 import { readAll } from '../support/site-copies.js';
 
 jest.setTimeout(120_000);
 
 describe('the sites of a log that was written by', () => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await startTestServer();
-  });
-  afterAll(() => server?.stop());
-
   it.each<EarlierVersion>(['0.1', '0.2'])('version %s have only rows that another log accepts', async (version) => {
-    const databaseUrl = await createDatabase(server);
+    const databaseUrl = await createEmptyDatabase();
     const client = new Client({ connectionString: databaseUrl });
     await client.connect();
     await restoreLog(client, version, 'written').finally(() => client.end());

@@ -10,24 +10,17 @@ import { keepPartitionsAhead, readPartitions } from '../../src/log/partitions.js
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { dropExpiredPartitions } from '../../src/log/retention.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { createDatabase, createMigratedDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
+import { createDatabase, openDatabase } from '../support/databases.js';
 import { claiming, DAY_MS, describeEventLog, thing } from '../support/event-log.contract.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
 
-describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
-  let server: TestServer;
+describe('the event log', () => {
   let url: string;
   let postgres: Postgres;
   let log: EventLog;
   let batches: number[];
 
-  beforeAll(async () => {
-    server = await startTestServer(major === undefined ? {} : { major });
-  }, 60_000);
-  afterAll(() => server.stop(), 60_000);
-
   beforeEach(async () => {
-    url = await createMigratedDatabase(server);
+    url = await createDatabase();
     postgres = await openDatabase(url);
     batches = [];
     log = new PostgresEventLog(postgres, { appended: (events) => batches.push(events) });
@@ -295,23 +288,6 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       expect(await log.read()).toHaveLength(2);
       await client.end();
     });
-
-    it('times out when the server is frozen, and a retry is accepted or a duplicate', async () => {
-      await log.append(thing());
-      process.kill(server.pid, 'SIGSTOP');
-      const backends = await backendPids(server.pid);
-      for (const pid of backends) process.kill(pid, 'SIGSTOP');
-      const key = randomUUID();
-      const began = performance.now();
-      const frozen = await log.append(claiming(key)).catch((error: Error) => error.name);
-      const waitedMs = performance.now() - began;
-      for (const pid of [...backends, server.pid]) process.kill(pid, 'SIGCONT');
-      expect(frozen).toBe('LogUnavailable');
-      expect(waitedMs).toBeLessThan(8_000);
-      const again = await log.append(claiming(key));
-      expect(['appended', 'claimed']).toContain(again.status);
-      expect(await log.read()).toHaveLength(2);
-    }, 30_000);
   });
 
   describe('append-only', () => {
@@ -445,43 +421,3 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
     });
   });
 });
-
-describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
-  // On a server of its own: after a crash PostgreSQL syncs every file, so it starts slowly with the databases of other tests.
-  it('keeps every acknowledged event after kill -9 of the server', async () => {
-    const server = await startTestServer(major === undefined ? {} : { major });
-    const postgres = await openDatabase(await createDatabase(server));
-    const log = new PostgresEventLog(postgres);
-    const acknowledged: string[] = [];
-    for (let round = 0; round < 3; round += 1) {
-      const until = performance.now() + 300;
-      const writing = (async () => {
-        while (performance.now() < until) {
-          const requests = Array.from({ length: 20 }, () => thing());
-          const outcomes = await Promise.allSettled(requests.map((request) => log.append(request)));
-          outcomes.forEach((outcome, index) => {
-            if (outcome.status === 'fulfilled') acknowledged.push(`thing-${requests[index]?.stream}`);
-          });
-        }
-      })();
-      await sleep(150);
-      await server.kill9();
-      await server.restart();
-      await writing;
-    }
-    const stored = new Set((await log.read()).map(({ stream }) => stream));
-    expect(acknowledged.length).toBeGreaterThan(0);
-    expect(acknowledged.filter((stream) => !stored.has(stream))).toEqual([]);
-    await log.close();
-    await postgres.close();
-    await server.stop();
-  }, 180_000);
-});
-
-async function backendPids(postmaster: number): Promise<number[]> {
-  const { execFileSync } = await import('node:child_process');
-  return execFileSync('pgrep', ['-P', String(postmaster)], { encoding: 'utf8' })
-    .trim()
-    .split('\n')
-    .map(Number);
-}

@@ -13,26 +13,19 @@ import type { EventLog } from '../../src/log/event-log.js';
 import { keepPartitionsAhead } from '../../src/log/partitions.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { createMigratedDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
+import { createDatabase, openDatabase, sharedServer } from '../support/databases.js';
 import { claiming, thing } from '../support/event-log.contract.js';
 import { HoldingProxy } from '../support/holding-proxy.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
 
 jest.setTimeout(120_000);
 
-describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
-  let server: TestServer;
+describe('a fenced append', () => {
   let url: string;
   let postgres: Postgres;
   let log: EventLog;
 
-  beforeAll(async () => {
-    server = await startTestServer(major === undefined ? {} : { major });
-  });
-  afterAll(() => server.stop());
-
   beforeEach(async () => {
-    url = await createMigratedDatabase(server);
+    url = await createDatabase();
     postgres = await openDatabase(url);
     log = new PostgresEventLog(postgres);
   });
@@ -46,7 +39,7 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
     let behindProxy: Postgres;
 
     beforeEach(async () => {
-      proxy = await HoldingProxy.start(server.host);
+      proxy = await HoldingProxy.start(sharedServer.host);
       behindProxy = await openDatabase(proxy.urlOf(url));
     });
     afterEach(async () => {

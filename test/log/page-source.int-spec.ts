@@ -13,26 +13,22 @@ import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { RecentEvents, type RecentRow } from '../../src/log/recent-events.js';
 import { CountReducer, NewestByActor } from '../../src/log/reducer.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { createMigratedDatabase, openDatabase } from '../support/databases.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import { createDatabase, openDatabase } from '../support/databases.js';
 
 const TYPES = ['thing.happened.v1', 'thing.ended.v1', 'other.happened.v1'];
 
 describe('the events of a page', () => {
-  let server: TestServer;
   let postgres: Postgres;
   let log: EventLog;
   const recent = new RecentEvents();
 
   beforeAll(async () => {
-    server = await startTestServer();
-    postgres = await openDatabase(await createMigratedDatabase(server));
+    postgres = await openDatabase(await createDatabase());
     log = new PostgresEventLog(postgres, {}, recent);
   }, 60_000);
   afterAll(async () => {
     await log.close();
     await postgres.close();
-    await server.stop();
   }, 60_000);
 
   const field = fc.oneof(

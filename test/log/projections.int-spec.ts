@@ -27,27 +27,20 @@ import { Matcher } from '../../src/visitors/matcher.js';
 import { RecordVisit } from '../../src/visitors/record-visit.command.js';
 import { RecordVisitHandler } from '../../src/visitors/record-visit.handler.js';
 import { readTagMessage, type TagCall, type TagMessage } from '../../src/visitors/tag-message.js';
-import { createMigratedDatabase, openDatabase } from '../support/databases.js';
+import { createDatabase, openDatabase } from '../support/databases.js';
 import { loosely } from '../support/loose-event.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
-import { eventually } from '../support/service.js';
 import { ConversionEvents } from '../support/statistics.js';
+import { eventually } from '../support/waiting.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 describe('projections', () => {
-  let server: TestServer;
   let postgres: Postgres;
   let log: EventLog;
   const closing: (() => Promise<void>)[] = [];
 
-  beforeAll(async () => {
-    server = await startTestServer();
-  }, 60_000);
-  afterAll(() => server.stop(), 60_000);
-
   beforeEach(async () => {
-    postgres = await openDatabase(await createMigratedDatabase(server));
+    postgres = await openDatabase(await createDatabase());
     log = new PostgresEventLog(postgres);
   }, 60_000);
   afterEach(async () => {

@@ -6,28 +6,24 @@ import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { batchDigest, CHAIN_START, chainHead, eventDigest, personalDigest } from '../../src/log/seals.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { createDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
+import { createDatabase, openDatabase } from '../support/databases.js';
 import { thing } from '../support/event-log.contract.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
 
 jest.setTimeout(120_000);
 
 const SUBJECT = 'ab'.repeat(32);
 
-describe.each(serversUnderTest())('the seals of the log on $name', ({ major }) => {
-  let server: TestServer;
+describe('the seals of the log', () => {
   let postgres: Postgres;
   let log: EventLog;
 
   beforeAll(async () => {
-    server = await startTestServer(major === undefined ? {} : { major });
-    postgres = await openDatabase(await createDatabase(server));
+    postgres = await openDatabase(await createDatabase());
     log = new PostgresEventLog(postgres);
   });
   afterAll(async () => {
     await log.close();
     await postgres.close();
-    await server.stop();
   });
 
   it('are what TypeScript computes from the stored events', async () => {

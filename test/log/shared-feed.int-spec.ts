@@ -7,8 +7,7 @@ import { ProjectionRunner } from '../../src/log/projection-runner.js';
 import { RecentEvents, RecentRow } from '../../src/log/recent-events.js';
 import { listEvents, type Reducer } from '../../src/log/reducer.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { createMigratedDatabase, openDatabase } from '../support/databases.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import { createDatabase, openDatabase } from '../support/databases.js';
 
 const SITE = 'shop.example';
 const THINGS = listEvents({ categories: ['thing'] });
@@ -52,13 +51,11 @@ interface Instance {
 }
 
 describe('projections of two instances that read recent events from memory', () => {
-  let server: TestServer;
   let postgres: Postgres;
   const instances: Instance[] = [];
 
   beforeAll(async () => {
-    server = await startTestServer();
-    postgres = await openDatabase(await createMigratedDatabase(server));
+    postgres = await openDatabase(await createDatabase());
     const owner = await postgres.connectAsOwner('test');
     await owner.query(
       `CREATE TABLE cc.people (position bigint PRIMARY KEY, site text, subject bytea);
@@ -71,7 +68,6 @@ describe('projections of two instances that read recent events from memory', () 
   afterAll(async () => {
     for (const { log } of instances) await log.close();
     await postgres.close();
-    await server.stop();
   }, 60_000);
 
   function start(): Instance {

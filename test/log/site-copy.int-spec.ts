@@ -9,10 +9,10 @@ import { readClaims, storeClaims } from '../../src/log/site-claims.js';
 import { countSite, readSiteCopy, storeSiteCopy } from '../../src/log/site-copy.js';
 import { SiteCopyRefused, SiteForked } from '../../src/log/site-copy-errors.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { createMigratedDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
+import { createDatabase, openDatabase } from '../support/databases.js';
 import { thing } from '../support/event-log.contract.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
-import { eventually, openOperator, startTestService, type TestSite } from '../support/service.js';
+import { MAJOR_UNDER_TEST, startTestServer, type TestServer } from '../support/postgres-server.js';
+import { openOperator, startTestService, type TestSite } from '../support/service.js';
 import {
   arrive,
   begin,
@@ -29,11 +29,13 @@ import {
   tablesOf,
   verified,
 } from '../support/site-copies.js';
+import { eventually } from '../support/waiting.js';
 
 jest.setTimeout(300_000);
 
-describe.each(serversUnderTest())('a site copied to another log on $name', ({ major }) => {
-  let servers: [TestServer, TestServer];
+describe('a site copied to another log', () => {
+  /** Has the source, if the run is on another version of PostgreSQL. */
+  let embedded: TestServer | undefined;
   let sourceUrl: string;
   let source: Postgres;
   let site: TestSite;
@@ -43,8 +45,8 @@ describe.each(serversUnderTest())('a site copied to another log on $name', ({ ma
   let page: Buffer;
 
   beforeAll(async () => {
-    servers = [await startTestServer(), await startTestServer(major === undefined ? {} : { major })];
-    sourceUrl = await createMigratedDatabase(servers[0]);
+    if (MAJOR_UNDER_TEST !== undefined) embedded = await startTestServer({ embedded: true });
+    sourceUrl = await createDatabase(embedded);
     const operator = await openOperator(sourceUrl);
     const service = await startTestService(sourceUrl);
     await operator.openSite();
@@ -57,10 +59,10 @@ describe.each(serversUnderTest())('a site copied to another log on $name', ({ ma
   });
   afterAll(async () => {
     await source?.close();
-    for (const server of servers ?? []) await server.stop();
+    await embedded?.stop();
   });
   beforeEach(async () => {
-    targetUrl = await createMigratedDatabase(servers[1]);
+    targetUrl = await createDatabase();
     target = await openDatabase(targetUrl);
     // A site that stays, with a host that sorts before and an order with the same id.
     await run(targetUrl, 'sites', 'add', 'another.example');
@@ -276,7 +278,7 @@ describe.each(serversUnderTest())('a site copied to another log on $name', ({ ma
   });
 
   it('names the people who were erased where it comes from after they were copied', async () => {
-    const copyUrl = await createMigratedDatabase(servers[0]);
+    const copyUrl = await createDatabase(embedded);
     const middle = await openDatabase(copyUrl);
     await copySite(source, middle, host);
     await copySite(middle, target, host);

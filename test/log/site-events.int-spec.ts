@@ -2,20 +2,17 @@ import { jest } from '@jest/globals';
 import { countSite } from '../../src/log/site-copy.js';
 import { countCopiedEvents, countSiteEvents, firstOwnPosition } from '../../src/log/site-events.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { createMigratedDatabase, openDatabase } from '../support/databases.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import { createDatabase, openDatabase } from '../support/databases.js';
 
 jest.setTimeout(120_000);
 
 /** More than two queries look at. */
 const EVENTS = 250_000;
 
-let server: TestServer;
 let postgres: Postgres;
 
 beforeAll(async () => {
-  server = await startTestServer();
-  postgres = await openDatabase(await createMigratedDatabase(server));
+  postgres = await openDatabase(await createDatabase());
   // Every third event is of the site, those of the first half were copied, and every eleventh position is missing.
   await postgres.pool.query(
     `INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, data, origin)
@@ -27,7 +24,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await postgres?.close();
-  await server?.stop();
 });
 
 /** Positions of the site after one and up to another. */

@@ -1,23 +1,19 @@
 import { Pool } from 'pg';
 import { transaction } from '../../src/postgres/transaction.js';
-import { createDatabase } from '../support/databases.js';
-import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import { createEmptyDatabase } from '../support/databases.js';
 
 describe('a transaction of the pool', () => {
-  let server: TestServer;
   let connectionString: string;
   let pool: Pool;
 
   beforeAll(async () => {
-    server = await startTestServer();
-    connectionString = await createDatabase(server);
+    connectionString = await createEmptyDatabase();
     pool = new Pool({ connectionString });
     pool.on('connect', (client) => client.on('error', () => {}));
     await pool.query('CREATE TABLE orders (id integer)');
   });
   afterAll(async () => {
     await pool?.end();
-    await server?.stop();
   });
 
   const stored = async () => (await pool.query('SELECT id FROM orders')).rows.map(({ id }) => id);

@@ -1,8 +1,6 @@
 import 'reflect-metadata';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { request } from 'undici';
 import { type RunningAdmin, startAdmin, stopAdmin } from '../../src/admin/admin.js';
 import { Logger } from '../../src/kernel/logger.js';
@@ -16,7 +14,8 @@ import type { TokenCreator } from '../../src/users/tokens.service.js';
 import type { UserRow } from '../../src/users/user.row.js';
 import { UsersService } from '../../src/users/users.service.js';
 import { openDatabase } from './databases.js';
-import { SECRET_KEY } from './service.js';
+import { temporaryFolder } from './folders.js';
+import { SECRET_KEY } from './secret-key.js';
 
 export const PASSWORD = 'correct horse battery staple';
 
@@ -61,7 +60,7 @@ export async function startTestAdmin(
   environment: Record<string, string> = {},
 ): Promise<TestAdmin> {
   // Erasures are listed there: those of a spec do not belong in the folder of the checkout.
-  const folder = mkdtempSync(join(tmpdir(), 'cc-admin-'));
+  const folder = temporaryFolder('cc-admin-');
   const required = { ADMIN_PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, DATA_DIR: folder, SECRET_KEY };
   const settings = readSettings({ ...required, ...environment });
   const postgres = await openDatabase(databaseUrl, settings.standby);

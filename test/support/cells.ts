@@ -8,7 +8,8 @@ import { runCli } from '../../src/cli/run-cli.js';
 import { startTestAdmin, type TestAdmin } from './admin.js';
 import { createDatabase } from './databases.js';
 import { startTestServer, type TestServer } from './postgres-server.js';
-import { type Operator, openOperator, SECRET_KEY, startTestService, type TestService } from './service.js';
+import { SECRET_KEY } from './secret-key.js';
+import { type Operator, openOperator, SHORT_ATTEMPTS, startTestService, type TestService } from './service.js';
 
 /** A cell with one instance of the service and its management API in this process, and a database server of its own. */
 export interface TestCell {
@@ -38,7 +39,7 @@ export async function startCells(environment: Record<string, string> = {}): Prom
       const server = await startTestServer();
       const databaseUrl = await createDatabase(server);
       const own = { ...environment, CELL: name, SECRET_KEY: secretKey };
-      const service = await startTestService(databaseUrl, own);
+      const service = await startTestService(databaseUrl, own, { attempts: SHORT_ATTEMPTS });
       // Tokens of both cells exist before either is told about the other.
       const first = await startTestAdmin(databaseUrl, own);
       const boss = await first.signedIn('admin');

@@ -1,9 +1,9 @@
-import { chmodSync, copyFileSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { Client } from 'pg';
 import { prepareCluster } from '../../src/postgres/cluster.js';
+import { temporaryFolder } from './folders.js';
 import { startHeld, stopCluster, urlOf } from './postgres-server.js';
 
 const FIXTURES = join(import.meta.dirname, '..', 'fixtures');
@@ -51,9 +51,7 @@ export interface EarlierDataDirectory {
 
 /** A data directory of version 0.2, as it is when the service has stopped. */
 export async function restoreDataDirectory(): Promise<EarlierDataDirectory> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'cc-upgrade-'));
-  // If the test runs as root, another user runs the server and must be able to enter the folder.
-  chmodSync(dataDir, 0o755);
+  const dataDir = temporaryFolder('cc-upgrade-');
   const cluster = await prepareCluster({ dataDir, onMessage: () => {} });
   await startHeld(cluster);
   const client = new Client({ connectionString: urlOf(cluster) });

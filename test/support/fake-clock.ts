@@ -1,6 +1,6 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from './folders.js';
 
 /** Debian installs it below the folder of the machine's architecture. */
 const LIBRARY = readdirSync('/usr/lib')
@@ -18,9 +18,7 @@ export interface FakeClock {
 }
 
 export function createFakeClock(offset = '+0'): FakeClock {
-  const folder = mkdtempSync(join(tmpdir(), 'cc-clock-'));
-  // A database server runs as another user than root.
-  chmodSync(folder, 0o755);
+  const folder = temporaryFolder('cc-clock-');
   const file = join(folder, 'offset');
   const set = (value: string) => {
     // Renamed: a process must not read the file while it is empty.

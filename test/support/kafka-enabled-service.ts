@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { Postgres } from '../../src/postgres/postgres.js';
+import { temporaryFolder } from './folders.js';
 import type { TestBrokers } from './kafka.js';
 import { type ServiceProcess, sharedDatabase, spawnService } from './service-process.js';
 
@@ -36,9 +35,7 @@ export class KafkaEnabledService {
     environment: Record<string, string> = {},
     instances = 1,
   ): Promise<KafkaEnabledService> {
-    const dataDir = mkdtempSync(join(tmpdir(), 'cc-kafka-service-'));
-    // When started by root, PostgreSQL runs as another user, which needs access to its data.
-    chmodSync(dataDir, 0o755);
+    const dataDir = temporaryFolder('cc-kafka-service-');
     const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     const service = new KafkaEnabledService(dataDir, postgres, { KAFKA_BROKERS: brokers, ...environment });
     for (let at = 0; at < instances; at += 1) await service.start(at);

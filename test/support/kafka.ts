@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EachBatchPayload, Kafka, type KafkaConfig, type KafkaMessage, logLevel } from 'kafkajs';
 // Also fixes the request queue of the kafkajs that the client below uses.
 import '../../src/kafka/client.js';
 import { type BrokerCluster, type ClusterOptions, startBrokers } from '../../src/kafka-broker/broker.js';
+import { temporaryFolder } from './folders.js';
 
 export interface TestBrokers extends BrokerCluster {
   readonly kafka: Kafka;
@@ -19,7 +19,7 @@ export async function startTestBrokers(
   options: Pick<ClusterOptions, 'properties' | 'formatArgs'> = {},
   client: Pick<KafkaConfig, 'ssl' | 'sasl'> = {},
 ): Promise<TestBrokers> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'cc-kafka-'));
+  const dataDir = temporaryFolder('cc-kafka-');
   // One random id in 64 begins with a dash, which Kafka's tool could parse as an option.
   writeFileSync(join(dataDir, 'cluster-id'), `-${randomBytes(16).toString('base64url').slice(1)}`);
   const cluster = await startBrokers({ dataDir, nodes, ...options });

@@ -1,15 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import {
-  appendFileSync,
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -17,15 +7,18 @@ import { type Cluster, prepareCluster } from '../../src/postgres/cluster.js';
 import { holdServer } from '../../src/postgres/embedded-server.js';
 import { binariesIn, findBinaries } from '../../src/postgres/postgres-binaries.js';
 import { findPostmaster, SERVER_ENV, stopPostmaster } from '../../src/postgres/postmaster.js';
+import { temporaryFolder } from './folders.js';
 
 export interface TestServerOptions {
   /** Folder of PostgreSQL's programs; by default those of the npm package. */
   binDir?: string;
-  /** Uses Debian's PostgreSQL of this version. Check `hasDebianPostgres` first. */
+  /** Uses Debian's PostgreSQL of this version; by default the one that the run is on. Check `hasDebianPostgres` first. */
   major?: number;
+  /** Uses the embedded PostgreSQL, whatever the run is on. */
+  embedded?: true;
   /** Added to the settings of the embedded server, or overriding them, such as `{ fsync: 'off' }`. */
   settings?: Record<string, string>;
-  /** Added to the environment of the servers that this test file starts from now on. */
+  /** Added to the environment of the server. */
   environment?: Record<string, string>;
 }
 
@@ -67,26 +60,30 @@ export interface TestStandby {
 
 const STOP_TIMEOUT_MS = 10_000;
 
+/** Version of Debian's PostgreSQL that the run is on; undefined if it is on the embedded one (test/run.mjs). */
+export const MAJOR_UNDER_TEST = process.env['CC_TEST_POSTGRES_MAJOR']
+  ? Number(process.env['CC_TEST_POSTGRES_MAJOR'])
+  : undefined;
+
 export function hasDebianPostgres(major: number): boolean {
   return existsSync(debianBinDir(major));
 }
 
 /** Starts a PostgreSQL server with its own data folder. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
-  const { binDir, major, settings } = options;
-  Object.assign(SERVER_ENV, options.environment);
-  const dataDir = mkdtempSync(join(tmpdir(), 'cc-test-'));
-  // If the test runs as root, another user runs the server and must be able to enter the folder.
-  chmodSync(dataDir, 0o755);
+  const { binDir, embedded, major = embedded ? undefined : MAJOR_UNDER_TEST, settings } = options;
+  const dataDir = temporaryFolder('cc-test-');
   const dir = binDir ?? (major === undefined ? undefined : debianBinDir(major));
-  const prepared = await prepareCluster({
-    dataDir,
-    onMessage: () => {},
-    find: (user, onMessage) => (dir === undefined ? findBinaries(user, onMessage) : binariesIn(dir, user)),
-  });
+  const prepared = await withEnvironment(options.environment, () =>
+    prepareCluster({
+      dataDir,
+      onMessage: () => {},
+      find: (user, onMessage) => (dir === undefined ? findBinaries(user, onMessage) : binariesIn(dir, user)),
+    }),
+  );
   const cluster = { ...prepared, settings: { ...prepared.settings, ...settings } };
 
-  const start = () => startHeld(cluster);
+  const start = () => withEnvironment(options.environment, () => startHeld(cluster));
   const stop = () => stopCluster(cluster);
   await start();
   return {
@@ -164,6 +161,20 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   };
 }
 
+async function withEnvironment<Result>(
+  environment: Record<string, string> = {},
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const before = { ...SERVER_ENV };
+  Object.assign(SERVER_ENV, environment);
+  try {
+    return await work();
+  } finally {
+    for (const name of Object.keys(environment)) delete (SERVER_ENV as Record<string, string>)[name];
+    Object.assign(SERVER_ENV, before);
+  }
+}
+
 export async function startHeld(cluster: Cluster): Promise<void> {
   const holder = await holdServer(cluster, () => {});
   await holder.end();
@@ -174,7 +185,7 @@ export async function stopCluster({ folder }: Cluster): Promise<void> {
   if (pid !== undefined) await stopPostmaster(folder, pid, STOP_TIMEOUT_MS);
 }
 
-export function urlOf({ socketDir }: Cluster, database = 'postgres'): string {
+export function urlOf({ socketDir }: Pick<Cluster, 'socketDir'>, database = 'postgres'): string {
   return `postgres://postgres@/${database}?host=${encodeURIComponent(socketDir)}`;
 }
 

@@ -8,9 +8,8 @@ import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { createDatabase, openDatabase } from './databases.js';
+import { createDatabase, type DatabaseServer, openDatabase } from './databases.js';
 import { type TestBrokers, waitUntil } from './kafka.js';
-import type { TestServer } from './postgres-server.js';
 
 interface AppendOptions {
   readonly data?: object;
@@ -37,7 +36,7 @@ export class RelayedLog {
     this.prefix = `t${instances}.`;
   }
 
-  static async open(server: TestServer, { brokers }: Pick<TestBrokers, 'brokers'>): Promise<RelayedLog> {
+  static async open({ brokers }: Pick<TestBrokers, 'brokers'>, server?: DatabaseServer): Promise<RelayedLog> {
     const databaseUrl = await createDatabase(server);
     return new RelayedLog(brokers, databaseUrl, await openDatabase(databaseUrl));
   }

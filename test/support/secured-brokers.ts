@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from './folders.js';
 import { startTestBrokers, type TestBrokers } from './kafka.js';
 
 export const USER = 'relay';
@@ -19,7 +19,7 @@ export interface SecuredBrokers extends TestBrokers {
 
 /** Starts a broker that requires TLS and SASL authentication: PLAIN and both SCRAM variants, for the same user. Others need ACLs. */
 export async function startSecuredBrokers(): Promise<SecuredBrokers> {
-  const folder = mkdtempSync(join(tmpdir(), 'cc-kafka-keys-'));
+  const folder = temporaryFolder('cc-kafka-keys-');
   const [own, other] = [makeCertificate(folder, 'own'), makeCertificate(folder, 'other')];
   const scram = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map((kind) => `${kind}=[name=${USER},password=${PASSWORD}]`);
   const login = `username="${USER}" password="${PASSWORD}"`;

@@ -1,16 +1,12 @@
 import { type LooseEvent, loosely } from './loose-event.js';
 import 'reflect-metadata';
-import { randomBytes } from 'node:crypto';
-import fs from 'node:fs';
 import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { startService } from '../../src/app/service.js';
 import type { CommandExecutor } from '../../src/kernel/command.js';
+import type { AttemptWindow, Intervals } from '../../src/kernel/intervals.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import type { EventLog } from '../../src/log/event-log.js';
@@ -23,10 +19,7 @@ import { SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteRepository } from '../../src/sites/site-repository.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
 import { openDatabase } from './databases.js';
-import type { TestServer } from './postgres-server.js';
-
-/** Seals the secrets of every service and operator of a test file. */
-export const SECRET_KEY = randomBytes(32).toString('hex');
+import { SECRET_KEY } from './secret-key.js';
 
 /** An instance of the service that runs in this process, on a free port, and the test's connections to it. */
 export interface TestService {
@@ -41,13 +34,25 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
+/** What specs wait for is found soon. */
+const POLLS = { followMs: 50, foldMs: 50, retryMs: 50, scanMs: 100, lateMatchMs: 50 };
+
+/** The order of deadlines of production, for specs of what is owed whose platforms answer at once or never. */
+export const SHORT_ATTEMPTS: AttemptWindow = {
+  first: { startWithinMs: 3_000, recordWithinMs: 6_000 },
+  owedAfterMs: 7_000,
+  lease: { startWithinMs: 3_000, recordWithinMs: 6_000, endsAfterMs: 7_000 },
+};
+
 /** `environment` adds to or overrides the required settings: a database, the secret key, a free port. */
 export async function startTestService(
   databaseUrl: string,
   environment: Record<string, string> = {},
+  intervals: Partial<Intervals> = {},
 ): Promise<TestService> {
   const required = { PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
-  const { app } = await startService(readSettings({ ...required, ...environment }));
+  const settings = readSettings({ ...required, ...environment });
+  const { app } = await startService({ ...settings, intervals: { ...settings.intervals, ...POLLS, ...intervals } });
   const agent = new http.Agent({ keepAlive: true });
   const tlsAgent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });
   const sockets = new Set<Socket>();
@@ -244,79 +249,6 @@ export function rawPost(site: TestSite, body: string, headers: Record<string, st
   return `POST ${INBOUND} HTTP/1.1\r\n${lines.join('')}\r\n${body}`;
 }
 
-/** A proxy in front of PostgreSQL that can stop forwarding without closing any connection. */
-export interface DatabaseProxy {
-  /** The URL of the same database through the proxy. */
-  url(databaseUrl: string): string;
-  /** Stops forwarding on the connections that exist now and leaves them open. New connections work. */
-  stallConnections(): void;
-  stop(): Promise<void>;
-}
-
-export async function startDatabaseProxy(server: TestServer): Promise<DatabaseProxy> {
-  const folder = fs.mkdtempSync(join(tmpdir(), 'cc-proxy-'));
-  const socketFile = '.s.PGSQL.5432';
-  const sockets = new Set<Socket>();
-  const forwarding = new Set<Socket>();
-  const listener = createServer((client) => {
-    const upstream = connect(join(server.host, socketFile));
-    forwarding.add(client);
-    for (const [from, to] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(from);
-      from.on('error', () => {});
-      from.on('data', (bytes) => forwarding.has(client) && to.write(bytes));
-      from.on('close', () => forwarding.has(client) && to.destroy());
-    }
-  });
-  await new Promise<void>((resolve) => listener.listen(join(folder, socketFile), resolve));
-  return {
-    url: (databaseUrl) => databaseUrl.replace(encodeURIComponent(server.host), encodeURIComponent(folder)),
-    stallConnections: () => forwarding.clear(),
-    stop: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => listener.close(resolve));
-      fs.rmSync(folder, { recursive: true });
-    },
-  };
-}
-
-/** Polls until the answer is the expected one. Fails when a poll that began after `withinMs` still returns another. */
-export async function eventually<Answer>(
-  poll: () => Promise<Answer>,
-  isExpected: (answer: Answer) => boolean,
-  { withinMs = 20_000, everyMs = 20 } = {},
-): Promise<Answer> {
-  const beganMs = performance.now();
-  for (;;) {
-    const afterMs = performance.now() - beganMs;
-    const answer = await poll();
-    if (isExpected(answer)) return answer;
-    if (afterMs > withinMs) throw new Error(`Still ${JSON.stringify(answer)} after ${Math.round(afterMs)} ms`);
-    await sleep(everyMs);
-  }
-}
-
-/** Runs `work` on all tasks, at most `workers` at a time. Results are in the order of the tasks. */
-export async function runConcurrently<Task, Result>(
-  workers: number,
-  tasks: readonly Task[],
-  work: (task: Task, index: number) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  let next = 0;
-  const worker = async () => {
-    while (next < tasks.length) {
-      const index = next++;
-      results[index] = await work(tasks[index] as Task, index);
-    }
-  };
-  await Promise.all(Array.from({ length: workers }, worker));
-  return results;
-}
-
 /** The current values of `/metrics`, keyed by name and labels. */
 export async function metrics(service: TestService): Promise<Map<string, number>> {
   const { body } = await send(service, { path: '/metrics' });
@@ -324,23 +256,4 @@ export async function metrics(service: TestService): Promise<Map<string, number>
   return new Map(
     lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
   );
-}
-
-/** Captures everything that the services of this process log to standard error, until `stop`. */
-export function captureLog(): { text(): string; stop(): void } {
-  const { write } = fs;
-  const texts: string[] = [];
-  // pino writes to the file descriptor with fs.write; patching process.stderr would miss it.
-  fs.write = ((fd: number, data: string, ...rest: unknown[]) => {
-    if (fd !== 2) return (write as (...all: unknown[]) => void)(fd, data, ...rest);
-    texts.push(String(data));
-    const done = rest.at(-1) as (error: null, bytes: number, data: string) => void;
-    setImmediate(() => done(null, Buffer.byteLength(data), data));
-  }) as typeof fs.write;
-  return {
-    text: () => texts.join(''),
-    stop: () => {
-      fs.write = write;
-    },
-  };
 }

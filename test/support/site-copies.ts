@@ -1,6 +1,4 @@
 import { hash, randomUUID } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientBase } from 'pg';
 import { runCli } from '../../src/cli/run-cli.js';
@@ -16,12 +14,14 @@ import { Sandbox } from '../../src/sandbox/sandbox.js';
 import { consentProjection } from '../../src/visitors/consent.projection.js';
 import { identifiersProjection } from '../../src/visitors/identifiers.projection.js';
 import { Collector } from './collector.js';
-import { post, SECRET_KEY, send, type TestService, type TestSite } from './service.js';
+import { temporaryFolder } from './folders.js';
+import { SECRET_KEY } from './secret-key.js';
+import { post, send, type TestService, type TestSite } from './service.js';
 import { startReceiver } from './webhook-receiver.js';
 
 export const INLINE: readonly Projection[] = [identifiersProjection, consentProjection];
 
-const folder = mkdtempSync(join(tmpdir(), 'cc-site-copies-'));
+const folder = temporaryFolder('cc-site-copies-');
 
 /** Runs a command of the command line on a database, and returns what it prints. */
 export async function run(databaseUrl: string, ...argv: string[]): Promise<string> {

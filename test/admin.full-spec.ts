@@ -1,0 +1,141 @@
+import { existsSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { jest } from '@jest/globals';
+import { PLATFORMS } from '../src/platforms/index.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
+import { startTestAdmin } from './support/admin.js';
+import { createDatabase } from './support/databases.js';
+import { temporaryFolder } from './support/folders.js';
+import { followConsent, signInAt, startSignIn } from './support/platform-consent.js';
+import { SECRET_KEY } from './support/secret-key.js';
+import { type ServiceProcess, spawnService } from './support/service-process.js';
+import { eventually } from './support/waiting.js';
+
+jest.setTimeout(120_000);
+
+const SIGN_IN_PLATFORMS = PLATFORMS.flatMap(({ name, authorization }) => (authorization ? [name] : []));
+
+describe('the management API beside the service', () => {
+  let dataDir: string;
+  let databaseUrl: string;
+  let service: ServiceProcess | undefined;
+  let other: Server | undefined;
+
+  beforeAll(async () => {
+    dataDir = temporaryFolder('cc-admin-');
+    databaseUrl = await createDatabase();
+  });
+  afterEach(async () => {
+    await service?.end('SIGKILL').catch(() => {});
+    await new Promise((resolve) => (other ? other.close(resolve) : resolve(undefined)));
+    service = undefined;
+    other = undefined;
+  });
+  afterAll(async () => {
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  const start = (ADMIN_PORT: string) =>
+    spawnService(dataDir, { DATABASE_URL: databaseUrl, SECRET_KEY, ADMIN_PORT, LOG_LEVEL: 'info' });
+  const output = async () => service?.output() ?? '';
+  /** What the service logged about each process of the management API that listens, as soon as there are so many. */
+  const listening = async (count: number) => {
+    const lines = (text: string) => text.split('\n').filter((line) => line.includes('The management API listens'));
+    const text = await eventually(output, (text) => lines(text).length >= count, { withinMs: 90_000 });
+    return lines(text).map((line) => JSON.parse(line) as { url: string; process: number });
+  };
+  const adminUrl = async () => (await listening(1))[0]?.url as string;
+
+  it('has a port of its own and stops with the service', async () => {
+    service = await start('0');
+    const url = await adminUrl();
+    expect((await fetch(`${url}/api/v1/sites`)).status).toBe(401);
+    expect((await fetch(`${url}/__cc/inbound`, { method: 'POST' })).status).toBe(404);
+    expect((await fetch(`${service.url}/api/v1/sites`)).status).toBe(404);
+    expect(await service.end('SIGTERM')).toBe(0);
+    await expect(fetch(`${url}/api/v1/sites`)).rejects.toThrow();
+  });
+
+  it('is started again after it was killed, and ends with a service that was killed', async () => {
+    service = await start('0');
+    const [first] = await listening(1);
+    process.kill(first?.process as number, 'SIGKILL');
+    const [, second] = await listening(2);
+    expect((await fetch(`${second?.url}/api/v1/sites`)).status).toBe(401);
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
+    await service.end('SIGKILL');
+    service = undefined;
+    await eventually(
+      () => isRunning(second?.process as number),
+      (running) => !running,
+      { withinMs: 60_000 },
+    );
+  });
+
+  it('is killed between the code and the tokens of sign-ins at all platforms: the person signs in again', async () => {
+    service = await start('0');
+    const [killed] = await listening(1);
+    const sandbox = await new Sandbox().start();
+    // Another instance, which is not killed.
+    const admin = await startTestAdmin(databaseUrl);
+    const caller = await admin.signedIn('admin');
+    await caller('/sites', { method: 'POST', body: { host: 'killed.example' } });
+    const behaviours = async () => (await fetch(`${sandbox.url}/behave`)).text();
+    const signIns: { name: string; answer: string; path: string; cookie: string }[] = [];
+    for (const name of SIGN_IN_PLATFORMS) {
+      const app = { clientId: 'app', clientSecret: 'secret', endpoint: `${sandbox.url}/${name}` };
+      await caller(`/oauth-apps/${name}`, { method: 'PUT', body: app });
+      const hang = JSON.stringify({ platform: name, call: 'token', mode: 'hang', times: 1 });
+      await fetch(`${sandbox.url}/behave`, { method: 'POST', body: hang });
+      const { url, cookie, path } = await startSignIn(caller, 'killed.example', name);
+      const answer = (await followConsent(url, 'Allow')).replace(admin.url, killed?.url as string);
+      // The names of cookies contain the port, because the two have no address in common.
+      const portOf = (of: string | undefined) => `_${new URL(of as string).port}=`;
+      signIns.push({ name, answer, path, cookie: cookie.replaceAll(portOf(admin.url), portOf(killed?.url)) });
+    }
+    expect((await behaviours()).match(/hang/g)).toHaveLength(SIGN_IN_PLATFORMS.length);
+    const coming = signIns.map(({ answer, cookie }) =>
+      fetch(answer, { headers: { cookie }, redirect: 'manual' }).catch(() => 'killed'),
+    );
+    const statuses = () => Promise.all(signIns.map(async ({ path }) => (await caller(path)).body.status as string));
+    await eventually(behaviours, (text) => !text.includes('hang'), { withinMs: 60_000 });
+    process.kill(killed?.process as number, 'SIGKILL');
+    expect(await Promise.all(coming)).toEqual(signIns.map(() => 'killed'));
+    expect(await statuses()).toEqual(signIns.map(() => 'exchanging'));
+    await admin.postgres.pool.query(`UPDATE platform_sign_ins SET changed_at = changed_at - interval '1 minute'`);
+    expect(await statuses()).toEqual(signIns.map(() => 'interrupted'));
+    for (const { name } of signIns)
+      expect([name, (await signInAt(admin, caller, 'killed.example', name)).status]).toEqual([name, 'granted']);
+    await admin.stop();
+    await sandbox.stop();
+  });
+
+  it('stops before the embedded database, also while it starts', async () => {
+    const folder = temporaryFolder('cc-admin-');
+    const starting = await spawnService(folder, { ADMIN_PORT: '0', SHUTDOWN_GRACE: '60s' });
+    expect(await starting.end('SIGTERM')).toBe(0);
+    expect(existsSync(join(folder, 'postgres', 'postmaster.pid'))).toBe(false);
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('waits for its port while conversions are accepted', async () => {
+    const blocking = createServer();
+    other = blocking;
+    await new Promise<void>((resolve) => blocking.listen(0, '127.0.0.1', resolve));
+    service = await start(String((blocking.address() as AddressInfo).port));
+    await eventually(output, (text) => text.includes('EADDRINUSE'), { withinMs: 90_000 });
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
+    await new Promise((resolve) => blocking.close(resolve));
+    other = undefined;
+    expect((await fetch(`${await adminUrl()}/api/v1/sites`)).status).toBe(401);
+  });
+});
+
+async function isRunning(pid: number): Promise<boolean> {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

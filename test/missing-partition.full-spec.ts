@@ -1,0 +1,55 @@
+import { jest } from '@jest/globals';
+import type { Client } from 'pg';
+import { keepPartitionsAhead } from '../src/log/partitions.js';
+import { createDatabase } from './support/databases.js';
+import { type Operator, openOperator, post, send, startTestService, type TestService } from './support/service.js';
+import { eventually } from './support/waiting.js';
+
+jest.setTimeout(180_000);
+
+const PURCHASE = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR', orderId: 'ORD-1' };
+
+describe('without a partition for the next event', () => {
+  let operator: Operator;
+  let service: TestService;
+  let owner: Client;
+
+  beforeAll(async () => {
+    const url = await createDatabase();
+    operator = await openOperator(url);
+    service = await startTestService(url);
+    owner = await operator.postgres.connectAsOwner('test');
+  });
+  afterAll(async () => {
+    await owner?.end();
+    await service?.stop();
+    await operator?.close();
+  });
+
+  it('answers 503, names the cause in /readyz, and accepts the conversion when the partition exists', async () => {
+    const site = await operator.openSite();
+    await service.refreshSites();
+    // Keeps the service from creating the partition before the test has seen the failure.
+    await owner.query('SELECT pg_advisory_lock(4845005)');
+    await owner.query(`SELECT setval('cc.event_position', (SELECT max(beyond) FROM cc.log_partitions), false)`);
+
+    expect((await post(service, site, PURCHASE)).status).toBe(503);
+    const ready = () => send(service, { path: '/readyz' });
+    const unready = await ready();
+    expect(unready.status).toBe(503);
+    expect(JSON.parse(unready.body).log).toEqual({
+      ok: false,
+      reason: expect.stringMatching(/^the log has no partition for position \d+$/),
+    });
+
+    await owner.query('SELECT pg_advisory_unlock(4845005)');
+    await keepPartitionsAhead(operator.postgres);
+    // The failure of the last append is remembered for some seconds.
+    await eventually(ready, ({ status }) => status === 200, { withinMs: 90_000 });
+    const { status, body } = await post(service, site, PURCHASE);
+    expect({ status, receipt: JSON.parse(body) }).toMatchObject({
+      status: 200,
+      receipt: { ok: true, event: 'purchase' },
+    });
+  });
+});

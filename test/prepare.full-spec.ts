@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { temporaryFolder } from './support/folders.js';
+import { eventually } from './support/waiting.js';
+
+const PREPARE = join(import.meta.dirname, '../src/prepare.mjs');
+
+/** Leaves a folder that looks complete, like an npm that is interrupted while it removes an earlier install. */
+const NPM = `#!/bin/sh
+mkdir -p node_modules && : > node_modules/.package-lock.json
+mkdir -p node_modules/@nestjs/cli/bin && echo 'require("node:fs").mkdirSync("dist", { recursive: true })' > node_modules/@nestjs/cli/bin/nest.js
+echo $$ >> installs
+echo "$@" > arguments
+if [ -e hanging ]; then sleep 1000 & wait; fi
+`;
+
+describe('preparing a checkout', () => {
+  let root: string;
+
+  beforeEach(() => {
+    root = temporaryFolder('cc-prepare-');
+    for (const folder of ['src', 'bin']) mkdirSync(join(root, folder));
+    copyFileSync(PREPARE, join(root, 'src/prepare.mjs'));
+    for (const file of ['tsconfig.json', 'nest-cli.json', 'package-lock.json', 'package.json']) {
+      writeFileSync(join(root, file), '{}');
+    }
+    writeFileSync(join(root, 'bin/npm'), NPM);
+    chmodSync(join(root, 'bin/npm'), 0o755);
+  });
+  afterEach(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
+
+  const prepare = (): ChildProcess =>
+    spawn(process.execPath, [join(root, 'src/prepare.mjs')], {
+      cwd: root,
+      env: { PATH: [join(root, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter) },
+      stdio: 'ignore',
+    });
+  const installs = () =>
+    existsSync(join(root, 'installs')) ? readFileSync(join(root, 'installs'), 'utf8').trim().split('\n') : [];
+
+  it('installs and builds once', async () => {
+    expect(await once(prepare(), 'exit')).toEqual([0, null]);
+    expect(await once(prepare(), 'exit')).toEqual([0, null]);
+    expect(installs()).toHaveLength(1);
+    // Some dependencies report the installation to a third party.
+    expect(readFileSync(join(root, 'arguments'), 'utf8')).toContain('--ignore-scripts');
+  }, 60_000);
+
+  it('ends npm when it is interrupted, and installs again at the next start', async () => {
+    writeFileSync(join(root, 'hanging'), '');
+    const interrupted = prepare();
+    const [npm] = await eventually(
+      async () => installs(),
+      ({ length }) => length === 1,
+      { withinMs: 60_000 },
+    );
+    const exited = once(interrupted, 'exit');
+    interrupted.kill('SIGINT');
+    expect(await exited).toEqual([null, 'SIGINT']);
+    // It gets the signal before the script ends by it, and may take a moment.
+    await eventually(
+      async () => isRunning(Number(npm)),
+      (running) => !running,
+    );
+
+    rmSync(join(root, 'hanging'));
+    expect(await once(prepare(), 'exit')).toEqual([0, null]);
+    expect(installs()).toHaveLength(2);
+  }, 120_000);
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,46 @@
+// A runner for Jest (the `runner` of a project) whose workers keep their modules: see worker.mjs.
+import { randomInt } from 'node:crypto';
+import { Worker } from 'jest-worker';
+import './end-with-parent.mjs';
+
+const WORKER = new URL('./worker.mjs', import.meta.url).pathname;
+const REGISTER = new URL('./typescript.mjs', import.meta.url).href;
+
+export default class NativeRunner {
+  #globalConfig;
+
+  constructor(globalConfig) {
+    this.#globalConfig = globalConfig;
+  }
+
+  async runTests(tests, watcher, onStart, onResult, onFailure) {
+    const globalConfig = this.#globalConfig;
+    // Of property tests, and of the moments at which specs inject faults.
+    process.env.TEST_SEED ??= String(randomInt(2 ** 31));
+    process.stderr.write(`TEST_SEED=${process.env.TEST_SEED} repeats the random values of this run.\n`);
+    const numWorkers = Math.min(globalConfig.maxWorkers, tests.length);
+    const pool = new Worker(WORKER, {
+      exposedMethods: ['run'],
+      numWorkers,
+      maxRetries: 0,
+      forkOptions: {
+        execArgv: ['--import', REGISTER, '--enable-source-maps', '--disable-warning=ExperimentalWarning'],
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      },
+    });
+    const queue = [...tests];
+    const runNext = async () => {
+      for (let test = queue.shift(); test && !watcher.isInterrupted(); test = queue.shift()) {
+        await onStart(test);
+        try {
+          const { config } = test.context;
+          await onResult(test, await pool.run({ path: test.path, config, globalConfig }));
+        } catch (error) {
+          await onFailure(test, { message: error.message, stack: error.stack });
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: numWorkers }, runNext));
+    await pool.end();
+  }
+}

@@ -1,0 +1,15 @@
+import { once } from 'node:events';
+
+/** Jest's globalTeardown: the keeper stops what is left of the run and removes its folder. */
+export default async function tearDown() {
+  await globalThis.ccChromium?.close();
+  globalThis.ccChromium = undefined;
+  const keeper = globalThis.ccKeeper;
+  if (!keeper) return;
+  globalThis.ccKeeper = undefined;
+  delete process.env.CC_TEST_POSTGRES;
+  const exited = once(keeper, 'exit');
+  keeper.ref();
+  keeper.stdin.end();
+  await exited;
+}

@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Polls until the answer is the expected one. Fails when a poll that began after `withinMs` still returns another. */
+export async function eventually<Answer>(
+  poll: () => Promise<Answer>,
+  isExpected: (answer: Answer) => boolean,
+  { withinMs = 20_000, everyMs = 10 } = {},
+): Promise<Answer> {
+  const beganMs = performance.now();
+  for (;;) {
+    const afterMs = performance.now() - beganMs;
+    const answer = await poll();
+    if (isExpected(answer)) return answer;
+    if (afterMs > withinMs) throw new Error(`Still ${JSON.stringify(answer)} after ${Math.round(afterMs)} ms`);
+    await sleep(everyMs);
+  }
+}
+
+/** Runs `work` on all tasks, at most `workers` at a time. Results are in the order of the tasks. */
+export async function runConcurrently<Task, Result>(
+  workers: number,
+  tasks: readonly Task[],
+  work: (task: Task, index: number) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  let next = 0;
+  const worker = async () => {
+    while (next < tasks.length) {
+      const index = next++;
+      results[index] = await work(tasks[index] as Task, index);
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, worker));
+  return results;
+}
