@@ -12,8 +12,8 @@ import {
   countViolations,
   NO_VIOLATIONS,
   readTopics,
-  startTestBrokers,
-  type TestBrokers,
+  type SharedBroker,
+  sharedBroker,
   waitUntil,
 } from '../support/kafka.js';
 import { RelayedLog } from '../support/relayed-log.js';
@@ -31,16 +31,13 @@ interface ReadEvent {
 const logger = new Logger('silent');
 
 (missingForBroker() ? describe.skip : describe)('two cells on one Kafka cluster', () => {
-  let brokers: TestBrokers;
+  let brokers: SharedBroker;
   let north: RelayedLog;
   let south: RelayedLog;
 
   beforeAll(async () => {
-    brokers = await startTestBrokers();
+    brokers = await sharedBroker();
   }, 120_000);
-  afterAll(async () => {
-    await brokers?.remove();
-  }, 60_000);
 
   beforeEach(async () => {
     [north, south] = await Promise.all([RelayedLog.open(brokers), RelayedLog.open(brokers)]);

@@ -3,7 +3,7 @@ import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
 import { CountedConsumers } from '../support/counted-consumers.js';
-import { startTestBrokers, type TestBrokers, waitUntil } from '../support/kafka.js';
+import { type SharedBroker, sharedBroker, waitUntil } from '../support/kafka.js';
 import { loosely } from '../support/loose-event.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 import { RelayedLog } from '../support/relayed-log.js';
@@ -13,16 +13,13 @@ import { counted } from './counted.projection.mjs';
 const FROZEN_MS = 1_000;
 
 (missingForBroker() ? describe.skip : describe)('a projection fed by Kafka', () => {
-  let brokers: TestBrokers;
+  let brokers: SharedBroker;
   let relayed: RelayedLog;
   let counts: CountedConsumers;
 
   beforeAll(async () => {
-    brokers = await startTestBrokers();
+    brokers = await sharedBroker();
   }, 120_000);
-  afterAll(async () => {
-    await brokers?.remove();
-  }, 60_000);
 
   beforeEach(async () => {
     relayed = await RelayedLog.open(brokers);

@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
-import { readTopics, startTestBrokers, type TestBrokers } from '../support/kafka.js';
+import { readTopics, type SharedBroker, sharedBroker } from '../support/kafka.js';
 import { openOperator, post, startTestService, type TestService, type TestSite } from '../support/service.js';
 import { arrive, contentOf, copySite, leave, makeHistory, run, verified } from '../support/site-copies.js';
 import { eventually } from '../support/waiting.js';
@@ -19,7 +19,7 @@ const purchase = (orderId: string) => ({
 });
 
 (missingForBroker() ? describe.skip : describe)('a site copied between two logs that share a Kafka cluster', () => {
-  let brokers: TestBrokers;
+  let brokers: SharedBroker;
   let urls: [string, string];
   let logs: [Postgres, Postgres];
   let services: [TestService, TestService];
@@ -31,7 +31,7 @@ const purchase = (orderId: string) => ({
   });
 
   beforeAll(async () => {
-    brokers = await startTestBrokers();
+    brokers = await sharedBroker();
     urls = [await createDatabase(), await createDatabase()];
     logs = [await openDatabase(urls[0]), await openDatabase(urls[1])];
     services = [await startTestService(urls[0], environment(0)), await startTestService(urls[1], environment(1))];
@@ -44,7 +44,6 @@ const purchase = (orderId: string) => ({
   afterAll(async () => {
     for (const service of services ?? []) await service.stop();
     for (const log of logs ?? []) await log.close();
-    await brokers?.remove();
   });
 
   /** Moves the site to the other log, while a site that stays there gets conversions. */

@@ -7,7 +7,7 @@ import { actorWithoutUser } from '../../src/events/unpublished-fields.js';
 import { redactEvent } from '../../src/history/redact-event.js';
 import { brokerClassPath, missingForBroker } from '../../src/kafka-broker/distribution.js';
 import type { StoredEvent } from '../../src/log/event.js';
-import { readTopics, startTestBrokers, type TestBrokers, waitUntil } from '../support/kafka.js';
+import { readTopics, type SharedBroker, sharedBroker, waitUntil } from '../support/kafka.js';
 import { KafkaEnabledService } from '../support/kafka-enabled-service.js';
 
 const KCAT = '/usr/bin/kcat';
@@ -30,12 +30,12 @@ interface Attributes {
 }
 
 (missingForBroker() ? describe.skip : describe)('topics read by others', () => {
-  let brokers: TestBrokers;
+  let brokers: SharedBroker;
   let service: KafkaEnabledService;
   let expected: Attributes[];
 
   beforeAll(async () => {
-    brokers = await startTestBrokers();
+    brokers = await sharedBroker();
     service = await KafkaEnabledService.open(brokers, { CELL: 'eu-1' });
     for (let order = 0; order < 20; order += 1) expect(await service.post()).toBe(200);
     await service.cli(['sites', 'add', 'shop.example']);
@@ -48,7 +48,6 @@ interface Attributes {
   }, 180_000);
   afterAll(async () => {
     await service?.close();
-    await brokers?.remove();
   }, 60_000);
 
   const run = async (command: string, args: readonly string[]) => {

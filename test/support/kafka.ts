@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EachBatchPayload, Kafka, type KafkaConfig, type KafkaMessage, logLevel } from 'kafkajs';
@@ -37,6 +38,39 @@ export async function startTestBrokers(
       rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+/** The broker of a run, and a client that may read everything. */
+export type SharedBroker = Pick<TestBrokers, 'brokers' | 'kafka'>;
+
+/**
+ * The first spec of a run that needs a broker starts it; it stops with the run. Topics of a spec have a prefix of its own. A spec
+ * that kills, freezes or configures a broker starts its own.
+ */
+export async function sharedBroker(): Promise<SharedBroker> {
+  const dataDir = join(tmpdir(), 'shared-kafka');
+  const address = join(dataDir, 'address');
+  if (isFirst(dataDir)) writeFileSync(address, (await startBrokers({ dataDir })).brokers);
+  await waitUntil(
+    () => existsSync(address) && readFileSync(address, 'utf8') !== '',
+    () => 'no broker',
+    300_000,
+  );
+  const brokers = readFileSync(address, 'utf8');
+  return {
+    brokers,
+    kafka: new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING, retry: { retries: 20 } }),
+  };
+}
+
+/** Whether this process has created the folder. */
+function isFirst(folder: string): boolean {
+  try {
+    mkdirSync(folder);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A record as seen by a reader that relies on the documented contract only. */

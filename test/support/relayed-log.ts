@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { type KafkaSettings, usesKafka } from '../../src/kafka/client.js';
 import { Relay } from '../../src/kafka/relay.js';
 import { RelayCheckpoints } from '../../src/kafka/relay-checkpoint.js';
@@ -18,8 +19,6 @@ interface AppendOptions {
   readonly expected?: 'new' | 'any';
 }
 
-let instances = 0;
-
 /** A log in its own database, and the relays that publish it under its own topic prefix. One per test. */
 export class RelayedLog {
   log: EventLog;
@@ -32,8 +31,7 @@ export class RelayedLog {
     readonly postgres: Postgres,
   ) {
     this.log = new PostgresEventLog(postgres);
-    instances += 1;
-    this.prefix = `t${instances}.`;
+    this.prefix = `t${randomBytes(4).toString('hex')}.`;
   }
 
   static async open({ brokers }: Pick<TestBrokers, 'brokers'>, server?: DatabaseServer): Promise<RelayedLog> {
