@@ -112,7 +112,7 @@ async function runJest(name, node, options) {
     ],
   ];
   const status = await new Promise((resolve) => {
-    spawn(node, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).on('close', resolve);
+    spawn(node, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }).on('close', resolve);
   });
   const result = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : {};
   const { numPassedTests = 0, numFailedTests = 0, numFailedTestSuites = 0, testResults = [] } = result;

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { isLoopbackHost } from './addresses.js';
 import { parseDurationMs } from './durations.js';
 import { messageOf, UserError } from './errors.js';
-import { INTERVALS, type Intervals } from './intervals.js';
+import { INTERVALS } from './intervals.js';
 import { oauthAppsOf, oauthDefinitions } from './oauth-settings.js';
 import { requireStrongPassword } from './password-strength.js';
 import {
@@ -422,7 +422,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     otherCells: otherCellsOf(settings),
     moveTargets: moveTargetsOf(settings),
     erasureList,
-    intervals: INTERVALS as Intervals,
+    intervals: INTERVALS,
   };
 }
 
