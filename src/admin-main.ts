@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { type RunningAdmin, startAdmin, stopAdmin } from './admin/admin.js';
 import { type AdminMessage, STOPPED_WITHIN, WITH_FIRST_LINK } from './app/admin-process.js';
+import { appliedChanges } from './app/applied-changes.js';
 import { messageOf } from './kernel/errors.js';
 import { Logger } from './kernel/logger.js';
 import { openSealer } from './kernel/secret-key.js';
@@ -43,7 +44,8 @@ async function run(): Promise<void> {
     onMessage: (line) => logger.warn(line),
     connectWithinMs: CONNECT_WITHIN_MS,
   });
-  const admin = await startAdmin({ settings, logger, sealer: openSealer(settings), postgres });
+  const applied = appliedChanges(process);
+  const admin = await startAdmin({ settings, logger, sealer: openSealer(settings), postgres, applied });
   await report({ kind: 'listening', url: admin.url, firstLink: await prepareFirstAdministrator(admin, settings) });
   await serviceEnded;
   await stopAdmin(admin, shutdownGraceMs);

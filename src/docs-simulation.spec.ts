@@ -77,7 +77,7 @@ describe('the simulated loss of a cell', () => {
     );
     expect(slower).toEqual([27, 106, 13, 48]);
     // Three seconds of CPU, which a busy machine gives over a longer time.
-  }, 300_000);
+  });
 });
 
 /** The cell that is lost, without the others, on which it does not depend. */

@@ -15,6 +15,7 @@ import { readSettings } from './kernel/settings.js';
 import { Shutdown } from './kernel/shutdown.js';
 import { describeUnknownSetting, findUnknownSettings } from './kernel/unknown-settings.js';
 import { EventLog } from './log/event-log.js';
+import { SiteDirectory } from './sites/site-directory.js';
 
 // Requests in flight are promoted to the old generation and die soon after. Collecting at 1.5 times the live heap instead of
 // V8's several times keeps the process about 50 MB smaller under load; the cost was within the noise.
@@ -37,6 +38,7 @@ try {
       script: new URL('./admin-main.js', import.meta.url),
       logger: app.get(Logger),
       graceMs: settings.shutdownGraceMs,
+      applyChanges: () => app.get(SiteDirectory).refresh(),
       // Only on a terminal: what is piped or collected as a log must not contain it.
       showFirstLink:
         process.stdout.isTTY && !isContainerTerminal()

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { jest } from '@jest/globals';
 import { AccessTokens } from '../src/delivery/access-tokens.js';
 import { PlatformClient } from '../src/delivery/platform-client.js';
 import { DatabaseTokenStore } from '../src/delivery/token-store.js';
@@ -13,8 +12,6 @@ import type { Connection, Platform } from '../src/platforms/platform.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { createDatabase, openDatabase } from './support/databases.js';
-
-jest.setTimeout(240_000);
 
 const SITE = 'shop.example';
 const SECRETS = { client_secret: 's', refresh_token: 'r1' };

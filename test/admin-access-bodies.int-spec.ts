@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
@@ -7,8 +6,6 @@ import { createDatabase } from './support/databases.js';
 import { signInAt } from './support/platform-consent.js';
 import { storeConversion } from './support/stored-conversion.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(120_000);
 
 /** The site that the callers may not see, and what its answers could be recognised by. */
 const OTHER = 'secret-shop.example';
@@ -127,7 +124,7 @@ afterAll(async () => {
   await log?.close();
   await admin?.stop();
   await sandbox?.stop();
-}, 60_000);
+});
 
 /** A request of the administrator that must succeed. */
 async function required(method: string, path: string, body?: object) {
@@ -153,7 +150,6 @@ async function setUpOther(): Promise<Ids> {
     await eventually(
       () => required('GET', `/jobs/${id}`),
       ({ state }) => state === 'succeeded',
-      { withinMs: 60_000 },
     );
     return id as string;
   };

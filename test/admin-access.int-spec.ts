@@ -1,12 +1,9 @@
-import { jest } from '@jest/globals';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { routesOfControllers } from './support/admin-routes.js';
 import { createDatabase } from './support/databases.js';
 import { storeConversion } from './support/stored-conversion.js';
-
-jest.setTimeout(60_000);
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 /** Routes for signing in and out, which need no session. */
@@ -54,7 +51,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-}, 60_000);
+});
 
 /** The status of each route for a caller, with this site in the path. */
 async function statuses(caller: AdminClient, site: string, list: readonly string[]): Promise<[string, number][]> {

@@ -1,6 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { EVENT_SCHEMAS } from '../src/events/index.js';
 import { compileSchema } from '../src/events/validate.js';
 import { EventLog } from '../src/log/event-log.js';
@@ -11,8 +10,6 @@ import { createDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
 import { storeConversion } from './support/stored-conversion.js';
 import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
-
-jest.setTimeout(120_000);
 
 /** Writes without an event, and why. */
 const UNRECORDED: Readonly<Record<string, string>> = {
@@ -76,7 +73,7 @@ afterAll(async () => {
   await receiver?.stop();
   await sandbox?.stop();
   if (folder) rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 /** A request of the administrator that must succeed. */
 async function required(method: string, path: string, body?: object) {

@@ -1,12 +1,9 @@
-import { jest } from '@jest/globals';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type AdminClient, type AdminReply, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 import { storeConversion } from './support/stored-conversion.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(120_000);
 
 const SITE = 'jobs.example';
 const META = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
@@ -29,7 +26,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-}, 60_000);
+});
 
 const start = (body: object) => operator(`/sites/${SITE}/jobs`, { method: 'POST', body });
 
@@ -38,7 +35,7 @@ async function finished(body: object) {
   const { status, body: job } = await start(body);
   expect([status, job.state]).toEqual([202, 'queued']);
   const isFinished = ({ state }: AdminReply['body']) => state !== 'queued' && state !== 'running';
-  return eventually(async () => (await operator(`/jobs/${job.id}`)).body, isFinished, { withinMs: 60_000 });
+  return eventually(async () => (await operator(`/jobs/${job.id}`)).body, isFinished);
 }
 
 const download = async (id: string, headers: Record<string, string> = {}, method = 'GET') => {

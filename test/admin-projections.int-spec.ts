@@ -1,10 +1,7 @@
-import { jest } from '@jest/globals';
 import { rebuildLock } from '../src/log/projection-rebuild.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(60_000);
 
 let admin: TestAdmin;
 let operator: AdminClient;
@@ -16,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await admin?.stop();
-}, 60_000);
+});
 
 const rebuild = (name: string) => operator(`/projections/${name}/rebuild`, { method: 'POST' });
 const projection = async (name: string) => {
@@ -27,7 +24,6 @@ const settled = (name: string) =>
   eventually(
     () => projection(name),
     ({ state }) => state !== 'rebuilding',
-    { withinMs: 30_000 },
   );
 
 describe('projections in the management API', () => {

@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import type { QueryConfig } from 'pg';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import { EventLog } from '../src/log/event-log.js';
@@ -8,8 +7,6 @@ import { ATTEMPT_TYPES, type SyncLine } from '../src/outbound/sync-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 import { type StoredConversion, storeConversion } from './support/stored-conversion.js';
-
-jest.setTimeout(60_000);
 
 const SITE = 'records.example';
 const META = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
@@ -33,7 +30,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-}, 60_000);
+});
 
 function store(
   orderId: string,

@@ -1,12 +1,9 @@
-import { jest } from '@jest/globals';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 import { startTestServer, type TestServer, type TestStandby } from './support/postgres-server.js';
 import { ConversionEvents } from './support/statistics.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(180_000);
 
 const SITE = 'shop.example';
 const SUBJECT = 'aa'.repeat(32);
@@ -62,17 +59,14 @@ describe('the management API with DATABASE_READ_URL', () => {
         await eventually(
           () => asOf(`/sites/${SITE}/${path}`),
           (found) => found === before,
-          { withinMs: 60_000 },
         );
       await eventually(
         () => get(`/sites/${SITE}/events`),
         ({ items }) => items[0].position === before,
-        { withinMs: 60_000 },
       );
       await eventually(
         () => asOf(`/sites/${SITE}/totals?${PERIOD}`),
         (found) => found <= before,
-        { withinMs: 60_000 },
       );
       // The page after one that the primary has answered must not miss what the standby lacks.
       const head = await log.head();
@@ -104,7 +98,6 @@ describe('the management API with DATABASE_READ_URL', () => {
     const job = await eventually(
       () => get(`/jobs/${started.body.id}`),
       ({ state }) => state !== 'queued' && state !== 'running',
-      { withinMs: 60_000 },
     );
     expect(job).toMatchObject({ state: 'succeeded', result: { events: stored.length } });
   });

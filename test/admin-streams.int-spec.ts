@@ -1,12 +1,9 @@
-import { jest } from '@jest/globals';
 import { request } from 'undici';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 import { storeConversion } from './support/stored-conversion.js';
-
-jest.setTimeout(120_000);
 
 const META = { pixel_id: '1', access_token: 'token' };
 
@@ -22,7 +19,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-}, 60_000);
+});
 
 function store(site: string, orderId: string): Promise<string> {
   return storeConversion(log, { site, orderId, settings: META, outcomes: [] });

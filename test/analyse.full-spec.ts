@@ -1,11 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { FORMATS, type FormatName } from '../src/history/export-formats.js';
 import type { StoredEvent } from '../src/log/event.js';
-
-jest.setTimeout(240_000);
 
 /** An interpreter with the analysts' packages, such as that of a virtual environment. */
 const python = process.env['CC_PYTHON'] ?? 'python3';
@@ -180,7 +177,8 @@ function bytesOf(name: FormatName): Buffer {
 }
 
 function rowOf(event: StoredEvent) {
-  return { position: event.position, type: event.type, event: () => event, writeLine: () => {} };
+  const { position, type, data } = event;
+  return { position, type, dataText: JSON.stringify(data), event: () => event, writeLine: () => {} };
 }
 
 function textEvent(position: number, event: string): StoredEvent {

@@ -17,8 +17,6 @@ import { LateMatches } from '../src/visitors/late-matches.js';
 import { Matcher } from '../src/visitors/matcher.js';
 import { createDatabase } from './support/databases.js';
 
-jest.setTimeout(60_000);
-
 let calls: string[];
 let app: NestFastifyApplication;
 

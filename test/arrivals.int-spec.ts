@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { jest } from '@jest/globals';
 import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSiteCopy } from '../src/log/site-copy.js';
@@ -14,8 +13,6 @@ import type { AdminReply } from './support/admin.js';
 import { startCells, type TestCell } from './support/cells.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import { type Operator, post, type TestSite } from './support/service.js';
-
-jest.setTimeout(300_000);
 
 let a: TestCell;
 let b: TestCell;

@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { PoolClient } from 'pg';
 import { allProjections } from '../src/app/projections.js';
@@ -18,8 +17,6 @@ import { pruneIdentifiers } from '../src/visitors/identifier-pruner.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { ConversionEvents, type SampleVisit } from './support/statistics.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(180_000);
 
 const PEOPLE = ['aa', 'bb', 'cc', 'dd'].map((byte) => byte.repeat(32));
 const [JANE, JOHN] = PEOPLE as [string, string];
@@ -49,7 +46,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await postgres?.close();
-}, 60_000);
+});
 
 function openSite() {
   opened += 1;
@@ -174,7 +171,6 @@ describe('an erasure', () => {
     eventually(
       async () => (await postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount,
       (waiting) => waiting === 1,
-      { withinMs: 60_000 },
     );
 
   it.each(['committed', 'lost'])('waits for a page with a conversion of the person that is then %s', async (end) => {

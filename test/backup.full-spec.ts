@@ -18,7 +18,7 @@ import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
 import { SiteDirectory } from '../src/sites/site-directory.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { createDatabase, createEmptyDatabase, openDatabase } from './support/databases.js';
+import { createDatabase, createEmptyDatabase, databaseOf, openDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
 import { hasDebianPostgres, startTestServer, type TestServer } from './support/postgres-server.js';
 
@@ -28,6 +28,7 @@ const sealing = randomBytes(32);
 const folder = temporaryFolder('cc-backup-');
 const dump = join(folder, 'clean-conversions.dump');
 const canDump = hasDebianPostgres(15);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 if (!canDump) console.warn('SKIPPED: dump and restore (install the package postgresql-15 to run it).');
 
 /** Dumps from PostgreSQL 15, whose package includes pg_dump, and restores on the embedded server, which is newer. */
@@ -37,12 +38,11 @@ if (!canDump) console.warn('SKIPPED: dump and restore (install the package postg
 
   beforeAll(async () => {
     [first, second] = await Promise.all([startTestServer({ major: 15 }), startTestServer()]);
-  }, 120_000);
+  });
   afterAll(async () => {
     await first?.stop();
     await second?.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   it('contains all data, continues at positions that were never used, and passes every check', async () => {
     const source = await createDatabase(first);
@@ -79,7 +79,70 @@ if (!canDump) console.warn('SKIPPED: dump and restore (install the package postg
     expect(after.messages).toEqual([expect.stringContaining('restored or failed over')]);
     expect((await after.verify()).checks.filter(({ ok }) => !ok)).toEqual([]);
     await after.close();
-  }, 180_000);
+  });
+});
+
+(canDump ? describe : describe.skip)('a dump restored on the same server', () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await startTestServer({ major: 15 });
+  });
+  afterAll(() => server?.stop());
+
+  const asAdmin = async (text: string) => {
+    const admin = new Client({ connectionString: server.url() });
+    await admin.connect();
+    await admin.query(text);
+    await admin.end();
+  };
+
+  it.each<[string, (source: string) => Promise<string>]>([
+    [
+      'under another name',
+      async () => {
+        await asAdmin('CREATE DATABASE another_name');
+        return server.url('another_name');
+      },
+    ],
+    [
+      'under the same name',
+      async (source) => {
+        const name = databaseOf(source);
+        await asAdmin(`DROP DATABASE ${name}`);
+        await asAdmin(`CREATE DATABASE ${name}`);
+        return source;
+      },
+    ],
+    [
+      'into the same database',
+      async (target) => {
+        const owner = new Client({ connectionString: target });
+        await owner.connect();
+        await owner.query('DROP SCHEMA IF EXISTS cc, cc_shadow CASCADE');
+        await owner.end();
+        return target;
+      },
+    ],
+  ])('%s continues at positions that were never used', async (_, prepare) => {
+    const source = await createDatabase(server);
+    const before = await open(source);
+    await before.commands.execute(new AddSite('cli', SITE));
+    const file = join(folder, `${databaseOf(source)}.dump`);
+    postgresProgram('pg_dump', '--format=custom', `--file=${file}`, `--dbname=${source}`);
+    // Lost by the restore.
+    await before.commands.execute(new EnableInbound('cli', SITE));
+    await before.close();
+    const target = await prepare(source);
+    postgresProgram('pg_restore', '--no-owner', '--exit-on-error', `--dbname=${target}`, file);
+    const after = await open(target);
+    await after.commands.execute(new EnableInbound('cli', SITE));
+    expect((await after.log.read()).at(-1)).toMatchObject({
+      ...{ type: 'site.inbound_enabled.v1', position: 1_000_000_000 },
+    });
+    expect(after.messages).toEqual([expect.stringContaining('restored or failed over')]);
+    await after.close();
+  });
 });
 
 /** Opens the components of the service on a database, without HTTP. */

@@ -1,11 +1,8 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { jest } from '@jest/globals';
 import { CellLists } from '../src/sites/cell-lists.js';
 import type { OtherCell } from '../src/sites/other-cells.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(60_000);
 
 /** A cell whose answers the test gives. */
 let server: Server;

@@ -1,11 +1,8 @@
 import { PassThrough } from 'node:stream';
-import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
 import { startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 import { SECRET_KEY } from './support/secret-key.js';
-
-jest.setTimeout(120_000);
 
 /** Where nothing listens. */
 const SILENT = 'http://127.0.0.1:1';

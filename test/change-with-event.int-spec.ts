@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import type { ClientBase } from 'pg';
 import { appendWith } from '../src/log/append-in-transaction.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
@@ -11,8 +10,6 @@ import { tokenDocument } from '../src/users/user-document.js';
 import { UsersService } from '../src/users/users.service.js';
 import { type AdminClient, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
-
-jest.setTimeout(60_000);
 
 const SITE = 'changes.example';
 const META = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
@@ -27,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await admin?.stop();
-}, 60_000);
+});
 
 /** Connections that are lost at the commit: the server has carried it out, or never got it. With `isGone` there is none afterwards. */
 function losing(when: 'before' | 'after', isGone = false): Postgres {

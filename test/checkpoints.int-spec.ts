@@ -1,5 +1,4 @@
 import { createPublicKey } from 'node:crypto';
-import { jest } from '@jest/globals';
 import { type Checkpoint, readCheckpoint } from '../src/checkpoints/checkpoint.js';
 import { CheckpointScheduler } from '../src/checkpoints/checkpoint.scheduler.js';
 import { Checkpoints, readStoredCheckpoints } from '../src/checkpoints/checkpoints.js';
@@ -15,8 +14,6 @@ import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from './support/databases.js';
-
-jest.setTimeout(120_000);
 
 const settings = readSettings({ KAFKA_BROKERS: '127.0.0.1:1' });
 

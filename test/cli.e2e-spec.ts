@@ -4,7 +4,6 @@ import { chmodSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { jest } from '@jest/globals';
 import { allProjections } from '../src/app/projections.js';
 import { runCli } from '../src/cli/run-cli.js';
 import type { StoredEvent } from '../src/log/event.js';
@@ -17,8 +16,6 @@ import { hashApiKey } from '../src/sites/api-key.js';
 import { Collector } from './support/collector.js';
 import { temporaryFolder } from './support/folders.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(60_000);
 
 const checkout = join(import.meta.dirname, '..');
 const root = temporaryFolder('cc-cli-');
@@ -247,7 +244,6 @@ describe('with a running service', () => {
         eventually(
           () => statusOf(host, '/__cc/tag.js'),
           (found) => found === status,
-          { withinMs: 60_000 },
         );
       await json('sites', 'add', 'late.example');
       expect(await json('sites', 'set', 'late.example', '--alias', track, '--alias', 'x.late.example')).toMatchObject({

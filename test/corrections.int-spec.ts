@@ -1,4 +1,4 @@
-import { jest } from '@jest/globals';
+import { sandboxConnection } from '../src/app/demo-sandbox.js';
 import { findByOrder } from '../src/cli/conversion-argument.js';
 import type { CliDependencies } from '../src/cli/session.js';
 import { dedupProjection } from '../src/conversions/dedup.projection.js';
@@ -31,14 +31,7 @@ import {
 } from './support/service.js';
 import { eventually } from './support/waiting.js';
 
-jest.setTimeout(180_000);
-
-const GOOGLE = { customer_id: '1234567890', client_id: 'client', client_secret: 'secret', refresh_token: 'refresh' };
-const CONNECTIONS: Partial<Record<PlatformName, Record<string, string>>> = {
-  google_ads: { ...GOOGLE, 'event.purchase': '987', refund_event: 'refund' },
-  meta: { pixel_id: '1', access_token: 'token' },
-  ga4: { measurement_id: 'G-ABC1234', api_secret: 'secret', synthetic_client_id: 'yes', refund_event: 'refund' },
-};
+const CONNECTED: readonly PlatformName[] = ['google_ads', 'meta', 'ga4'];
 const PURCHASE = { email: 'jane.doe@example.com', event: 'purchase', value: 100, currency: 'EUR', orderId: 'A' };
 const REFUND = { ...PURCHASE, event: 'refund', value: 30 };
 
@@ -52,11 +45,13 @@ describe('corrections', () => {
     sandbox = await new Sandbox().start();
     const databaseUrl = await createDatabase();
     operator = await openOperator(databaseUrl);
-    service = await startTestService(databaseUrl, { DELIVERY_RETRY_SCHEDULE: '1s', CONFIRMATION_POLL: '1s' });
+    service = await startTestService(databaseUrl, { DELIVERY_RETRY_SCHEDULE: '1s' }, {}, { confirmationPollMs: 1_000 });
     site = await operator.openSite();
-    for (const [name, set] of Object.entries(CONNECTIONS)) {
-      const endpoint = `${sandbox.url}/${name}`;
-      await operator.execute(new ConnectPlatform('cli', site.host, platformOf(name) as Platform, { set, endpoint }));
+    for (const name of CONNECTED) {
+      const platform = platformOf(name) as Platform;
+      // As the demo site is connected.
+      const connection = sandboxConnection(platform, sandbox.url);
+      await operator.execute(new ConnectPlatform('cli', site.host, platform, connection));
     }
     await service.refreshSites();
   });
@@ -78,7 +73,6 @@ describe('corrections', () => {
     eventually(
       async () => JSON.parse((await getReceipt(service, site, `/${id}`)).body).results[platform],
       ({ status }) => status !== 'queued' && status !== 'accepted',
-      { withinMs: 90_000 },
     );
 
   it('follow the conversion to the platforms, and count in no total', async () => {

@@ -124,7 +124,6 @@ describe('the service process', () => {
       expect(acknowledged.filter((orderId) => received.get(orderId) !== 1)).toEqual([]);
       expect(unanswered.slice(0, 200).filter((orderId) => received.get(orderId) !== 1)).toEqual([]);
     },
-    120_000,
   );
 
   it('restarts its embedded PostgreSQL after kill -9 and stores the request that was in flight', async () => {
@@ -145,7 +144,7 @@ describe('the service process', () => {
       ['ORD-1', 1],
       ['ORD-2', 1],
     ]);
-  }, 60_000);
+  });
 
   it('exits with code 0 on SIGTERM under keep-alive load without failing a request', async () => {
     const service = await spawnService(dataDir);
@@ -180,7 +179,7 @@ describe('the service process', () => {
     const received = await receivedOrders();
     expect(acknowledged.filter((orderId) => received.get(orderId) !== 1)).toEqual([]);
     expect(received.size).toBe(acknowledged.length);
-  }, 60_000);
+  });
 
   it('rejects a key that was revoked while the process was suspended', async () => {
     const service = await spawnService(dataDir);
@@ -199,5 +198,5 @@ describe('the service process', () => {
     await log.close();
     await postgres.close();
     for (const running of [service, other]) expect(await running.end('SIGTERM')).toBe(0);
-  }, 60_000);
+  });
 });

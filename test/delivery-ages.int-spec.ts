@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { jest } from '@jest/globals';
 import { Client } from 'pg';
 import { ReplayDeliveries } from '../src/delivery/replay-deliveries.command.js';
 import { ReplayDeliveriesHandler } from '../src/delivery/replay-deliveries.handler.js';
@@ -20,8 +19,6 @@ import {
   type TestSite,
 } from './support/service.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(240_000);
 
 const DELIVERED = { status: 200, json: { events_received: 1, fbtrace_id: 'F' } };
 const THROTTLED = { status: 400, json: { error: { code: 17, message: 'User request limit reached' } } };
@@ -84,7 +81,6 @@ const until = async (conversion: string, status: string, reason?: string) => {
   const found = await eventually(
     async () => (await outcomes(conversion)).at(-1)?.data ?? {},
     (data) => data['status'] === status && (reason === undefined || data['reason'] === reason),
-    { withinMs: 90_000 },
   );
   return found;
 };
@@ -122,7 +118,6 @@ describe('deliveries over days', () => {
     await eventually(
       async () => (await outcomes(tooOld)).map(({ data }) => data['reason']).filter((reason) => reason === 'gave_up'),
       ({ length }) => length === 2,
-      { withinMs: 90_000 },
     );
   });
 
@@ -140,7 +135,6 @@ describe('deliveries over days', () => {
     await eventually(
       async () => sentTo('R-60H-r2'),
       ({ length }) => length === 1,
-      { withinMs: 90_000 },
     );
   });
 });
@@ -190,7 +184,6 @@ describe('a pixel that an operator changes', () => {
     await eventually(
       async () => sentTo('P-OTHER-r2'),
       (pixels) => pixels.includes('2006'),
-      { withinMs: 90_000 },
     );
   });
 });

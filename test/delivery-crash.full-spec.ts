@@ -142,7 +142,7 @@ describe('delivery through crashes', () => {
     log = new PostgresEventLog(postgres);
     const sealer = openSealer(readSettings({ DATA_DIR: dataDir }));
     commands = siteCommandDispatcher(new SiteRepository(log), new SiteSecrets(postgres.pool, sealer));
-  }, 60_000);
+  });
   afterEach(async () => {
     for (const { child } of services) child.kill('SIGKILL');
     for (const { child } of sandboxes) child.kill('SIGKILL');
@@ -151,7 +151,7 @@ describe('delivery through crashes', () => {
     await log.close();
     await postgres.close();
     rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  }, 60_000);
+  });
 
   async function startSandbox(): Promise<SandboxProcess> {
     const sandbox = await spawnSandbox();
@@ -327,7 +327,8 @@ describe('delivery through crashes', () => {
           (status === 'delivered') !== times > 0 && 'the log and the ledger differ',
           status !== (tenantNames[at] === 'fail' ? 'failed' : 'delivered') && 'unexpected final status',
           bodies.length !== 1 && `${bodies.length} bodies`,
-          (digests.size !== 1 || !digests.has(bodies[0])) && 'the log has other payload digests',
+          // Keyed, so that only their number can be compared with the platform's.
+          digests.size !== 1 && `${digests.size} payload digests`,
           // `times` excludes refusals: a refused batch is bisected, which repeats the request.
           times > outcomes.length + disturbances && `${times} times`,
           attempts.some((attempt, index) => attempt !== index + 1) && `attempts ${attempts}`,
@@ -358,7 +359,7 @@ describe('delivery through crashes', () => {
     // After the freeze an instance cannot tell whether its pending appends were stored.
     expect(refusals.filter((status) => status !== 503)).toEqual([]);
     for (const service of [left, right]) expect(await stop(service, 'SIGTERM')).toBe(0);
-  }, 240_000);
+  });
 
   it('does not hold up other platforms or senders while one platform hangs', async () => {
     const [hanging, healthy] = [await startSandbox(), await startSandbox()];
@@ -380,7 +381,6 @@ describe('delivery through crashes', () => {
     await eventually(
       () => itemsAt(healthy),
       (items) => items === 2 * HUNG_CONVERSIONS,
-      { withinMs: 60_000 },
     );
     const outcomes = (await log.read({ categories: ['conversion'], limit: 10_000 })).filter(isOutcome);
     const firstTimeout = outcomes.findIndex(({ data }) => data.platform === 'meta');
@@ -393,7 +393,7 @@ describe('delivery through crashes', () => {
     expect(sockets).toBeLessThanOrEqual(8);
     agent.destroy();
     await stop(service, 'SIGKILL');
-  }, 120_000);
+  });
 });
 
 const HUNG_CONVERSIONS = 300;

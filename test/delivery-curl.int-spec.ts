@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { jest } from '@jest/globals';
 import type { DeliveryPayload } from '../src/delivery/payload.js';
 import { PlatformClient } from '../src/delivery/platform-client.js';
 import { type RedactedRequest, redactedDelivery } from '../src/delivery/redacted-delivery.js';
@@ -10,8 +9,6 @@ import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { ConnectedPlatform } from './support/connected-platform.js';
 import { PLATFORM_CASES } from './support/platform-cases.js';
 import { SAMPLE_CONVERSIONS } from './support/sample-conversions.js';
-
-jest.setTimeout(60_000);
 
 const run = promisify(execFile);
 const client = new PlatformClient(false);

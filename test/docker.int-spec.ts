@@ -111,7 +111,7 @@ describe('the image', () => {
     await new Promise((closed) => server.close(closed));
     expect(await check()).toBe(1);
     expect(requested).toEqual(['/healthz', '/healthz']);
-  }, 30_000);
+  });
 });
 
 describe('the composition', () => {

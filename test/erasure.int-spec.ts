@@ -13,8 +13,6 @@ import { createDatabase, openDatabase } from './support/databases.js';
 import { thing } from './support/event-log.contract.js';
 import { eventually } from './support/waiting.js';
 
-jest.setTimeout(120_000);
-
 /** The log's own table of personal parts, which erasure always includes. */
 const PERSONAL = { table: 'personal', column: 'subject' };
 
@@ -22,10 +20,10 @@ let postgres: Postgres;
 
 beforeAll(async () => {
   postgres = await openDatabase(await createDatabase());
-}, 60_000);
+});
 afterAll(async () => {
   await postgres?.close();
-}, 60_000);
+});
 
 describe('subject columns', () => {
   it('are declared by a projection for every table that has one, so that erasure includes it', async () => {
@@ -177,7 +175,6 @@ describe('an erasure of more events than one transaction takes', () => {
     await eventually(
       async () => (await postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount,
       (waiting) => waiting === 1,
-      { withinMs: 60_000 },
     );
     const second = await add();
     await client.query(`UPDATE cc.projections SET position = $1 WHERE name = 'things'`, [second]);

@@ -13,8 +13,6 @@ import { createDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually } from './support/waiting.js';
 
-jest.setTimeout(300_000);
-
 const WINDOW: AttemptWindow = {
   first: { startWithinMs: 300, recordWithinMs: 700 },
   owedAfterMs: 800,
@@ -61,7 +59,6 @@ describe('a failover that lost the last events', () => {
     await eventually(
       async () => scan.owed(),
       (owed) => owed !== undefined,
-      { withinMs: 60_000 },
     );
     const restore = await server.backUp();
     await append('conversion.deferred.v1', { platform: 'meta', attempt: 1, status: 'deferred' });
@@ -69,12 +66,11 @@ describe('a failover that lost the last events', () => {
     await eventually(
       () => postgres.pool.query(`SELECT reached::integer FROM cc.leases WHERE name = 'deliveries-scan'`),
       ({ rows }) => rows[0].reached >= head,
-      { withinMs: 60_000 },
     );
     await restore();
-    await eventually(outcomes, (types) => types?.length === 0, { withinMs: 60_000 });
+    await eventually(outcomes, (types) => types?.length === 0);
     start.mockRestore();
-    await eventually(outcomes, (types) => (types?.length ?? 0) > 0, { withinMs: 60_000 });
+    await eventually(outcomes, (types) => (types?.length ?? 0) > 0);
     expect(await outcomes()).toEqual(['conversion.delivered.v1']);
 
     await scan.stop();

@@ -1,10 +1,7 @@
-import { jest } from '@jest/globals';
 import { FirstAdministrator } from '../src/users/first-administrator.js';
 import { PasswordHasher } from '../src/users/password.js';
 import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
-
-jest.setTimeout(120_000);
 
 describe('the first administrator', () => {
   let admin: TestAdmin;

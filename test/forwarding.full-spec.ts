@@ -8,7 +8,6 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
-import { jest } from '@jest/globals';
 import { moveOut } from '../src/moves/move-out.js';
 import { StartMove } from '../src/sites/move.commands.js';
 import { makeCertificate } from './support/certificate.js';
@@ -16,8 +15,6 @@ import { temporaryFolder } from './support/folders.js';
 import { type Operator, openOperator } from './support/service.js';
 import { type ServiceProcess, sharedDatabase, spawnService } from './support/service-process.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(300_000);
 
 const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 const HOST = 'shop.example';
@@ -76,7 +73,7 @@ afterAll(async () => {
   for (const each of Object.values(operators ?? {})) await each.close();
   for (const service of [a, b]) if (service?.child.exitCode === null) await service.end('SIGTERM');
   rmSync(root, { recursive: true, force: true });
-}, 120_000);
+});
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0);
@@ -95,7 +92,6 @@ async function tokensOf(cell: 'a' | 'b', { output }: ServiceProcess) {
   const url = await eventually(
     async () => /"url":"([^"]+)"[^\n]*The management API listens/.exec(output())?.[1],
     (found) => found !== undefined,
-    { withinMs: 60_000 },
   );
   const added = await cli(cell, 'users', 'add', 'ada@cell.example', '--role', 'admin', '--json');
   const link = String(JSON.parse(added.out).link).split('#')[1];
@@ -214,7 +210,6 @@ const isReady = async (cell: ServiceProcess, orderId: string) =>
   eventually(
     () => post(cell, orderId),
     ({ status }) => status === 200,
-    { withinMs: 90_000 },
   );
 
 describe('a site that has moved, whose senders still call the old cell', () => {

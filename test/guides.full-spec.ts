@@ -1,18 +1,17 @@
-import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { inboundBodySchema, readInboundFields } from '../src/conversions/inbound-fields.js';
+import type { Totals } from '../src/events/outbound.events.js';
 import { signature } from '../src/http/webhook-signature.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { temporaryFolder } from './support/folders.js';
+import { RECEIVER_LANGUAGES, startGuideReceiver } from './support/guide-receiver.js';
 import { type LooseEvent } from './support/loose-event.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
-
-jest.setTimeout(60_000);
 
 const checkout = join(import.meta.dirname, '..');
 const root = temporaryFolder('cc-guides-');
@@ -184,64 +183,62 @@ describe('programs in the guides', () => {
 describe('receivers in the guides', () => {
   const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
   const PRIVATE = { OUTBOUND_ALLOW_PRIVATE: 'true' };
-  const receivers = ['js', 'python'].filter(canRun);
 
-  it.each(receivers)('the %s receiver sums pushes, drops repeats and rejects forged requests', async (language) => {
-    const receiver = await startReceiver(
-      language,
-      blocksOf('docs/integrate/webhook.md', language)[0] as string,
-      SECRET,
-    );
-    try {
-      const webhook = (verb: string) =>
-        run('sh', ['-c', `npx clean-conversions webhook ${verb} --site localhost`], PRIVATE);
-      const settings = `--url ${receiver.url}/totals --secret ${SECRET}`;
-      expect((await webhook(`set ${settings}`)).code).toBe(0);
-      expect((await webhook('test')).code).toBe(0);
-      expect(receiver.totals()).toEqual([]);
-      const order = { email: EMAIL, event: 'lead', orderId: `PUSH-${language}` };
-      await send(service.url, {
-        ...{ method: 'POST', path: '/__cc/inbound', body: JSON.stringify(order) },
-        headers: { 'X-CC-Api-Key': service.key, 'Content-Type': 'application/json' },
-      });
-      expect((await webhook('push')).code).toBe(0);
-      expect(receiver.totals()).toHaveLength(1);
-      const pushed = receiver.totals()[0] as { conversions: number; bot_traffic_removed: number };
-      expect(pushed.conversions).toBeGreaterThan(0);
-
-      const now = Math.floor(Date.now() / 1_000);
-      const body = '{"conversions":5,"bot_traffic_removed":2}';
-      const push = (id: string, timestamp: number, change: Record<string, string> = {}) =>
-        send(receiver.url, {
-          ...{ method: 'POST', path: '/totals', body },
-          headers: {
-            Authorization: `Bearer ${SECRET}`,
-            'webhook-id': id,
-            'webhook-timestamp': String(timestamp),
-            'webhook-signature': `v1,bm90IHRoaXMgb25l ${signature(SECRET, id, timestamp, body)}`,
-            'Content-Length': String(body.length),
-            ...change,
-          },
+  it.each(RECEIVER_LANGUAGES)(
+    'the %s receiver sums pushes, drops repeats and rejects forged requests',
+    async (language) => {
+      const receiver = await startGuideReceiver(language, SECRET);
+      try {
+        const webhook = (verb: string) =>
+          run('sh', ['-c', `npx clean-conversions webhook ${verb} --site localhost`], PRIVATE);
+        const settings = `--url ${receiver.url}/totals --secret ${SECRET}`;
+        expect((await webhook(`set ${settings}`)).code).toBe(0);
+        expect((await webhook('test')).code).toBe(0);
+        expect(receiver.totals()).toEqual([]);
+        const order = { email: EMAIL, event: 'lead', orderId: `PUSH-${language}` };
+        await send(service.url, {
+          ...{ method: 'POST', path: '/__cc/inbound', body: JSON.stringify(order) },
+          headers: { 'X-CC-Api-Key': service.key, 'Content-Type': 'application/json' },
         });
-      expect((await push('one', now)).status).toBe(200);
-      expect((await push('one', now + 1)).status).toBe(200);
-      expect((await push('two', now, { Authorization: 'Bearer wrong' })).status).toBe(401);
-      expect((await push('two', now - 600)).status).toBe(401);
-      const forged = signature('whsec_bm90IG91cnM=', 'two', now, body);
-      expect((await push('two', now, { 'webhook-signature': forged })).status).toBe(401);
-      expect((await push('two', now, { 'webhook-signature': '' })).status).toBe(401);
-      // As many characters as the expected ones (each byte of the header is read as one), and more bytes.
-      const accented = { Authorization: `Bearer ${SECRET.slice(2)}é` };
-      expect((await push('two', now, accented)).status).toBe(401);
-      await disconnectWithinBody(receiver.url);
-      expect((await push('two', now - 600)).status).toBe(401);
-      const { conversions, bot_traffic_removed } = pushed;
-      const sum = { conversions: conversions + 5, bot_traffic_removed: bot_traffic_removed + 2 };
-      expect(receiver.totals()).toEqual([pushed, sum]);
-    } finally {
-      receiver.stop();
-    }
-  });
+        expect((await webhook('push')).code).toBe(0);
+        expect(receiver.totals()).toHaveLength(1);
+        const pushed = receiver.totals()[0] as Totals;
+        expect(pushed.conversions).toBeGreaterThan(0);
+
+        const now = Math.floor(Date.now() / 1_000);
+        const body = '{"conversions":5,"bot_traffic_removed":2}';
+        const push = (id: string, timestamp: number, change: Record<string, string> = {}) =>
+          send(receiver.url, {
+            ...{ method: 'POST', path: '/totals', body },
+            headers: {
+              Authorization: `Bearer ${SECRET}`,
+              'webhook-id': id,
+              'webhook-timestamp': String(timestamp),
+              'webhook-signature': `v1,bm90IHRoaXMgb25l ${signature(SECRET, id, timestamp, body)}`,
+              'Content-Length': String(body.length),
+              ...change,
+            },
+          });
+        expect((await push('one', now)).status).toBe(200);
+        expect((await push('one', now + 1)).status).toBe(200);
+        expect((await push('two', now, { Authorization: 'Bearer wrong' })).status).toBe(401);
+        expect((await push('two', now - 600)).status).toBe(401);
+        const forged = signature('whsec_bm90IG91cnM=', 'two', now, body);
+        expect((await push('two', now, { 'webhook-signature': forged })).status).toBe(401);
+        expect((await push('two', now, { 'webhook-signature': '' })).status).toBe(401);
+        // As many characters as the expected ones (each byte of the header is read as one), and more bytes.
+        const accented = { Authorization: `Bearer ${SECRET.slice(2)}é` };
+        expect((await push('two', now, accented)).status).toBe(401);
+        await disconnectWithinBody(receiver.url);
+        expect((await push('two', now - 600)).status).toBe(401);
+        const { conversions, bot_traffic_removed } = pushed;
+        const sum = { conversions: conversions + 5, bot_traffic_removed: bot_traffic_removed + 2 };
+        expect(receiver.totals()).toEqual([pushed, sum]);
+      } finally {
+        receiver.stop();
+      }
+    },
+  );
 });
 
 describe('command line in the documents', () => {
@@ -283,7 +280,7 @@ describe('command line in the documents', () => {
     const results = { tiktok: { ok: true, status: 'delivered' } };
     expect(reply).toEqual({ status: 200, body: JSON.stringify({ ok: true, event: 'signup', results }) });
     // Each command is a process of its own.
-  }, 240_000);
+  });
 
   it('produces files from which the documented script recomputes the chain, and finds a change', async () => {
     const script = join(checkout, 'docs/verify-chain.mjs');
@@ -456,30 +453,6 @@ function disconnectWithinBody(url: string): Promise<void> {
       .once('close', () => closed())
       .resume();
   });
-}
-
-async function startReceiver(language: string, text: string, secret: string) {
-  const { program, extension } = LANGUAGES[language] as Language;
-  files += 1;
-  const file = join(root, `receiver-${files}.${extension}`);
-  writeFileSync(file, text);
-  const env = { PATH: process.env['PATH'] ?? '', WEBHOOK_SECRET: secret, PORT: '0' };
-  const child = spawn(program, [file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  let printed = '';
-  const url = await new Promise<string>((listening, failed) => {
-    child.stdout.on('data', (chunk) => {
-      printed += chunk;
-      const found = /^Listens on (\S+)\n/.exec(printed)?.[1];
-      if (found) listening(found);
-    });
-    child.once('exit', (code) => failed(new Error(`The receiver exited with ${code}`)));
-  });
-  const totals = () =>
-    printed
-      .split('\n')
-      .slice(1, -1)
-      .map((line) => JSON.parse(line) as unknown);
-  return { url, totals, stop: () => child.kill('SIGKILL') };
 }
 
 function canRun(language: string): boolean {

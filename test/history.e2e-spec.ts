@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DiagnosticSeverity, Parser } from '@asyncapi/parser';
-import { jest } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { load } from 'js-yaml';
@@ -22,8 +21,6 @@ import { temporaryFolder } from './support/folders.js';
 import { type LooseEvent, loosely } from './support/loose-event.js';
 import { type Reply, send, startTestService, type TestService } from './support/service.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(180_000);
 
 const SITE = 'shop.example';
 const folder = temporaryFolder('cc-history-');
@@ -289,6 +286,7 @@ describe('history verify', () => {
       'order',
       'duplicates',
       'paused sites',
+      'users',
       'pushes',
       'topics',
       ...(await json('projections', 'status')).map(({ name }: { name: string }) => `projection ${name}`),

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
-import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import type { Postgres } from '../src/postgres/postgres.js';
@@ -11,8 +10,6 @@ import { createDatabase, openDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(180_000);
 
 const CLI = join(import.meta.dirname, '..', 'dist/cli.js');
 const ROWS = 3_000;
@@ -84,7 +81,7 @@ describe('conversions import', () => {
 
   const received = () => log.read({ types: ['conversion.received.v1'], limit: 10_000 });
   const stored = async () => (await received()).length;
-  const untilStored = (more: number) => eventually(stored, (count) => count > more, { withinMs: 90_000 });
+  const untilStored = (more: number) => eventually(stored, (count) => count > more);
 
   /** Feeds the first rows through a pipe that stays open, and kills the process as soon as the log has more conversions. */
   async function importAndKill(lines: number): Promise<void> {
@@ -104,7 +101,7 @@ describe('conversions import', () => {
     child.kill('SIGKILL');
     await once(child, 'close');
     // A batch that it has sent may be stored after its end.
-    await eventually(appendConnections, (pids) => pids.every((pid) => others.includes(pid)), { withinMs: 90_000 });
+    await eventually(appendConnections, (pids) => pids.every((pid) => others.includes(pid)));
   }
 
   async function appendConnections(): Promise<number[]> {
@@ -209,7 +206,6 @@ describe('conversions import', () => {
     const said = await eventually(
       async () => err.join(''),
       (text) => text.includes('Waiting'),
-      { withinMs: 90_000 },
     );
     await cc('sites', 'resume', 'shop.example');
     expect(JSON.parse((await result).stdout)).toMatchObject({ accepted: 1, rejected: 0 });

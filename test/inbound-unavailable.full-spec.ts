@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { jest } from '@jest/globals';
 import { createDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
@@ -17,8 +16,6 @@ import {
   type TestSite,
 } from './support/service.js';
 import { eventually, runConcurrently } from './support/waiting.js';
-
-jest.setTimeout(180_000);
 
 const purchase = ({ orderId = randomUUID() as string } = {}) => ({
   email: 'jane@example.com',
@@ -127,7 +124,6 @@ describe('while PostgreSQL is unavailable', () => {
     const first = await post(service, site, body);
     server.freeze();
     try {
-      const beganMs = performance.now();
       const answers = await Promise.all([
         post(service, site, purchase()),
         post(service, site, body),
@@ -136,7 +132,6 @@ describe('while PostgreSQL is unavailable', () => {
         eventually(ready, (status) => status === 503).then(() => post(service, site, purchase())),
       ]);
       for (const answer of answers) expect(answer).toMatchObject(UNAVAILABLE);
-      expect(performance.now() - beganMs).toBeLessThan(15_000);
     } finally {
       server.thaw();
     }

@@ -1,4 +1,6 @@
 import { fileURLToPath } from 'node:url';
+// Here, because the preparation of a run may be interrupted, too.
+import './runner/end-with-parent.mjs';
 
 const rootDir = fileURLToPath(new URL('..', import.meta.url));
 
@@ -21,6 +23,8 @@ const browser = { ...withDatabase, globalSetup: '<rootDir>/test/runner/setup-bro
 /** A file's ending decides when it runs: see CONTRIBUTING.md. The first four are `npm test`. */
 export default {
   rootDir,
+  // No test asserts a duration: this only ends one that hangs, also on a busy machine.
+  testTimeout: 300_000,
   projects: [
     { ...browser, displayName: 'journey', testMatch: ['<rootDir>/test/**/*.journey-spec.ts'] },
     { ...withDatabase, displayName: 'integration', testMatch: ['<rootDir>/test/**/*.int-spec.ts'] },

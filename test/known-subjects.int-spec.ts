@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { ConversionReceiver } from '../src/conversions/conversion-receiver.js';
 import { ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
 import { subjectOf } from '../src/kernel/email.js';
@@ -15,8 +14,6 @@ import { KnownSubjects } from '../src/visitors/known-subjects.js';
 import { Matcher } from '../src/visitors/matcher.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { type DrawnCall, TagCallers } from './support/tag-callers.js';
-
-jest.setTimeout(180_000);
 
 const DAY_MS = 86_400_000;
 const HOST = 'shop.example';
@@ -36,12 +33,12 @@ describe('the people of whom something is stored', () => {
   beforeAll(async () => {
     postgres = await openDatabase(await createDatabase());
     [log, otherLog] = [new PostgresEventLog(postgres), new PostgresEventLog(postgres)];
-  }, 120_000);
+  });
   afterAll(async () => {
     await log.close();
     await otherLog.close();
     await postgres.close();
-  }, 120_000);
+  });
   beforeEach(() => {
     known = new KnownSubjects(postgres, log);
   });

@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { jest } from '@jest/globals';
+import { hash, randomUUID } from 'node:crypto';
 import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { beginDeparture } from '../src/moves/departures.js';
@@ -9,8 +8,6 @@ import { type CliResult, type FlakyProxy, runIn, startCells, startFlakyProxy, ty
 import { SECRET_KEY } from './support/secret-key.js';
 import { type Operator, post, send, type TestSite } from './support/service.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(300_000);
 
 const BROWSER =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36';
@@ -102,6 +99,26 @@ describe('erasures of a site that moves', () => {
     expect(await caller(path, { method: 'POST', body: { email: 'jim@example.com' } })).toMatchObject({
       ...{ status: 200, body: { alsoIn: ['a'] } },
     });
+  });
+
+  it('are told from filters that were removed meanwhile: the other cell deletes their values, and keeps the people', async () => {
+    const set = (...options: string[]) => a.cli('sites', 'set', site.host, ...options);
+    await buy(a, 'jane', 'jane');
+    await set('--block', 'jane@example.com', '--block', 'joe@example.com', '--block-ip', '192.0.2.0/24');
+    proxy.onAnswer = async (path) => {
+      if (!path.includes('/events')) return;
+      proxy.onAnswer = async () => {};
+      await set('--unset', 'block=jane@example.com', '--unset', 'block-ip');
+    };
+    expect(await move()).toMatchObject({ code: 0 });
+    expect(await known(other)).toEqual(['jane']);
+    const { rows } = await other.postgres.pool.query(
+      `SELECT encode(p.subject, 'hex') AS subject FROM cc.personal p JOIN cc.events e USING (position)
+        WHERE e.site = $1 AND e.category = 'site'`,
+      [site.host],
+    );
+    expect(rows).toEqual([{ subject: hash('sha256', 'joe@example.com') }]);
+    await expectEnded();
   });
 
   it('reach the other cell by the next run, if the command ended after the switch', async () => {

@@ -16,7 +16,7 @@ jest.setTimeout(900_000);
 const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 const SHORT_WINDOWS = new URL('./support/short-windows.mjs', import.meta.url).href;
 const HOST = 'shop.example';
-const SENDERS = 4;
+const SENDERS = 3;
 
 /** What the command prints when a step is complete. It is killed then, and run again. */
 const STEPS = [
@@ -81,7 +81,7 @@ afterAll(async () => {
   for (const service of services) await service.end('SIGTERM');
   await sandbox?.stop();
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-}, 120_000);
+});
 
 async function startCell(name: string): Promise<CellProcess> {
   const folder = temporaryFolder(`cc-cell-${name}-`);
@@ -113,7 +113,6 @@ async function runCell(name: string, folder: string, settings: Record<string, st
   const adminUrl = await eventually(
     async () => /"url":"([^"]+)"[^\n]*The management API listens/.exec(service.output())?.[1],
     (found) => found !== undefined,
-    { withinMs: 60_000 },
   );
   const database = new Client({ connectionString: sharedDatabase(folder)['DATABASE_URL'] });
   await database.connect();
@@ -197,7 +196,7 @@ function startSending() {
       const orderId = `${sender}-${number}`;
       for (let at = 0; (await post(at % 2 === 0 ? a : b, orderId)) !== 200; at += 1) await sleep(20);
       accepted.push(orderId);
-      await sleep(20);
+      await sleep(50);
     }
   });
   return {
@@ -239,7 +238,6 @@ describe('a site that moves back and forth under load, by a command that is kill
       await eventually(
         async () => sender.accepted.length,
         (count) => count > before + 10,
-        { withinMs: 60_000 },
       );
       [from, to] = [to, from];
     }
@@ -255,7 +253,6 @@ describe('a site that moves back and forth under load, by a command that is kill
     await eventually(
       () => countOf(from, 'conversion.delivered.v1'),
       (count) => count === 2 * sender.accepted.length,
-      { withinMs: 60_000 },
     );
     for (const cell of [a, b]) {
       const { out, error } = await run(cell, ['history', 'verify', '--json']);

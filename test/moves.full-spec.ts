@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { jest } from '@jest/globals';
 import { readScanProgress } from '../src/delivery/owed-report.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { lockAppends } from '../src/log/append-lock.js';
@@ -16,8 +15,6 @@ import type { LooseEvent } from './support/loose-event.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import { type Operator, post, type Reply, send, type TestSite } from './support/service.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(300_000);
 
 const BROWSER =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36';
@@ -75,7 +72,6 @@ function startSending(prefix: string) {
       return eventually(
         async () => accepted.length,
         (count) => count >= from + by,
-        { withinMs: 120_000 },
       );
     },
     async stop() {
@@ -164,7 +160,7 @@ describe('sites move', () => {
     await sender.progress(20);
     await sender.stop();
     expect(await ordersOf(other)).toEqual([...sender.accepted].sort());
-    await eventually(deliveries, (times) => times.length === sender.accepted.length, { withinMs: 120_000 });
+    await eventually(deliveries, (times) => times.length === sender.accepted.length);
     expect(new Set(await deliveries())).toEqual(new Set([1]));
     expect((await convert(a, 'late')).status).toBe(503);
     for (const cell of [a, b]) await expectVerified(cell);
@@ -185,7 +181,7 @@ describe('sites move', () => {
     await back.stop();
     const all = [...sender.accepted, ...back.accepted];
     expect(await ordersOf(operator)).toEqual([...all].sort());
-    await eventually(deliveries, (times) => times.length === all.length, { withinMs: 120_000 });
+    await eventually(deliveries, (times) => times.length === all.length);
     expect(new Set(await deliveries())).toEqual(new Set([1]));
     for (const cell of [a, b]) await expectVerified(cell);
     expect((await convert(b, 'late')).status).toBe(503);
@@ -270,7 +266,7 @@ describe('sites move', () => {
 
   it('scans on while a site arrives, and delivers what it owes once it has arrived', async () => {
     await convert(a, 'G-1');
-    await eventually(deliveries, (times) => times.length === 1, { withinMs: 60_000 });
+    await eventually(deliveries, (times) => times.length === 1);
     await operator.execute(new StartMove('cli', site.host, 'b', 1));
     await a.service.refreshSites();
     await convert(a, 'G-2');
@@ -278,12 +274,12 @@ describe('sites move', () => {
     expect(await ordersOf(other)).toEqual(['G-1', 'G-2']);
     const copied = await other.log.head();
     const reached = () => readScanProgress(other.postgres);
-    await eventually(reached, (position) => position >= copied, { withinMs: 60_000 });
+    await eventually(reached, (position) => position >= copied);
     expect(await move(a, b)).toMatchObject({ code: 0 });
-    await eventually(deliveries, (times) => times.length === 2, { withinMs: 120_000 });
+    await eventually(deliveries, (times) => times.length === 2);
     expect(await deliveries()).toEqual([1, 1]);
     const head = await other.log.head();
-    await eventually(reached, (position) => position >= head, { withinMs: 60_000 });
+    await eventually(reached, (position) => position >= head);
   });
 
   it('shows a move under way in both cells, holds retention, and can be cancelled until the site has left', async () => {

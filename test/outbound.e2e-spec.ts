@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
 import { signature } from '../src/http/webhook-signature.js';
 import type { SyncLine } from '../src/outbound/sync-log.js';
@@ -10,8 +9,6 @@ import { acceptedPushes, parsePush, sum } from './support/outbound.js';
 import { metrics, post, startTestService, type TestService, type TestSite } from './support/service.js';
 import { eventually } from './support/waiting.js';
 import { answerWith, type Call, startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
-
-jest.setTimeout(60_000);
 
 const HOST = 'shop.example';
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';

@@ -32,8 +32,6 @@ import {
 } from './support/outbound.js';
 import { type Answer, answerWith, type Call, startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
 
-jest.setTimeout(60_000);
-
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const TICK = 15 * MINUTE;
@@ -131,7 +129,7 @@ describe('the outbound webhook', () => {
       const bodies = new Map(receiver.callsTo(path).map((call) => [parsePush(call).id, call.body]));
       for (const call of receiver.callsTo(path)) expect(call.body).toBe(bodies.get(parsePush(call).id));
     }
-  }, 180_000);
+  });
 
   describe('the check of pushes', () => {
     const examine = async () => {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
-import { jest } from '@jest/globals';
 import type { DoctorDependencies } from '../src/app/doctor/check.js';
 import { deliveries, owed } from '../src/app/doctor/delivery-checks.js';
 import { runCli } from '../src/cli/run-cli.js';
@@ -39,8 +38,6 @@ import {
   type TestSite,
 } from './support/service.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(180_000);
 
 describe('the append of a paused site', () => {
   let operator: Operator;
@@ -332,7 +329,6 @@ describe('a paused site', () => {
         return (rows[0] as { late: number }).late;
       },
       (late) => late === 1,
-      { withinMs: 60_000 },
     );
     expect((await attempts()).length - before).toBeLessThanOrEqual(1);
     expect(await statusOf(waiting)).toBe('queued');
@@ -352,7 +348,6 @@ describe('a paused site', () => {
     await eventually(
       () => statusOf(waiting),
       (status) => status === 'delivered',
-      { withinMs: 90_000 },
     );
     expect((await convert('A2')).status).toBe(200);
   });

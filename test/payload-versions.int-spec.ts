@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { buildPayload, type DeliveryPayload } from '../src/delivery/payload.js';
 import { CONVERSION, type ConversionData } from '../src/events/conversion.events.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
@@ -12,8 +11,6 @@ import { createDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
 import { type Operator, openOperator, startTestService, type TestService } from './support/service.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(180_000);
 
 let sandbox: RunningSandbox;
 let operator: Operator;
@@ -71,7 +68,6 @@ it.each<[PlatformName, Record<string, string>, Partial<ConversionData>]>([
   const sent = await eventually(
     async () => loosely(await operator.log.readStream(CONVERSION, conversionId)).at(-1),
     (event) => event?.data['attempt'] === 2,
-    { withinMs: 90_000 },
   );
   expect(sent?.data).toMatchObject({ status: 'delivered', bodySha256 });
 });

@@ -26,8 +26,6 @@ import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
 
-jest.setTimeout(60_000);
-
 const SITE = 'shop.example';
 const TOKEN = 'token-that-must-stay-secret';
 const [keyA, keyB] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
@@ -45,7 +43,7 @@ const dataDir = temporaryFolder('cc-connections-');
 
 afterAll(async () => {
   rmSync(dataDir, { recursive: true });
-}, 60_000);
+});
 
 beforeEach(async () => {
   databaseUrl = await createDatabase();

@@ -1,4 +1,4 @@
-import { jest } from '@jest/globals';
+import { hash } from 'node:crypto';
 import { hashPersonal } from '../src/conversions/hash-personal.js';
 import type { AttemptResult } from '../src/delivery/destination-queue.js';
 import type { DeliveryPayload } from '../src/delivery/payload.js';
@@ -9,8 +9,6 @@ import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { accountOf, ConnectedPlatform, type DeliveryResult } from './support/connected-platform.js';
 import { PLATFORM_CASES, type PlatformCase } from './support/platform-cases.js';
 import { SAMPLE_CONVERSIONS } from './support/sample-conversions.js';
-
-jest.setTimeout(120_000);
 
 const SHORT_TIMEOUT_MS = 200;
 const SAMPLES = Object.entries(SAMPLE_CONVERSIONS) as [keyof typeof SAMPLE_CONVERSIONS, Conversion][];
@@ -114,8 +112,8 @@ describe.each(PLATFORM_CASES)('$name', (platformCase) => {
     await connected.send([conversion]);
     const account = await connected.account();
     expect(account).toMatchObject({ accepted: 2, repeats: 1, repeatsChanged: 0 });
-    const { bodySha256 } = connected.buildPayload(conversion) as DeliveryPayload;
-    expect(Object.values(account.events)).toMatchObject([{ times: 2, bodies: [bodySha256] }]);
+    const { body } = connected.buildPayload(conversion) as DeliveryPayload;
+    expect(Object.values(account.events)).toMatchObject([{ times: 2, bodies: [hash('sha256', body)] }]);
   });
 
   it('skips a conversion without a usable identifier', async () => {
@@ -149,9 +147,7 @@ describe.each(PLATFORM_CASES)('$name', (platformCase) => {
   it('reports a timeout when the platform hangs', async () => {
     const connected = connect(platformCase, clientWithShortTimeout);
     await connected.behave('hang');
-    const sent = await connected.sendOne(order());
-    expect(sent).toMatchObject({ status: 'deferred', reason: 'timeout' });
-    expect((sent as AttemptResult).durationMs).toBeLessThan(5_000);
+    expect(await connected.sendOne(order())).toMatchObject({ status: 'deferred', reason: 'timeout' });
   });
 
   it('sends nothing while the platform throttles', async () => {

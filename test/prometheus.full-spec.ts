@@ -1,10 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { jest } from '@jest/globals';
 import { DisableWebhook, SetWebhook } from '../src/sites/webhook.commands.js';
 import { createDatabase } from './support/databases.js';
 import { type Operator, openOperator, send, startTestService, type TestService } from './support/service.js';
-
-jest.setTimeout(120_000);
 
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
 if (!hasPromtool) console.warn('SKIPPED: promtool (install the package prometheus).');

@@ -1,7 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
 import { VISITOR, type VisitData, type VisitPersonal, type VisitSignals } from '../src/events/visitor.events.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
@@ -16,8 +15,6 @@ import { inlineOf } from '../src/visitors/identifier-record.js';
 import { identifiersProjection } from '../src/visitors/identifiers.projection.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
-
-jest.setTimeout(60_000);
 
 const SITE = 'shop.example';
 const BROWSER =

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { allProjections } from '../src/app/projections.js';
 import { allHolds } from '../src/app/retention-holds.js';
+import { Checkpoints } from '../src/checkpoints/checkpoints.js';
 import { removalSigner } from '../src/checkpoints/signed-removal.js';
 import { SigningKeys } from '../src/checkpoints/signing-keys.js';
 import { CONVERSION } from '../src/events/conversion.events.js';
@@ -20,7 +21,7 @@ import { type HoldSource, RETENTION_LOCK, withReaderHold } from '../src/log/rete
 import { openHttpClient, Pusher, pusherOptions } from '../src/outbound/pusher.js';
 import { streamOf } from '../src/outbound/reporting-window.js';
 import type { Postgres } from '../src/postgres/postgres.js';
-import { AddSite } from '../src/sites/site.commands.js';
+import { AddSite, ChangeSiteSettings } from '../src/sites/site.commands.js';
 import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
@@ -30,8 +31,6 @@ import { createDatabase, openDatabase } from './support/databases.js';
 import { DAY_MS, thing } from './support/event-log.contract.js';
 import { createSmallPartitions } from './support/small-partitions.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(120_000);
 
 const SITE = 'shop.example';
 const PARTITION_EVENTS = 50;
@@ -90,8 +89,9 @@ describe('log retention', () => {
   const settings = readSettings({ LOG_RETENTION: '1d' });
   const holds = () => allHolds({ postgres, log, sites, projections, settings });
   const drop = async (sources: readonly HoldSource[] = holds(), olderThanMs = -60_000, on = postgres) => {
+    const sign = await removalSigner(keys, new Checkpoints(postgres.pool, keys, settings.cell));
     const onMessage = (line: string) => messages.push(line);
-    return dropExpiredPartitions(on, { olderThanMs, holds: sources, sign: await removalSigner(keys), onMessage });
+    return dropExpiredPartitions(on, { olderThanMs, holds: sources, sign, onMessage });
   };
 
   it('removes old partitions when every reader has read them', async () => {
@@ -102,19 +102,35 @@ describe('log retention', () => {
     expect(await log.read({ until: 3 * PARTITION_EVENTS - 1 })).toEqual([]);
   });
 
+  it('keeps the values of the filters of sites, which are personal parts', async () => {
+    await execute(new AddSite('cli', SITE));
+    const set = [
+      { flag: 'block', value: 'jane@example.com' },
+      { flag: 'block-ip', value: '192.0.2.0/24' },
+    ];
+    await execute(new ChangeSiteSettings('cli', SITE, { set, unset: [] }));
+    const { settings: before } = await sites.get(SITE);
+    expect([before.blocked, before.blockIps]).toEqual([[expect.any(String)], ['192.0.2.0/24']]);
+    await fill();
+    await catchUp();
+    expect(await drop()).toBeGreaterThan(0);
+    expect((await sites.get(SITE)).settings).toEqual(before);
+  });
+
   it('remembers the removed streams with a derived id', async () => {
     const [derived, random] = [derivedUuid('line 1'), uuidv7()];
     for (const stream of [derived, random]) await log.append({ ...thing(stream), category: CONVERSION });
+    const opened = { type: 'thing.happened.v1', id: expect.any(String) };
     expect(await log.findOpened(CONVERSION, [derived, random])).toEqual(
       new Map([
-        [derived, 'thing.happened.v1'],
-        [random, 'thing.happened.v1'],
+        [derived, opened],
+        [random, opened],
       ]),
     );
     await fill();
     await catchUp();
     expect(await drop()).toBeGreaterThan(0);
-    expect(await log.findOpened(CONVERSION, [derived, random])).toEqual(new Map([[derived, undefined]]));
+    expect(await log.findOpened(CONVERSION, [derived, random])).toEqual(new Map([[derived, {}]]));
   });
 
   it('waits for a projection that is behind', async () => {
@@ -279,7 +295,6 @@ describe('log retention', () => {
       await eventually(
         () => drop(),
         (dropped) => dropped === 3,
-        { withinMs: 60_000 },
       );
     });
     await expect(reading).rejects.toThrow(/the database session .* has ended/);
@@ -302,7 +317,6 @@ describe('log retention', () => {
       await eventually(
         () => postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted AND objid = $1', [RETENTION_LOCK]),
         ({ rowCount }) => rowCount === 1,
-        { withinMs: 60_000 },
       );
       return [];
     };

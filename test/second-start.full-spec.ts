@@ -1,6 +1,5 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { VERSION_STREAM } from '../src/events/log.events.js';
 import { productVersion } from '../src/kernel/product-version.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
@@ -12,8 +11,6 @@ import { RevokeKeyHandler } from '../src/sites/key.handlers.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { temporaryFolder } from './support/folders.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
-
-jest.setTimeout(180_000);
 
 describe('a second start on the same data folder', () => {
   let dataDir: string;

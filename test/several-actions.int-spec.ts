@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import type { ConnectionName } from '../src/platforms/connection-name.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
@@ -18,9 +17,6 @@ import {
 } from './support/service.js';
 import { eventually } from './support/waiting.js';
 
-jest.setTimeout(180_000);
-const WITHIN = { withinMs: 90_000 };
-
 const GOOGLE = { customer_id: '1234567890', client_id: 'c', client_secret: 's', refresh_token: 'r' };
 const CONNECTIONS: Partial<Record<ConnectionName, Record<string, string>>> = {
   google_ads: { ...GOOGLE, 'event.purchase': '111,222' },
@@ -39,8 +35,8 @@ beforeAll(async () => {
   sandbox = await new Sandbox().start();
   const databaseUrl = await createDatabase();
   operator = await openOperator(databaseUrl);
-  const settings = { DELIVERY_RETRY_SCHEDULE: '1s', CONFIRMATION_POLL: '1s', INBOUND_DEADLINE: '30s' };
-  service = await startTestService(databaseUrl, settings);
+  const settings = { DELIVERY_RETRY_SCHEDULE: '1s', INBOUND_DEADLINE: '30s' };
+  service = await startTestService(databaseUrl, settings, {}, { confirmationPollMs: 1_000 });
   site = await operator.openSite();
   for (const [name, set] of Object.entries(CONNECTIONS)) {
     const platform = platformOf(name) as Platform;
@@ -93,7 +89,6 @@ async function resultOf(reply: Reply, name: ConnectionName, isExpected: (status:
   const results = await eventually(
     async () => resultsOf(await getReceipt(service, site, `/${conversionId(reply)}`)),
     (found) => isExpected(found[name]?.status ?? ''),
-    WITHIN,
   );
   return results[name];
 }

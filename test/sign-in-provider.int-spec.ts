@@ -1,69 +1,14 @@
 import { jest } from '@jest/globals';
-import { request } from 'undici';
 import { USER } from '../src/events/user.events.js';
 import { Logger } from '../src/kernel/logger.js';
 import { readStream } from '../src/log/event-reader.js';
 import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 import { CLIENT, startTestProvider, type TestProvider } from './support/oidc-provider.js';
-
-jest.setTimeout(60_000);
+import { ProviderBrowser } from './support/provider-browser.js';
 
 let provider: TestProvider;
 let admin: TestAdmin;
-
-/** A browser as far as these pages need one: it keeps cookies by origin, follows redirects, and fills in the provider's forms. */
-class Browser {
-  private readonly cookies = new Map<string, Map<string, string>>();
-
-  async get(url: string): Promise<{ url: string; status: number; body: string; location: string | undefined }> {
-    return this.call('GET', url);
-  }
-
-  async call(method: 'GET' | 'POST', url: string, form?: Record<string, string>) {
-    const { origin } = new URL(url);
-    const jar = this.jar(origin);
-    const reply = await request(url, {
-      method,
-      headers: {
-        cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; '),
-        ...(form && { 'content-type': 'application/x-www-form-urlencoded' }),
-      },
-      ...(form && { body: new URLSearchParams(form).toString() }),
-    });
-    for (const line of [reply.headers['set-cookie'] ?? []].flat()) {
-      const [, name, value] = /^([^=]+)=([^;]*)/.exec(line) as unknown as [string, string, string];
-      if (/Max-Age=0|expires=Thu, 01 Jan 1970/i.test(line)) jar.delete(name);
-      else jar.set(name, value);
-    }
-    const location = reply.headers['location'];
-    const body = await reply.body.text();
-    const target = location === undefined ? undefined : new URL(String(location), url).href;
-    return { url, status: reply.statusCode, body, location: target };
-  }
-
-  jar(origin: string): Map<string, string> {
-    const jar = this.cookies.get(origin) ?? new Map<string, string>();
-    this.cookies.set(origin, jar);
-    return jar;
-  }
-
-  /** Goes to the provider, signs in and agrees, until the browser is sent back. Returns the address of the callback. */
-  async signInAtProvider(login: string): Promise<string> {
-    let page = await this.get(`${admin.url}/api/v1/session/provider`);
-    for (let steps = 0; steps < 15; steps += 1) {
-      const { location } = page;
-      if (location?.includes('/session/provider/callback')) return location;
-      if (location !== undefined) page = await this.get(location);
-      else {
-        const [, action] = /<form[^>]*action="([^"]+)"/.exec(page.body) as unknown as [string, string];
-        const [, prompt] = /name="prompt" value="([^"]+)"/.exec(page.body) as unknown as [string, string];
-        page = await this.call('POST', new URL(action, page.url).href, { prompt, login, password: 'any' });
-      }
-    }
-    throw new Error(`Did not come back from the provider: ${page.status} ${page.body}`);
-  }
-}
 
 beforeAll(async () => {
   provider = await startTestProvider();
@@ -77,10 +22,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await admin?.stop();
   await provider?.stop();
-}, 60_000);
+});
 
 /** The user that the browser is signed in as. */
-async function userOf(browser: Browser) {
+async function userOf(browser: ProviderBrowser) {
   const jar = browser.jar(admin.url);
   if (!jar.has(`__Host-cc_session_${new URL(admin.url).port}`)) return undefined;
   const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -91,16 +36,19 @@ describe('sign-in at an OpenID Connect provider', () => {
   it('signs a user in by verified email address, and afterwards by account', async () => {
     const { id, email } = await admin.addUser('operator');
     provider.people.set('ada', { email, email_verified: true, name: 'Ada' });
-    const browser = new Browser();
+    const browser = new ProviderBrowser(admin.url);
     const back = await browser.get(await browser.signInAtProvider('ada'));
     expect(back).toMatchObject({ status: 303, location: `${admin.url}/` });
     expect(await userOf(browser)).toMatchObject({ id, role: 'operator' });
-    const linked = async () => (await readStream(admin.postgres.pool, USER, id)).map(({ type }) => type);
+    const linked = async () =>
+      (await readStream(admin.postgres.pool, USER, id))
+        .map(({ type }) => type)
+        .filter((type) => type !== 'user.signed_in.v1');
     expect(await linked()).toEqual(['user.added.v1', 'user.identity_linked.v1']);
     // The address now belongs to another account at the provider.
     provider.people.set('ada', { email: 'renamed@team.example', email_verified: true });
     provider.people.set('eve', { email, email_verified: true });
-    const [renamed, other] = [new Browser(), new Browser()];
+    const [renamed, other] = [new ProviderBrowser(admin.url), new ProviderBrowser(admin.url)];
     await renamed.get(await renamed.signInAtProvider('ada'));
     expect(await userOf(renamed)).toMatchObject({ id });
     expect(await linked()).toHaveLength(2);
@@ -118,7 +66,7 @@ describe('sign-in at an OpenID Connect provider', () => {
     provider.people.set('unverified', { email, email_verified: false });
     provider.people.set('disabled', { email: disabled.email, email_verified: true });
     for (const login of ['unknown', 'unverified', 'disabled']) {
-      const browser = new Browser();
+      const browser = new ProviderBrowser(admin.url);
       const back = await browser.get(await browser.signInAtProvider(login));
       expect(back.location).toBe(`${admin.url}/sign-in?refused=unknown_user`);
       expect(await userOf(browser)).toBeUndefined();
@@ -128,7 +76,7 @@ describe('sign-in at an OpenID Connect provider', () => {
   it('refuses an answer for another browser, a repeated one and a cancelled one', async () => {
     const { email } = await admin.addUser('operator');
     provider.people.set('bob', { email, email_verified: true });
-    const [browser, victim] = [new Browser(), new Browser()];
+    const [browser, victim] = [new ProviderBrowser(admin.url), new ProviderBrowser(admin.url)];
     const callback = await browser.signInAtProvider('bob');
     expect((await victim.get(callback)).location).toBe(`${admin.url}/sign-in?refused=expired`);
     // With a request of its own, whose state differs.
@@ -162,7 +110,7 @@ describe('sign-in at an OpenID Connect provider', () => {
     provider.clockAheadMs = seconds * 1_000;
     const warn = jest.spyOn(Logger.prototype, 'warn');
     try {
-      const browser = new Browser();
+      const browser = new ProviderBrowser(admin.url);
       const back = await browser.get(await browser.signInAtProvider(login));
       expect(back.location).toBe(`${admin.url}/${page}`);
       expect((await userOf(browser))?.id).toBe(page === '' ? id : undefined);
@@ -190,7 +138,7 @@ describe('sign-in at an OpenID Connect provider', () => {
       const person = { email: 'carol@team.example', email_verified: true, name: 'Carol' };
       const signIn = async (roles: unknown) => {
         provider.people.set('carol', { ...person, roles });
-        const browser = new Browser();
+        const browser = new ProviderBrowser(admin.url);
         await browser.get(await browser.signInAtProvider('carol'));
         return userOf(browser);
       };
@@ -205,10 +153,24 @@ describe('sign-in at an OpenID Connect provider', () => {
     }
   });
 
+  it('refuses an ID token whose signature is not valid', async () => {
+    const { email } = await admin.addUser('operator');
+    provider.people.set('mallory', { email, email_verified: true });
+    const browser = new ProviderBrowser(admin.url);
+    const callback = await browser.signInAtProvider('mallory');
+    provider.forges = true;
+    try {
+      expect((await browser.get(callback)).location).toBe(`${admin.url}/sign-in?refused=failed`);
+    } finally {
+      provider.forges = false;
+    }
+    expect(await userOf(browser)).toBeUndefined();
+  });
+
   it('knows a session that came from the provider until the user signs in otherwise, or out', async () => {
     const { id, email } = await admin.addUser('operator');
     provider.people.set('finn', { email, email_verified: true });
-    const browser = new Browser();
+    const browser = new ProviderBrowser(admin.url);
     await browser.get(await browser.signInAtProvider('finn'));
     expect(await userOf(browser)).toMatchObject({ id, provider: true });
     const cookie = [...browser.jar(admin.url)].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -225,7 +187,7 @@ describe('sign-in at an OpenID Connect provider', () => {
   });
 
   it('signs out at the provider and comes back', async () => {
-    const out = await new Browser().get(`${admin.url}/api/v1/session/provider/sign-out`);
+    const out = await new ProviderBrowser(admin.url).get(`${admin.url}/api/v1/session/provider/sign-out`);
     const url = new URL(out.location as string);
     expect(url.origin).toBe(provider.issuer);
     expect(url.searchParams.get('post_logout_redirect_uri')).toBe(`${admin.url}/`);

@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { allProjections } from '../src/app/projections.js';
 import { ConversionReceiver, type StoredConversion } from '../src/conversions/conversion-receiver.js';
 import { ConversionImporter } from '../src/conversions/import/conversion-importer.js';
@@ -20,8 +19,6 @@ import { LateMatches } from '../src/visitors/late-matches.js';
 import { Matcher, type VisitorRecord } from '../src/visitors/matcher.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { type DrawnCall, TagCallers } from './support/tag-callers.js';
-
-jest.setTimeout(120_000);
 
 const DAY_MS = 86_400_000;
 const RULES = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
@@ -59,12 +56,12 @@ describe('a conversion that is overtaken by another instance after its look-up',
     [log, otherLog] = [new PostgresEventLog(postgres), new PostgresEventLog(postgres)];
     const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.alloc(32)));
     erasure = new Erasure(postgres, allProjections(secrets), async () => {});
-  }, 120_000);
+  });
   afterAll(async () => {
     await log.close();
     await otherLog.close();
     await postgres.close();
-  }, 120_000);
+  });
   beforeEach(() => {
     matcher = new OvertakenMatcher(postgres, (error) => {
       throw error;

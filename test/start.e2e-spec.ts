@@ -60,7 +60,7 @@ describe('npm start', () => {
     process.kill(-(npm.pid as number), 'SIGINT');
     await exited;
     expect(output()).not.toMatch(/warning|error/i);
-  }, 120_000);
+  });
 
   it('stops the service, its database and the management API when npm is terminated', async () => {
     const { npm } = await start({ PATH, HOME: dataDir, DATA_DIR: dataDir, PORT: '0', ADMIN_PORT: '0' });
@@ -72,7 +72,7 @@ describe('npm start', () => {
       ([all, one]) => !all && !one,
     );
     child = undefined;
-  }, 120_000);
+  });
 });
 
 /** Whether a process exists, or, if the number is negative, one of its group. */

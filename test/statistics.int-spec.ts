@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import type { DoctorDependencies } from '../src/app/doctor/check.js';
 import { runChecks } from '../src/app/doctor/run-checks.js';
 import { allProjections } from '../src/app/projections.js';
@@ -15,8 +14,6 @@ import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admi
 import { createDatabase } from './support/databases.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import { ConversionEvents, type SampleVisit } from './support/statistics.js';
-
-jest.setTimeout(180_000);
 
 const [JANE, JOHN] = ['aa'.repeat(32), 'bb'.repeat(32)];
 const COUNTED = ['totals', 'statistics', 'auth_failures'];
@@ -43,7 +40,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await log?.close();
   await admin?.stop();
-}, 60_000);
+});
 
 afterEach(async () => {
   for (const [table, site] of inserted.splice(0))

@@ -1,8 +1,8 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { Client } from 'pg';
+import { Checkpoints } from '../src/checkpoints/checkpoints.js';
 import { removalSigner } from '../src/checkpoints/signed-removal.js';
 import { SigningKeys } from '../src/checkpoints/signing-keys.js';
 import { readTrust } from '../src/cli/history-checkpoint.js';
@@ -31,8 +31,6 @@ import { createSmallPartitions } from './support/small-partitions.js';
 import { CHANGE_VALUE, DROP_CHECKPOINTS, RECOMPUTE_CHAIN, TAMPERINGS } from './support/tampering.js';
 import { eventually } from './support/waiting.js';
 import { answerWith, startReceiver } from './support/webhook-receiver.js';
-
-jest.setTimeout(300_000);
 
 const SITE = 'shop.example';
 const SECRET_KEY = randomBytes(32).toString('hex');
@@ -262,7 +260,8 @@ describe('history verify of a log from which retention removed events', () => {
   });
 
   async function drop(postgres: Postgres, partitions: number): Promise<void> {
-    const sign = await removalSigner(new SigningKeys(postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex'))));
+    const keys = new SigningKeys(postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
+    const sign = await removalSigner(keys, new Checkpoints(postgres.pool, keys, 'local'));
     const options = { olderThanMs: -60_000, sign, onMessage: () => {} };
     const { rows } = await postgres.pool.query<{ beyond: number }>(
       'SELECT beyond::float8 FROM cc.log_partitions WHERE NOT thinned ORDER BY first LIMIT $1',

@@ -3,14 +3,11 @@ import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
 import { Collector } from './support/collector.js';
 import { createDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
 import { post, startTestService, type TestSite } from './support/service.js';
-
-jest.setTimeout(120_000);
 
 const CLI = join(import.meta.dirname, '../dist/cli.js');
 const SITE = 'shop.example';
@@ -25,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true });
-}, 60_000);
+});
 beforeEach(async () => {
   env = {
     PATH: process.env['PATH'] ?? '',

@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { APPEND_LOCK } from '../src/log/append-lock.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { PasswordHasher } from '../src/users/password.js';
@@ -7,8 +6,6 @@ import { TokensService } from '../src/users/tokens.service.js';
 import { UsersService } from '../src/users/users.service.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { eventually } from './support/waiting.js';
-
-jest.setTimeout(60_000);
 
 let postgres: Postgres;
 let users: UsersService;
@@ -23,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await postgres?.close();
-}, 60_000);
+});
 
 let count = 0;
 async function signedIn() {

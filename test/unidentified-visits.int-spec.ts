@@ -17,8 +17,6 @@ import { copySite } from './support/site-copies.js';
 import { type DrawnCall, foldRecord, TagCallers } from './support/tag-callers.js';
 import { eventually } from './support/waiting.js';
 
-jest.setTimeout(120_000);
-
 const PERSON = 'ab'.repeat(32);
 const site = { host: 'shop.example', settings: DEFAULT_SITE_SETTINGS } as Site;
 const CALL: DrawnCall = {
@@ -33,11 +31,11 @@ describe('what anonymous callers store', () => {
   beforeAll(async () => {
     postgres = await openDatabase(await createDatabase());
     log = new PostgresEventLog(postgres);
-  }, 120_000);
+  });
   afterAll(async () => {
     await log.close();
     await postgres.close();
-  }, 120_000);
+  });
 
   const callers = (subject: string | undefined, name: string) =>
     new TagCallers(log, site, subject, name, () => postgres.clock.nowMs());

@@ -1,6 +1,5 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { Client } from 'pg';
 import { runCli } from '../src/cli/run-cli.js';
 import { applicationName } from '../src/postgres/instances.js';
@@ -14,8 +13,6 @@ import { temporaryFolder } from './support/folders.js';
 import { type Reply, send, startTestService, type TestService } from './support/service.js';
 import { eventually } from './support/waiting.js';
 import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
-
-jest.setTimeout(180_000);
 
 const VERSION = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8')).version;
 const SITE = 'shop.example';
@@ -75,7 +72,6 @@ describe('a log written by version 0.1', () => {
         return (await owner.query(text, [LAST_POSITION])).rowCount ?? 0;
       },
       (attempted) => attempted > 0,
-      { withinMs: 60_000 },
     );
     await expectVerified();
   });
@@ -213,7 +209,7 @@ describe('a later version', () => {
     const databaseUrl = await createEmptyDatabase();
     await (await openDatabase(databaseUrl)).close();
     const owner = await connect(databaseUrl);
-    await owner.query(`UPDATE cc.schema_compatibility SET schema = 99, version = '9.9.0'`);
+    await owner.query(`UPDATE cc.schema_compatibility SET schema = 999, version = '9.9.0'`);
     await expect(openDatabase(databaseUrl)).rejects.toThrow(
       `This database was upgraded by Clean Conversions 9.9.0. Version ${VERSION} cannot use it: start version 9.9.0 or later, ` +
         'or restore the backup made before the upgrade. Nothing was changed.',
@@ -224,7 +220,7 @@ describe('a later version', () => {
     const databaseUrl = await createEmptyDatabase();
     const running = await openDatabase(databaseUrl);
     const owner = await connect(databaseUrl);
-    await owner.query(`INSERT INTO cc.schema_migrations (timestamp, name) VALUES (99, 'Later0000000000099')`);
+    await owner.query(`INSERT INTO cc.schema_migrations (timestamp, name) VALUES (999, 'Later0000000000999')`);
     await (await openDatabase(databaseUrl)).close();
     await running.close();
   });
@@ -232,10 +228,10 @@ describe('a later version', () => {
   it('upgrades while this version is connected only with rolling migrations', async () => {
     const databaseUrl = await createEmptyDatabase();
     const running = await openDatabase(databaseUrl);
-    const owner = await connect(databaseUrl, 'cc99-migrations');
+    const owner = await connect(databaseUrl, 'cc999-migrations');
     const [up, down] = [async () => {}, async () => {}];
-    await refuseEarlierInstances(owner, [{ name: 'Rolling0000000000098', rolling: true, up, down }]);
-    await expect(refuseEarlierInstances(owner, [{ name: 'Breaking0000000000099', up, down }])).rejects.toThrow(
+    await refuseEarlierInstances(owner, [{ name: 'Rolling0000000000998', rolling: true, up, down }]);
+    await expect(refuseEarlierInstances(owner, [{ name: 'Breaking0000000000999', up, down }])).rejects.toThrow(
       new RegExp(
         `connected to it: schema ${SCHEMA} from a local socket \\(1 connection, PostgreSQL pid \\d+\\)\\. Stop them`,
       ),

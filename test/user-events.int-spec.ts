@@ -8,8 +8,6 @@ import { type CreatedToken, TokensService } from '../src/users/tokens.service.js
 import { PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 
-jest.setTimeout(120_000);
-
 interface AuditEvent {
   readonly type: string;
   readonly stream: string;

@@ -8,11 +8,11 @@ import {
 } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE, Reflector } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
+import { copiesDeleter } from '../app/erased-copies.js';
 import { allProjections } from '../app/projections.js';
 import { OauthApps } from '../authorizations/oauth-apps.js';
 import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
 import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
-import { JobStore } from '../jobs/job-store.js';
 import { CLOCK } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Logger } from '../kernel/logger.js';
@@ -53,11 +53,13 @@ import { InstallationController } from './installation.controller.js';
 import { JobsController } from './jobs.controller.js';
 import { JOB_PROVIDERS } from './jobs.providers.js';
 import { KeysController } from './keys.controller.js';
+import { KnownBrowsers } from './known-browsers.js';
 import { OauthAppsController } from './oauth-apps.controller.js';
 import { PlatformSignInController } from './platform-sign-in.controller.js';
 import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { ProjectionRebuilds } from './projection-rebuilds.js';
+import { ProviderCheck } from './provider-check.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
 import { SettingsPreviewController } from './settings-preview.controller.js';
@@ -75,17 +77,20 @@ export interface AdminOptions {
   readonly logger: Logger;
   readonly sealer: Sealer;
   readonly postgres: Postgres;
+  /** Resolves when the service beside has applied the changes of sites that were stored before. Undefined: there is none. */
+  readonly applied?: (() => Promise<void>) | undefined;
 }
 
 /** What the controllers use: the classes of the command line, as providers. */
 @Global()
 @Module({})
 class AdminKernelModule implements OnApplicationShutdown {
-  static with({ settings, logger, sealer, postgres }: AdminOptions): DynamicModule {
+  static with({ settings, logger, sealer, postgres, applied }: AdminOptions): DynamicModule {
     const onMessage = (line: string) => logger.warn(line);
     const log = new PostgresEventLog(postgres, { onMessage });
     const secrets = new SiteSecrets(postgres.pool, sealer);
     const projections = allProjections(secrets);
+    const sites = new SiteRepository(log, { applied });
     const providers = [
       { provide: SETTINGS, useValue: settings },
       { provide: Logger, useValue: logger },
@@ -96,12 +101,9 @@ class AdminKernelModule implements OnApplicationShutdown {
       { provide: SiteSecrets, useValue: secrets },
       { provide: OauthApps, useValue: new OauthApps(postgres, sealer, settings) },
       { provide: PlatformSignIns, useValue: new PlatformSignIns(postgres, sealer) },
-      { provide: SiteRepository, useValue: new SiteRepository(log) },
+      { provide: SiteRepository, useValue: sites },
       { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, projections, onMessage) },
-      {
-        provide: Erasure,
-        useValue: new Erasure(postgres, projections, (site) => new JobStore(postgres).deleteExports(site)),
-      },
+      { provide: Erasure, useValue: new Erasure(postgres, projections, copiesDeleter(postgres, sites)) },
       { provide: ErasureList, useValue: openErasureList(settings.erasureList, sealer, postgres.pool) },
       { provide: SameHost, useValue: new SameHost(settings) },
     ];
@@ -155,7 +157,9 @@ class AdminKernelModule implements OnApplicationShutdown {
     Credentials,
     Dependencies,
     EventStreams,
+    KnownBrowsers,
     ProjectionRebuilds,
+    ProviderCheck,
     ...JOB_PROVIDERS,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),

@@ -1,14 +1,14 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { serveDashboard } from '../dashboard/serve-dashboard.js';
-import type { Answer } from '../http/answer.js';
-import { clientErrorAnswerer, MAX_HEADER_BYTES } from '../http/client-error.js';
+import { ANSWER_HEADERS, type Answer } from '../http/answer.js';
+import { createListener, type Handler, KEEP_ALIVE_MS, REQUEST_TIMEOUT_MS } from '../http/listener.js';
 import { parseStrictJson } from '../http/strict-json.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
+import type { Settings } from '../kernel/settings.js';
 import { AdminModule, type AdminOptions } from './admin.module.js';
 import { refuseUnknownRoutes } from './allowed-methods.js';
 import { adminDocument } from './document.js';
@@ -20,27 +20,22 @@ const BODY_MAX_BYTES = 1024 * 1024;
 const PATH_PART_MAX = 3 * 253;
 /** Each one takes memory and an open file, both of which are limited. */
 const CONNECTIONS_MAX = 500;
-const HANDSHAKE_TIMEOUT_MS = 5_000;
 
-/** Limits of every connection. */
-const LIMITS = {
-  headersTimeout: 5_000,
-  requestTimeout: 10_000,
-  connectionsCheckingInterval: 1_000,
-  keepAliveTimeout: 65_000,
-  maxHeaderSize: MAX_HEADER_BYTES,
-};
-
-/** On every answer. */
-const HEADERS = {
-  'cache-control': 'no-store',
+const COMMON_HEADERS = {
+  ...ANSWER_HEADERS,
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
 };
+
+/** On every answer. Browsers use https for a year where the address is one; other hosts of the domain are not concerned. */
+function headersOf({ adminUrl }: Pick<Settings, 'adminUrl'>): Record<string, string> {
+  return adminUrl?.startsWith('https:')
+    ? { ...COMMON_HEADERS, 'strict-transport-security': 'max-age=31536000' }
+    : COMMON_HEADERS;
+}
 
 export interface RunningAdmin {
   readonly app: NestFastifyApplication;
@@ -77,28 +72,26 @@ export async function stopAdmin({ app }: RunningAdmin, graceMs: number): Promise
 
 function createAdminAdapter({ settings }: AdminOptions): FastifyAdapter {
   const { tlsCert, tlsKey, adminHost } = settings;
+  const headers = headersOf(settings);
   const tls = tlsCert && tlsKey && !isLoopbackHost(adminHost) ? { cert: tlsCert, key: tlsKey } : undefined;
   const adapter = new FastifyAdapter({
     logger: false,
     bodyLimit: BODY_MAX_BYTES,
-    requestTimeout: LIMITS.requestTimeout,
-    keepAliveTimeout: LIMITS.keepAliveTimeout,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: PATH_PART_MAX },
     // Also called for the second address of a host name, for which Fastify adds a server without handlers and limits.
-    serverFactory: (router: RequestListener) => {
-      const server = tls
-        ? createTlsServer({ ...LIMITS, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, router)
-        : createServer(LIMITS, router);
+    serverFactory: (router: Handler) => {
+      const server = createListener(router, (status, detail) => problemAnswer(status, detail, headers), tls);
       server.maxConnections = CONNECTIONS_MAX;
-      server.on('clientError', clientErrorAnswerer(problemAnswer));
       return server;
     },
-    // Every server already has the handler above.
+    // Every listener already has its handler.
     clientErrorHandler: () => {},
     // Before the hooks below: the path cannot be decoded, or a part of it is too long.
     frameworkErrors: ({ statusCode = 400 }: FastifyError, _request: FastifyRequest, reply: FastifyReply) => {
-      void reply.headers(HEADERS).status(statusCode).type(PROBLEM_TYPE);
+      void reply.headers(headers).status(statusCode).type(PROBLEM_TYPE);
       void reply.send(problemBody(statusCode, { detail: 'The path is not valid.' }));
     },
   });
@@ -117,7 +110,7 @@ function createAdminAdapter({ settings }: AdminOptions): FastifyAdapter {
   instance.addContentTypeParser('application/octet-stream', (_request, _payload, done) => done(null));
   const hosts = new SameHost(settings);
   instance.addHook('onRequest', (request, reply, next) => {
-    void reply.headers(HEADERS);
+    void reply.headers(headers);
     const refusal = hosts.refusal(request.raw);
     if (refusal === undefined) return next();
     void reply
@@ -128,7 +121,7 @@ function createAdminAdapter({ settings }: AdminOptions): FastifyAdapter {
   return adapter;
 }
 
-/** To a request that the parser refused. */
-function problemAnswer(status: number, detail: string): Answer {
-  return { status, type: PROBLEM_TYPE, body: problemBody(status, { detail }), headers: HEADERS };
+/** To a request that the listener refused. */
+function problemAnswer(status: number, detail: string, headers: Record<string, string>): Answer {
+  return { status, type: PROBLEM_TYPE, body: problemBody(status, { detail }), headers };
 }

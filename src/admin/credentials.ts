@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { type Principal, tokenPrincipal, userPrincipal } from '../users/access.js';
+import { hashSecretToken } from '../users/secret-token.js';
 import { SessionsService } from '../users/sessions.service.js';
 import { TokensService } from '../users/tokens.service.js';
 import type { UserRow } from '../users/user.row.js';
 import type { AdminRequest } from './access.decorators.js';
+import { ProviderCheck } from './provider-check.js';
 import type { SameHost } from './same-host.js';
 import { readSessionCookie } from './session-cookie.js';
 
@@ -30,19 +32,26 @@ export class Credentials {
   constructor(
     private readonly sessions: SessionsService,
     private readonly tokens: TokensService,
+    private readonly check: ProviderCheck,
   ) {}
 
   /** Undefined if the credential is not valid. Without `isUse`, a session does not become younger. */
   async find({ kind, text }: Credential, isUse = true): Promise<Principal | undefined> {
     if (kind === 'token') {
       const token = await this.tokens.find(text, isUse);
-      return token && tokenPrincipal({ ...token, sites: token.sites ?? 'all', owner: userAccess(token.owner) });
+      const owner = token && (await this.check.confirm(token.owner));
+      return owner && tokenPrincipal({ ...token, sites: token.sites ?? 'all', owner: userAccess(owner) });
     }
-    const user = await this.sessions.find(text, isUse);
+    return this.findBySession(hashSecretToken(text), isUse);
+  }
+
+  async findBySession(hash: Buffer, isUse = true): Promise<Principal | undefined> {
+    const found = await this.sessions.find(hash, isUse);
+    const user = found && (await this.check.confirm(found));
     return user && userPrincipal(userAccess(user));
   }
 }
 
-export function userAccess({ id, role, sites }: UserRow) {
+function userAccess({ id, role, sites }: UserRow) {
   return { id, role, sites: sites ?? ('all' as const) };
 }

@@ -30,10 +30,14 @@ const DEFAULT_STATUSES: readonly ReplayStatus[] = ['failed', 'skipped'];
 const retrySchema = z
   .object({
     ...attemptFields,
-    status: z.array(z.enum(REPLAY_STATUSES)).min(1).optional().meta({
-      description:
-        'Only deliveries that have this status now. Default: the one that "outcome" leads to, and without it failed and skipped.',
-    }),
+    status: z
+      .array(z.enum(REPLAY_STATUSES).exclude(['not_connected']))
+      .min(1)
+      .optional()
+      .meta({
+        description:
+          'Only deliveries that have this status now. Default: the one that "outcome" leads to, and without it failed and skipped.',
+      }),
     outcome: z.enum(OUTCOMES).optional().meta({
       description: 'Only deliveries with an attempt that ended so. Default: any that leads to one of the statuses.',
     }),

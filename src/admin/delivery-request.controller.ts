@@ -13,6 +13,7 @@ import { readConversion } from '../history/conversion-history.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
+import { findOptOuts } from '../visitors/find-opt-outs.js';
 import { Requires } from './access.decorators.js';
 import { connectionName } from './connections.controller.js';
 import { conversionIdSchema } from './conversions.schemas.js';
@@ -76,7 +77,7 @@ export class DeliveryRequestController {
     if (!stored)
       throw new NotFoundException(`${connection} is not connected to ${site.host}. Connect it to see its requests.`);
     const platform = platformOf(connection) as Platform;
-    const received = await receivedFor(log, events, connection);
+    const received = await receivedFor(log, findOptOuts(postgres), events, connection);
     if (received.data.trial)
       throw new NotFoundException(
         `Conversion ${id} is a trial, which is checked but not sent. Look at its payload, or send one with a key that is no trial key.`,

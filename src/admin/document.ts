@@ -30,7 +30,7 @@ const IDEMPOTENCY_KEY = {
 } as const;
 
 const ERRORS =
-  'An error. On every path also 400 (the request is not HTTP), 405, 408 (it arrives too slowly), 421 (another host name) and 431 (its headers are too large).';
+  'An error. On every path also 400 (the request is not HTTP), 405, 408 (it arrives too slowly), 421 (another host name) and 431 (its headers are too large or too many).';
 
 interface Parameter {
   readonly name: string;

@@ -1,16 +1,7 @@
-import {
-  Body,
-  Controller,
-  Get,
-  HttpException,
-  HttpStatus,
-  NotFoundException,
-  Param,
-  Post,
-  Query,
-} from '@nestjs/common';
+import { Body, Controller, Get, NotFoundException, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
+import { TooManyRequests } from '../kernel/errors.js';
 import type { EventsOf } from '../log/event.js';
 import { findOtherCopies } from '../moves/departures.js';
 import type { Principal } from '../users/access.js';
@@ -108,10 +99,7 @@ export class ErasuresController {
     const site = await this.find(name);
     const subject = personSubject(person);
     if (this.running >= AT_ONCE_MAX)
-      throw new HttpException(
-        'Other erasures are being carried out. Try again in a minute.',
-        HttpStatus.TOO_MANY_REQUESTS,
-      );
+      throw new TooManyRequests('Other erasures are being carried out. Try again in a minute.', 60);
     this.running += 1;
     try {
       const counts = dryRun

@@ -1,12 +1,9 @@
-import { jest } from '@jest/globals';
 import { InMemoryLog } from '../../test/support/in-memory-log.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { Principal } from '../users/access.js';
 import type { Credential, Credentials } from './credentials.js';
 import type { EventStream } from './event-stream.js';
 import { EventStreams } from './event-streams.js';
-
-jest.setTimeout(60_000);
 
 const principal = { userId: 'ada', permissions: ['read'], sites: 'all' } as unknown as Principal;
 const credential = { text: 'session' } as unknown as Credential;

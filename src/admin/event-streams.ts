@@ -1,11 +1,6 @@
-import {
-  HttpException,
-  HttpStatus,
-  Injectable,
-  type OnModuleDestroy,
-  ServiceUnavailableException,
-} from '@nestjs/common';
+import { Injectable, type OnModuleDestroy, ServiceUnavailableException } from '@nestjs/common';
 import { redactEvent } from '../history/redact-event.js';
+import { TooManyRequests } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import type { ReadOptions } from '../log/event-reader.js';
@@ -16,6 +11,7 @@ import { EventStream, type StreamSelection, streamedEvent } from './event-stream
 
 const STREAMS_MAX = 100;
 const STREAMS_PER_USER_MAX = 10;
+const RETRY_AFTER_S = 30;
 /** How far back a reader can continue. Older events are in the lists and exports. */
 const RESUME_EVENTS = 50_000;
 const PAGE_EVENTS = 200;
@@ -88,12 +84,9 @@ export class EventStreams implements OnModuleDestroy {
     if (this.isClosing) throw new ServiceUnavailableException('The service stops. Connect again.');
     const own = [...this.streams].filter(({ principal }) => principal.userId === userId);
     if (own.length >= STREAMS_PER_USER_MAX)
-      throw new HttpException(
-        `You have ${STREAMS_PER_USER_MAX} event streams. Close one.`,
-        HttpStatus.TOO_MANY_REQUESTS,
-      );
+      throw new TooManyRequests(`You have ${STREAMS_PER_USER_MAX} event streams. Close one.`, RETRY_AFTER_S);
     if (this.streams.size >= STREAMS_MAX)
-      throw new HttpException('Too many event streams are open. Try again later.', HttpStatus.TOO_MANY_REQUESTS);
+      throw new TooManyRequests('Too many event streams are open. Try again later.', RETRY_AFTER_S);
   }
 
   private remove(stream: EventStream): void {

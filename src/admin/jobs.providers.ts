@@ -8,10 +8,13 @@ import { Dependencies } from './dependencies.js';
 /** Starts and stops the runner with the management API. */
 @Injectable()
 class JobsLifecycle implements OnApplicationBootstrap, OnModuleDestroy {
-  constructor(@Inject(JobRunner) private readonly runner: JobRunner) {}
+  constructor(
+    @Inject(JobRunner) private readonly runner: JobRunner,
+    private readonly dependencies: Dependencies,
+  ) {}
 
   onApplicationBootstrap(): void {
-    this.runner.start();
+    this.runner.start(this.dependencies.settings.intervals.jobMs);
   }
 
   async onModuleDestroy(): Promise<void> {

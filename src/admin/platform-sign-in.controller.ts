@@ -21,12 +21,11 @@ import { beginSignIn, finishSignIn } from '../authorizations/sign-in-flow.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
-import { may, type Principal, seesSite, userPrincipal } from '../users/access.js';
+import { may, type Principal, seesSite } from '../users/access.js';
 import { hashSecretToken } from '../users/secret-token.js';
-import { SessionsService } from '../users/sessions.service.js';
 import { type AdminRequest, Anonymous, Caller, RequiresUser } from './access.decorators.js';
 import { connectionName, optionsSchema } from './connections.controller.js';
-import { userAccess } from './credentials.js';
+import { Credentials } from './credentials.js';
 import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
 import { SameHost } from './same-host.js';
@@ -79,7 +78,7 @@ export class PlatformSignInController {
     private readonly dependencies: Dependencies,
     private readonly apps: OauthApps,
     private readonly signIns: PlatformSignIns,
-    private readonly sessions: SessionsService,
+    private readonly credentials: Credentials,
     private readonly hosts: SameHost,
     private readonly logger: Logger,
   ) {}
@@ -156,8 +155,7 @@ export class PlatformSignInController {
     }
     const { id, site: name, connection, sessionHash } = signIn;
     try {
-      const user = await this.sessions.findByHash(sessionHash);
-      const caller = user && userPrincipal(userAccess(user));
+      const caller = await this.credentials.findBySession(sessionHash);
       if (!caller || !may(caller, 'write') || !seesSite(caller, name))
         await this.signIns.fail(id, 'You are signed out, or may not change this site any more.');
       else {

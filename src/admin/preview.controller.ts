@@ -8,6 +8,7 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
 import { settingsAfter } from '../sites/named-connection.js';
+import { findOptOuts } from '../visitors/find-opt-outs.js';
 import { Requires } from './access.decorators.js';
 import { connectionName } from './connections.controller.js';
 import { Dependencies } from './dependencies.js';
@@ -89,12 +90,12 @@ export class PreviewController {
     connection: ConnectionName,
     { conversion, order }: z.output<typeof previewQuery>,
   ) {
-    const { log } = this.dependencies;
+    const { log, postgres } = this.dependencies;
     const own =
       conversion === undefined
         ? await readOrderedConversion(this.dependencies, host, order as string)
         : await readConversion(log, host, conversion);
     if (!own) throw new NotFoundException(`${host} has no such conversion.`);
-    return receivedFor(log, own, connection);
+    return receivedFor(log, findOptOuts(postgres), own, connection);
   }
 }

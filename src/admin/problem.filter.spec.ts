@@ -1,8 +1,7 @@
 import type { ArgumentsHost } from '@nestjs/common';
-import { CommitUnknown, LogUnavailable, SitePaused } from '../kernel/errors.js';
+import { CommitUnknown, LogUnavailable, SitePaused, TooManyRequests } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { TooBusy } from '../kernel/semaphore.js';
-import { TooManyPasswords } from '../users/password.js';
 import { isRefusal, ProblemFilter } from './problem.filter.js';
 
 const QUIET = { warn: () => {}, error: () => {} } as unknown as Logger;
@@ -78,9 +77,12 @@ describe('a request that was not started', () => {
     expect(answerTo(error, 'POST', { 'idempotency-key': 'abc' })).toMatchObject({ status: 409 });
   });
 
-  it.each([new TooManyPasswords(), new TooBusy('busy')])('can be repeated with its Idempotency-Key: %s', (error) => {
+  it.each([
+    [new TooManyRequests('Try again in a minute.', 60), 429, '60'],
+    [new TooBusy('busy'), 503, '5'],
+  ])('can be repeated with its Idempotency-Key: %s', (error, status, seconds) => {
     expect(isRefusal(error)).toBe(true);
     const repeated = answerTo(error, 'POST', { 'idempotency-key': 'abc' });
-    expect(repeated).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
+    expect(repeated).toMatchObject({ status, headers: { 'retry-after': seconds } });
   });
 });

@@ -2,13 +2,12 @@ import { STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpStatus } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { MalformedBody } from '../http/strict-json.js';
-import { CommitUnknown, LogUnavailable, messageOf, SitePaused, UserError } from '../kernel/errors.js';
+import { CommitUnknown, LogUnavailable, messageOf, SitePaused, TooManyRequests, UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { TooBusy } from '../kernel/semaphore.js';
 import { SiteCopyRefused, SiteForked } from '../log/site-copy-errors.js';
 import { SourceSilent } from '../moves/source-cell.js';
 import { isDatabaseOutage, isPoolBusy } from '../postgres/outage.js';
-import { TooManyPasswords } from '../users/password.js';
 import { optionError } from './option-error.js';
 
 interface Problem {
@@ -68,8 +67,10 @@ export class ProblemFilter implements ExceptionFilter {
     }
     if (error instanceof UserError)
       return { status: HttpStatus.UNPROCESSABLE_ENTITY, ...optionError(messageOf(error)) };
-    if (error instanceof TooManyPasswords)
-      return busy('Too many people sign in at the moment. Try again in a few seconds.');
+    if (error instanceof TooManyRequests) {
+      const headers = { 'retry-after': String(error.retryAfterS) };
+      return { status: HttpStatus.TOO_MANY_REQUESTS, detail: error.message, headers };
+    }
     if (error instanceof TooBusy) return busy('Too many numbers are being added up at the moment. Try again.');
     if (error instanceof SitePaused) return { status: HttpStatus.CONFLICT, detail: error.message };
     // For the operator who moves the site.
@@ -97,7 +98,7 @@ export function isRefusal(error: unknown): boolean {
     error instanceof SiteForked ||
     error instanceof SiteCopyRefused ||
     error instanceof SourceSilent ||
-    error instanceof TooManyPasswords ||
+    error instanceof TooManyRequests ||
     error instanceof TooBusy ||
     (error instanceof HttpException && error.getStatus() < HttpStatus.INTERNAL_SERVER_ERROR)
   );

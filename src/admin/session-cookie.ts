@@ -1,9 +1,14 @@
-import { SESSION_DAYS } from '../users/sessions.service.js';
+import { SESSION_DAYS } from '../users/session-days.js';
 
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict';
 
 export function sessionCookie(name: string, value: string): string {
   return `${name}=${value}; ${ATTRIBUTES}; Max-Age=${SESSION_DAYS * 24 * 60 * 60}`;
+}
+
+/** Makes the browser known for later sign-ins. It gives no access. */
+export function browserCookie(name: string, value: string, seconds: number): string {
+  return `${name}=${value}; ${ATTRIBUTES}; Max-Age=${seconds}`;
 }
 
 export function endedSessionCookie(name: string): string {

@@ -3,8 +3,6 @@ import {
   Controller,
   Delete,
   Get,
-  HttpException,
-  HttpStatus,
   Inject,
   NotFoundException,
   Post,
@@ -17,15 +15,18 @@ import {
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
+import { networkOf } from '../kernel/addresses.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import type { Principal } from '../users/access.js';
 import { FirstAdministrator } from '../users/first-administrator.js';
+import { knownUser } from '../users/password.js';
 import { SessionsService } from '../users/sessions.service.js';
-import { SignInThrottle } from '../users/sign-in-throttle.js';
+import { byBrowser, byNetwork, bySession, SignInThrottle } from '../users/sign-in-throttle.js';
 import type { UserRow } from '../users/user.row.js';
 import { userDocument } from '../users/user-document.js';
 import { UsersService } from '../users/users.service.js';
 import { type AdminRequest, Anonymous, Caller, Requires, RequiresUser, SessionCookie } from './access.decorators.js';
+import { KnownBrowsers } from './known-browsers.js';
 import { Returns, ReturnsNothing } from './returns.decorator.js';
 import { SameHost } from './same-host.js';
 import {
@@ -52,6 +53,7 @@ export class SessionController {
     private readonly first: FirstAdministrator,
     @Inject(SETTINGS) private readonly settings: Settings,
     private readonly provider: SignInProvider,
+    private readonly browsers: KnownBrowsers,
   ) {}
 
   @Post('session')
@@ -63,12 +65,18 @@ export class SessionController {
     @Req() request: AdminRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
+    const found = await this.users.findByEmail(email);
+    const browser = this.browsers.recognise(found, request);
     const address = this.hosts.address(request.raw);
-    if (!(await this.throttle.admit(email, address))) throw tooManyAttempts();
-    const user = await this.users.authenticate(email, password);
-    if (!(user && (await this.open(user, request, reply))))
-      throw new UnauthorizedException('The email address or the password is wrong.');
-    await this.throttle.forget(email, address);
+    const [attempt, caller] =
+      found && browser !== undefined
+        ? [byBrowser(browser), knownUser(found.id)]
+        : [byNetwork(email, address), { id: networkOf(address), isKnown: false }];
+    const user = await this.throttle.limit(attempt, async () => {
+      const right = await this.users.authenticate(found, password, caller);
+      return right && (await this.open(right, request, reply)) ? right : undefined;
+    });
+    if (!user) throw new UnauthorizedException('The email address or the password is wrong.');
     return userDocument(user);
   }
 
@@ -97,15 +105,14 @@ export class SessionController {
     @Body({ schema: passwordChangeSchema }) { current, password }: z.output<typeof passwordChangeSchema>,
     @Caller() { userId }: Principal,
     @SessionCookie() session: string,
-    @Req() { raw }: AdminRequest,
+    @Req() request: AdminRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<void> {
-    const user = await this.find(userId);
-    const address = this.hosts.address(raw);
-    // A stolen session must not find out the password.
-    if (!(await this.throttle.admit(user.email, address))) throw tooManyAttempts();
-    if (!(await this.users.changePassword(userId, { current, password, session })))
-      throw new UnprocessableEntityException('The current password is wrong.');
-    await this.throttle.forget(user.email, address);
+    const changed = await this.throttle.limit(bySession(session), () =>
+      this.users.changePassword(userId, { current, password, session }),
+    );
+    if (!changed) throw new UnprocessableEntityException('The current password is wrong.');
+    void reply.header('set-cookie', this.browsers.remember(await this.find(userId), request));
   }
 
   @Get('session/options')
@@ -191,17 +198,14 @@ export class SessionController {
   }
 
   /** False if the user has lost access meanwhile. */
-  private async open(user: UserRow, { headers, raw }: AdminRequest, reply: FastifyReply): Promise<boolean> {
+  private async open(user: UserRow, request: AdminRequest, reply: FastifyReply): Promise<boolean> {
+    const { headers, raw } = request;
     const session = await this.sessions.open(user);
     if (session === undefined) return false;
     const name = this.hosts.cookieName('cc_session', raw);
     const origin = this.hosts.cookieName(PROVIDER_COOKIE, raw);
     const ended = readCookie(headers.cookie, origin) === undefined ? [] : [endedSessionCookie(origin)];
-    void reply.header('set-cookie', [sessionCookie(name, session), ...ended]);
+    void reply.header('set-cookie', [sessionCookie(name, session), this.browsers.remember(user, request), ...ended]);
     return true;
   }
-}
-
-function tooManyAttempts(): HttpException {
-  return new HttpException('Too many attempts to sign in. Wait 15 minutes.', HttpStatus.TOO_MANY_REQUESTS);
 }

@@ -1,8 +1,8 @@
-import { Body, Controller, HttpException, HttpStatus, Param, Post, Res } from '@nestjs/common';
+import { Body, Controller, Param, Post } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { previewSettings } from '../history/settings-preview.js';
+import { TooManyRequests } from '../kernel/errors.js';
 import { changedSettings } from '../sites/site-settings.js';
 import { BotScorer, loadBotList } from '../visitors/bots/bot-scorer.js';
 import { Requires } from './access.decorators.js';
@@ -15,7 +15,7 @@ import { findSite } from './sites.controller.js';
 /** Each reads up to ten thousand events. */
 const RUNNING_MAX = 2;
 /** About as long as one takes. */
-const RETRY_AFTER_SECONDS = 4;
+const RETRY_AFTER_S = 4;
 
 const compared = z.object({ was: z.int(), would: z.int() });
 
@@ -60,12 +60,9 @@ export class SettingsPreviewController {
   async preview(
     @Param('site', { schema: host }) name: string,
     @Body({ schema: settingsChangeSchema }) change: z.output<typeof settingsChangeSchema>,
-    @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    if (this.running >= RUNNING_MAX) {
-      void reply.header('retry-after', RETRY_AFTER_SECONDS);
-      throw new HttpException('Other previews are running. Try again in a few seconds.', HttpStatus.TOO_MANY_REQUESTS);
-    }
+    if (this.running >= RUNNING_MAX)
+      throw new TooManyRequests('Other previews are running. Try again in a few seconds.', RETRY_AFTER_S);
     this.running += 1;
     try {
       const { log, sites, secrets, settings, postgres } = this.dependencies;

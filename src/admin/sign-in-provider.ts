@@ -6,12 +6,19 @@ import { Postgres } from '../postgres/postgres.js';
 import { type ExternalIdentity, identityOf } from '../users/external-identity.js';
 
 const CLOCK_TOLERANCE_S = 60;
+const TIMEOUT_S = 10;
 
 /** What the browser keeps, sealed, between leaving for the provider and coming back. */
 export interface PendingSignIn {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
+}
+
+export interface StatedIdentity {
+  readonly identity: ExternalIdentity;
+  /** Refresh token; undefined if the provider gives none. */
+  readonly grant: string | undefined;
 }
 
 /** OpenID Connect: sign-in at the provider of `OIDC_ISSUER`, by authorization code with PKCE. */
@@ -28,6 +35,11 @@ export class SignInProvider {
     return this.settings.oidcIssuer !== undefined;
   }
 
+  /** Roles are not set here, but at the provider. */
+  get decidesRoles(): boolean {
+    return this.isConfigured && this.settings.oidcRoleClaim !== undefined;
+  }
+
   async begin(redirectUri: string): Promise<{ url: URL; pending: PendingSignIn }> {
     const client = await loadClient();
     const pending = {
@@ -35,9 +47,12 @@ export class SignInProvider {
       nonce: client.randomNonce(),
       verifier: client.randomPKCECodeVerifier(),
     };
-    const url = client.buildAuthorizationUrl(await this.configuration(), {
+    const configuration = await this.configuration();
+    // For a refresh token, with which it is asked about the role again. Some providers refuse a scope that they do not know.
+    const isOffline = this.decidesRoles && configuration.serverMetadata().scopes_supported?.includes('offline_access');
+    const url = client.buildAuthorizationUrl(configuration, {
       redirect_uri: redirectUri,
-      scope: 'openid email profile',
+      scope: `openid email profile${isOffline ? ' offline_access' : ''}`,
       state: pending.state,
       nonce: pending.nonce,
       code_challenge: await client.calculatePKCECodeChallenge(pending.verifier),
@@ -47,7 +62,7 @@ export class SignInProvider {
   }
 
   /** @param answer the URL that the provider sent the browser to. Throws if the answer is not one to this request. */
-  async finish(answer: URL, { state, nonce, verifier }: PendingSignIn): Promise<ExternalIdentity> {
+  async finish(answer: URL, { state, nonce, verifier }: PendingSignIn): Promise<StatedIdentity> {
     const client = await loadClient();
     const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
     const tokens = await client
@@ -57,7 +72,24 @@ export class SignInProvider {
       });
     const claims = { ...tokens.claims() };
     this.requireIssued(claims.iat);
-    return identityOf(claims, this.settings.oidcRoleClaim);
+    return { identity: identityOf(claims, this.settings.oidcRoleClaim), grant: tokens.refresh_token };
+  }
+
+  /** What the provider states now. Throws `GrantRefused` if it wants the person to sign in again. */
+  async ask(grant: string): Promise<StatedIdentity> {
+    const client = await loadClient();
+    const configuration = await this.configuration();
+    const tokens = await client.refreshTokenGrant(configuration, grant).catch((error: unknown) => {
+      throw isRefusal(error) ? new GrantRefused() : error;
+    });
+    const { issuer } = configuration.serverMetadata();
+    // Not every provider answers with another ID token.
+    const claims = tokens.claims() ?? {
+      ...(await client.fetchUserInfo(configuration, tokens.access_token, client.skipSubjectCheck)),
+      iss: issuer,
+    };
+    const identity = identityOf({ ...claims }, this.settings.oidcRoleClaim);
+    return { identity, grant: tokens.refresh_token ?? grant };
   }
 
   /** Where a person signs out at the provider; undefined if it has no such page. */
@@ -89,9 +121,16 @@ export class SignInProvider {
     const issuer = new URL(oidcIssuer as string);
     const metadata = { client_secret: oidcClientSecret as string, [client.clockTolerance]: CLOCK_TOLERANCE_S };
     // Settings accept http for a provider on this machine only.
-    const execute = isLoopbackHost(issuer.hostname) ? [client.allowInsecureRequests] : [];
-    return client.discovery(issuer, oidcClientId as string, metadata, undefined, { execute });
+    const insecure = isLoopbackHost(issuer.hostname) ? [client.allowInsecureRequests] : [];
+    // Verifies the signatures of ID tokens, too.
+    const execute = [client.enableNonRepudiationChecks, ...insecure];
+    return client.discovery(issuer, oidcClientId as string, metadata, undefined, { execute, timeout: TIMEOUT_S });
   }
+}
+
+/** The person has signed out at the provider, or lost the account there. */
+export class GrantRefused extends Error {
+  override readonly name = 'GrantRefused';
 }
 
 /** A token that was just issued has expired, or is from the future. */
@@ -102,6 +141,10 @@ export class ClocksDiffer extends Error {
       `The clocks of this installation and of the sign-in provider differ by more than ${CLOCK_TOLERANCE_S} s. Synchronise both with NTP.`,
     );
   }
+}
+
+function isRefusal(error: unknown): boolean {
+  return (error as { error?: unknown }).error === 'invalid_grant';
 }
 
 function isAboutTime(error: unknown): boolean {

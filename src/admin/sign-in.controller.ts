@@ -4,9 +4,10 @@ import type { FastifyReply } from 'fastify';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
+import { ExternalUsersService } from '../users/external-users.service.js';
 import { SessionsService } from '../users/sessions.service.js';
-import { UsersService } from '../users/users.service.js';
 import { type AdminRequest, Anonymous } from './access.decorators.js';
+import { ProviderCheck } from './provider-check.js';
 import { SameHost } from './same-host.js';
 import { PROVIDER_COOKIE, providerCookie, readCookie, sessionCookie } from './session-cookie.js';
 import { ClocksDiffer, type PendingSignIn, SignInProvider } from './sign-in-provider.js';
@@ -22,7 +23,8 @@ const PENDING_SECONDS = 600;
 export class SignInController {
   constructor(
     private readonly provider: SignInProvider,
-    private readonly users: UsersService,
+    private readonly users: ExternalUsersService,
+    private readonly check: ProviderCheck,
     private readonly sessions: SessionsService,
     private readonly sealer: Sealer,
     private readonly logger: Logger,
@@ -78,8 +80,9 @@ export class SignInController {
     if (!pending) return { refusal: 'expired' };
     const answer = new URL(request.url, this.hosts.publicUrl(request.raw));
     try {
-      const identity = await this.provider.finish(answer, pending);
-      const user = await this.users.findOrAddByIdentity(identity);
+      const { identity, grant } = await this.provider.finish(answer, pending);
+      const user = await this.users.findOrAdd(identity);
+      if (user && this.provider.decidesRoles) await this.check.remember(user.id, grant);
       const session = user && (await this.sessions.open(user));
       return session === undefined ? { refusal: 'unknown_user' } : { session };
     } catch (error) {

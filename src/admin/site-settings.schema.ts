@@ -14,7 +14,10 @@ export const siteSettingsSchema = z
     withhold: z.enum(['identifiers', 'everything']),
     country: z.string().nullable(),
     origins: list,
-    blocked: list.meta({ description: 'Addresses as SHA-256, domains as @example.com.' }),
+    blocked: list.meta({
+      description:
+        'Addresses as SHA-256, domains as @example.com. A caller who may only read sees ••• for addresses and IPs.',
+    }),
     blockDisposable: z.boolean(),
     blockIps: list,
     allowIps: list,

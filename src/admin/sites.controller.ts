@@ -17,6 +17,8 @@ import { CommandBus } from '@nestjs/cqrs';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { dedupWindowOf } from '../conversions/dedup-key.js';
+import type { FilterList, SiteSettings } from '../events/site.events.js';
+import { MASK } from '../history/mask-values.js';
 import { formatDuration } from '../kernel/durations.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { readMoves } from '../moves/departures.js';
@@ -38,7 +40,7 @@ import type { Site } from '../sites/site.js';
 import { siteDocument, siteWithCell } from '../sites/site-document.js';
 import { newAliases, parseHost, SiteRepository } from '../sites/site-repository.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
-import { type Principal, seesSite } from '../users/access.js';
+import { type Principal, seesPersonalData, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
 import { host, listOf, newSiteSchema, siteSchema } from './schemas.js';
@@ -168,8 +170,9 @@ export class SitesController {
   @Requires('read')
   @ApiOperation({ summary: 'Show the settings of a site' })
   @Returns(siteSettingsSchema, 'The settings in effect.')
-  async showSettings(@Param('site', { schema: host }) name: string) {
-    return this.effective(await findSite(this.sites, name));
+  async showSettings(@Param('site', { schema: host }) name: string, @Caller() caller: Principal) {
+    const settings = this.effective(await findSite(this.sites, name));
+    return seesPersonalData(caller) ? settings : withoutPeople(settings);
   }
 
   @Patch(':site/settings')
@@ -189,6 +192,16 @@ export class SitesController {
   private effective({ settings }: Site) {
     return { ...settings, dedupWindow: formatDuration(dedupWindowOf(settings, this.settings.dedupWindowMs)) };
   }
+}
+
+/** The hash of an email address tells a reader who has a list of addresses whose it is. Domains are shown. */
+function withoutPeople<Settings extends Pick<SiteSettings, FilterList>>(settings: Settings): Settings {
+  return {
+    ...settings,
+    blocked: settings.blocked.map((value) => (value.startsWith('@') ? value : MASK)),
+    blockIps: settings.blockIps.map(() => MASK),
+    allowIps: settings.allowIps.map(() => MASK),
+  };
 }
 
 /** By its host, not by an alias: access is given by host. */

@@ -12,18 +12,28 @@ import {
 } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
+import { UserError } from '../kernel/errors.js';
 import { may, type Principal, seesSite } from '../users/access.js';
 import { TokensService } from '../users/tokens.service.js';
 import { tokenDocument } from '../users/user-document.js';
+import { UsersService } from '../users/users.service.js';
 import { Caller, RequiresUser, SessionCookie } from './access.decorators.js';
+import { ProviderCheck } from './provider-check.js';
 import { Returns, ReturnsNothing } from './returns.decorator.js';
 import { createdTokenSchema, listOf, newTokenSchema, tokenSchema } from './schemas.js';
+
+const EXTERNAL_DAYS = 90;
+const EXTERNAL_DAYS_MAX = 365;
 
 @ApiTags('Tokens')
 @Controller('tokens')
 @RequiresUser('read')
 export class TokensController {
-  constructor(private readonly tokens: TokensService) {}
+  constructor(
+    private readonly tokens: TokensService,
+    private readonly users: UsersService,
+    private readonly check: ProviderCheck,
+  ) {}
 
   @Get()
   @ApiOperation({ summary: 'List API tokens: your own, or all of them as an administrator' })
@@ -44,7 +54,9 @@ export class TokensController {
     if (lacking !== undefined) throw new ForbiddenException(`You do not have the permission "${lacking}" yourself.`);
     const hidden = token.sites?.find((host) => !seesSite(caller, host));
     if (hidden !== undefined) throw new NotFoundException(`There is no site ${hidden}.`);
-    const created = await this.tokens.create({ userId: caller.userId, session }, token);
+    const owner = await this.users.find(caller.userId);
+    const expiresInDays = owner && this.check.manages(owner) ? limitedDays(token) : token.expiresInDays;
+    const created = await this.tokens.create({ userId: caller.userId, session }, { ...token, expiresInDays });
     if (!created) throw new UnauthorizedException('Your session has ended. Sign in again.');
     return { ...tokenDocument(created.row), token: created.token };
   }
@@ -56,6 +68,13 @@ export class TokensController {
     if (!(await this.tokens.revoke(id, ownerLimit(caller), caller.actor)))
       throw new NotFoundException(`There is no token ${id}.`);
   }
+}
+
+/** A token of a person whose role is decided elsewhere does not stay for ever if that is not asked any more. */
+function limitedDays({ expiresInDays = EXTERNAL_DAYS }: { readonly expiresInDays?: number | undefined }): number {
+  if (expiresInDays > EXTERNAL_DAYS_MAX)
+    throw new UserError(`Your role is given by the sign-in provider: choose at most ${EXTERNAL_DAYS_MAX} days.`);
+  return expiresInDays;
 }
 
 /** Administrators see the tokens of all users. */

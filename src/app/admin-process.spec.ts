@@ -2,11 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { jest } from '@jest/globals';
 import { Logger } from '../kernel/logger.js';
 import { AdminProcess, type AdminProcessOptions, execArgvOfChild } from './admin-process.js';
-
-jest.setTimeout(60_000);
 
 const LISTEN = `process.send({ kind: 'listening', url: 'http://localhost:1' });`;
 const END_WITH_THE_SERVICE = `process.once('disconnect', () => process.exit());`;
@@ -29,7 +26,8 @@ describe('the process of the management API', () => {
       changed();
     };
     const logger = new Logger('info', { write });
-    admin = new AdminProcess({ script: pathToFileURL(path), logger, graceMs: 60_000, restartFirstMs: 10, ...options });
+    const defaults = { graceMs: 60_000, restartFirstMs: 10, applyChanges: async () => {} };
+    admin = new AdminProcess({ script: pathToFileURL(path), logger, ...defaults, ...options });
     admin.start();
     return admin;
   }
@@ -52,6 +50,21 @@ describe('the process of the management API', () => {
     await admin?.stop();
     expect(isRunning(pid)).toBe(false);
     expect(lines.filter(({ reason }) => reason)).toEqual([]);
+  });
+
+  it('is told when a change of a site is in force, and not before', async () => {
+    const order: string[] = [];
+    const applyChanges = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      order.push('applied');
+    };
+    start(
+      `${END_WITH_THE_SERVICE} process.send({ kind: 'changed', id: 7 });
+       process.on('message', ({ kind, id }) => process.send({ kind: 'listening', url: kind + ' ' + id }));`,
+      { applyChanges },
+    );
+    expect((await logged('url', 1))[0]).toBe('changed 7');
+    expect(order).toEqual(['applied']);
   });
 
   it('has a lower priority than the service', async () => {
@@ -100,7 +113,8 @@ describe('the process of the management API', () => {
   });
 
   it('is not started after it was stopped', async () => {
-    const stopped = new AdminProcess({ script: new URL('file:///none.mjs'), logger: new Logger('silent'), graceMs: 1 });
+    const options = { graceMs: 1, applyChanges: async () => {} };
+    const stopped = new AdminProcess({ script: new URL('file:///none.mjs'), logger: new Logger('silent'), ...options });
     await stopped.stop();
     stopped.start();
     await stopped.stop();

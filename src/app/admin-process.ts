@@ -17,12 +17,16 @@ const HEAP_MAX_MB = 512;
 export type AdminMessage =
   /** `firstLink` creates the first administrator: it is printed on a terminal and never logged. */
   | { readonly kind: 'listening'; readonly url: string; readonly firstLink?: string | undefined }
-  | { readonly kind: 'failed'; readonly reason: string };
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** A site was changed. The service answers with the same message when the change is in force. */
+  | { readonly kind: 'changed'; readonly id: number };
 
 export interface AdminProcessOptions {
   readonly script: URL;
   readonly logger: Logger;
   readonly graceMs: number;
+  /** Applies the changes of sites that are stored. */
+  readonly applyChanges: () => Promise<void>;
   /** Shows the link that creates the first administrator. Undefined: there is no terminal to show it on. */
   readonly showFirstLink?: ((link: string) => void) | undefined;
   readonly restartFirstMs?: number;
@@ -79,6 +83,7 @@ export class AdminProcess {
     let listeningMs: number | undefined;
     child.on('message', (message: AdminMessage) => {
       if (message.kind === 'failed') reason = message.reason;
+      else if (message.kind === 'changed') this.applyChanges(child, message);
       else {
         listeningMs = performance.now();
         logger.info('The management API listens', { url: message.url, process: child.pid });
@@ -96,6 +101,14 @@ export class AdminProcess {
       this.restart(reason ?? (signal ? `killed by ${signal}` : `ended with exit code ${code}`));
     });
     return child;
+  }
+
+  /** Without an answer, such as from a service that cannot read the log, the management API waits as long as that takes at most. */
+  private applyChanges(child: ChildProcess, message: AdminMessage): void {
+    this.options.applyChanges().then(
+      () => child.connected && child.send(message, () => {}),
+      () => {},
+    );
   }
 
   private restart(reason: string): void {

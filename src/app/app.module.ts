@@ -14,6 +14,7 @@ import { SitesModule } from '../sites/sites.module.js';
 import { VisitorsModule } from '../visitors/visitors.module.js';
 import { type Kernel, KernelModule } from './kernel.module.js';
 import { ManagementCleaning } from './management-cleaning.js';
+import { OptOutsModule } from './opt-outs.module.js';
 import { ProjectionsModule } from './projections.module.js';
 import { RetentionModule } from './retention.module.js';
 
@@ -28,6 +29,7 @@ import { RetentionModule } from './retention.module.js';
     ProjectionsModule,
     LogModule,
     SitesModule,
+    OptOutsModule,
     KafkaModule,
     CheckpointsModule,
     DeliveryModule,

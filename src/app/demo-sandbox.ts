@@ -28,6 +28,7 @@ const SETTINGS: Record<PlatformName, Record<string, string>> = {
     'event.purchase': '111111111',
     'event.lead': '222222222',
     'event.signup': '333333333',
+    refund_event: 'refund',
   },
   meta: { pixel_id: '1234567890', access_token: 'demo-access-token' },
   tiktok: { pixel_code: 'DEMOPIXELCODE', access_token: 'demo-access-token' },
@@ -38,7 +39,12 @@ const SETTINGS: Record<PlatformName, Record<string, string>> = {
     'event.lead': 'lead',
     'event.signup': 'signup',
   },
-  ga4: { measurement_id: 'G-DEMO123456', api_secret: 'demo-api-secret', synthetic_client_id: 'yes' },
+  ga4: {
+    measurement_id: 'G-DEMO123456',
+    api_secret: 'demo-api-secret',
+    synthetic_client_id: 'yes',
+    refund_event: 'refund',
+  },
   segment: { write_key: 'demo-write-key' },
   linkedin: {
     access_token: 'demo-access-token',

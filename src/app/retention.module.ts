@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
+import { Checkpoints } from '../checkpoints/checkpoints.js';
 import { removalSigner } from '../checkpoints/signed-removal.js';
 import { SigningKeys } from '../checkpoints/signing-keys.js';
 import { messageOf } from '../kernel/errors.js';
@@ -52,10 +53,11 @@ export class RetentionScheduler {
   private async run(): Promise<void> {
     const { postgres, log, projections, sealer, settings } = this;
     if (settings.logRetentionMs === undefined) return;
+    const keys = new SigningKeys(postgres.pool, sealer);
     const dropped = await dropExpiredPartitions(postgres, {
       olderThanMs: settings.logRetentionMs,
       holds: allHolds({ postgres, log, projections, settings, sites: new SiteRepository(log) }),
-      sign: await removalSigner(new SigningKeys(postgres.pool, sealer)),
+      sign: await removalSigner(keys, new Checkpoints(postgres.pool, keys, settings.cell)),
       onMessage: (line) => this.logger.warn(line),
     });
     if (dropped > 0) this.logger.info('Removed partitions older than LOG_RETENTION', { dropped });

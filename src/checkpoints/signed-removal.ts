@@ -1,10 +1,13 @@
 import { decodeJws, signJws } from '../kernel/jws.js';
 import type { Removal } from '../log/chain-verifier.js';
 import type { SignRemoval } from '../log/removal-record.js';
+import type { Checkpoints } from './checkpoints.js';
 import type { SigningKey, SigningKeys } from './signing-keys.js';
 
 /** Signs what retention removes, with the key that signs checkpoints. */
-export async function removalSigner(keys: SigningKeys): Promise<SignRemoval> {
+export async function removalSigner(keys: SigningKeys, checkpoints: Checkpoints): Promise<SignRemoval> {
+  // A log with a key has a checkpoint, or `history verify` reports it.
+  await checkpoints.createIfDue();
   // The first use generates a key, which needs a transaction of its own.
   await keys.active();
   return async (client, removal) => signRemoval(await keys.activeUntilCommit(client), removal);

@@ -2,7 +2,9 @@ import { type Command, Option } from 'commander';
 import { allChecks, allEventChecks, allStreamChecks } from '../history/checks.js';
 import { type VerifyReport, verify } from '../history/verify.js';
 import { UserError } from '../kernel/errors.js';
+import { leapLineage } from '../log/lineage.js';
 import { withReaderHold } from '../log/retention-holds.js';
+import { confirm, YES_HELP } from './confirmation.js';
 import { addCheckpoint, addSeals, readTrust } from './history-checkpoint.js';
 import { addRejudge } from './history-rejudge.js';
 import { checkMark, type Layout, MARK_WIDTH } from './layout.js';
@@ -55,6 +57,24 @@ export function addHistory(program: Command, session: Session): void {
       if (session.stop.aborted) progress('');
       await output.show(json, verdict, (layout) => verdictText(verdict, layout));
       if (!verdict.ok) session.exitCode = 1;
+    });
+
+  subcommand(
+    history,
+    'leap',
+    'Continue at far higher positions, after a copy of the data folder was put back. Other restores are noticed.',
+    'history leap',
+  )
+    .option('--yes', YES_HELP)
+    .action(async ({ json, yes }: { readonly json?: true; readonly yes?: true }) => {
+      const { postgres } = await session.open();
+      const question = 'Continue this log at far higher positions, as after a restore?';
+      await confirm(session, { yes, json }, question, 'go on');
+      const owner = await postgres.connectAsOwner('leap');
+      const continuesAt = await leapLineage(owner).finally(() => owner.end());
+      if (continuesAt === undefined)
+        throw new UserError('The log has no events, so no position of it can be used again. There is nothing to do.');
+      await output.show(json, { continuesAt }, () => `The next event gets position ${continuesAt}.\n`);
     });
 
   addCheckpoint(history, session);

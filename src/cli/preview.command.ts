@@ -5,6 +5,7 @@ import { sampleReceived } from '../delivery/sample-conversion.js';
 import { requireConversion } from '../history/conversion-history.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { settingsAfter } from '../sites/named-connection.js';
+import { findOptOuts } from '../visitors/find-opt-outs.js';
 import { requireOrderedConversion } from './conversion-argument.js';
 import { NAME_HELP, readConnectionName } from './platform-argument.js';
 import type { CliDependencies, Session } from './session.js';
@@ -77,5 +78,5 @@ async function findReceived(
     conversion === undefined
       ? await requireOrderedConversion(dependencies, host, order as string)
       : await requireConversion(dependencies.log, host, conversion);
-  return receivedFor(dependencies.log, own, connection);
+  return receivedFor(dependencies.log, findOptOuts(dependencies.postgres), own, connection);
 }

@@ -65,7 +65,7 @@ export function addReplay(program: Command, session: Session): void {
   subcommand(
     replay,
     'deliveries',
-    'Send conversions again whose delivery to a platform failed, was skipped or is queued',
+    'Send conversions again whose delivery to a platform failed, was skipped, is queued or did not exist yet',
     'replay deliveries --site shop.example --platform meta --from 2025-03-01 --to 2025-03-02 --dry-run',
   )
     .requiredOption('--site <host>', 'site of the conversions')
@@ -221,7 +221,8 @@ function nextStep(
     return `${platform} is ${state}: they are queued until "platforms resume ${platform} --site ${site}".`;
   if (!('conversion' in range)) return undefined;
   if (byStatus['queued']) return 'It is queued, and the service sends it at its next attempt.';
-  if (byStatus['not_connected']) return `${platform} was not connected when the conversion was received.`;
+  if (byStatus['not_connected'])
+    return `${platform} was not connected when the conversion was received. --status not_connected sends it.`;
   if (byStatus['delivered'] || byStatus['accepted'])
     return `${platform} has accepted it. --force sends it again under a new id.`;
   return 'It was received with a trial key. Such conversions are never sent.';

@@ -1,12 +1,13 @@
 import { dedupWindowOf } from '../conversions/dedup-key.js';
 import { type SiteSettings } from '../events/site.events.js';
 import { formatDuration } from '../kernel/durations.js';
-import { type SiteFields, siteDocument } from '../sites/site-document.js';
+import type { Site } from '../sites/site.js';
+import { siteDocument } from '../sites/site-document.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { card } from './table.js';
 
 /** With the effective settings: a site without a dedup window uses the service's. */
-export function siteWithSettings(site: SiteFields, defaultWindowMs: number) {
+export function siteWithSettings(site: Site, defaultWindowMs: number) {
   const dedupWindow = formatDuration(dedupWindowOf(site.settings, defaultWindowMs));
   return { ...siteDocument(site), settings: { ...site.settings, dedupWindow } };
 }

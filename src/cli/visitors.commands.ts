@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
+import { copiesDeleter } from '../app/erased-copies.js';
 import { allProjections } from '../app/projections.js';
-import { JobStore } from '../jobs/job-store.js';
 import { UserError } from '../kernel/errors.js';
 import { findOtherCopies } from '../moves/departures.js';
 import { StateConsent } from '../visitors/change-consent.command.js';
@@ -89,9 +89,7 @@ export function addVisitors(program: Command, session: Session): void {
     .action(async ({ json, rerun, dryRun, yes, ...person }: EraseOptions) => {
       if (!rerun && person.site === undefined) throw new UsageError('Give the site with --site <host>.');
       const { postgres, sites, secrets, settings, sealer } = await session.open();
-      const erasure = new Erasure(postgres, allProjections(secrets), (site) =>
-        new JobStore(postgres).deleteExports(site),
-      );
+      const erasure = new Erasure(postgres, allProjections(secrets), copiesDeleter(postgres, sites));
       const list = openErasureList(settings.erasureList, sealer, postgres.pool);
       if (rerun) {
         const onProgress = (done: number, total: number) => output.progress(`Erasing ${done} of ${total}`);

@@ -187,7 +187,7 @@ export function duplicateOf(
   first: StoredEvent | undefined,
 ): OpeningEvent {
   const data = sentData(opening.data);
-  const { visit: _, ...personal } = opening.personal;
+  const { visit: _, payloadKey: __, ...personal } = opening.personal;
   const differs = differences(first && isOpening(first) ? first : undefined, data, personal);
   return { ...opening, type: 'conversion.deduplicated.v1', data: { ...data, firstConversionId, differs }, personal };
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { ConversionData, ConversionPersonal, DeliveryPlan } from '../events/conversion.events.js';
 import type { AsOf, DedupClaim } from '../log/event.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
@@ -40,7 +41,7 @@ export function decideOnRecord(
 ): CurrentDecision {
   const { loadedSite, fields, rules } = command;
   const match = matchAtReceipt(record, loadedSite.site.settings, nowMs, rules.identifierTtlMs, fields.occurredAt);
-  return { asOf: asOfRecord(record), ...decide(command, hashes, match, conversionId, plan) };
+  return { asOf: asOfRecord(record), ...decide(command, hashes, match, conversionId, plan, randomUUID()) };
 }
 
 /** The event to store and its dedup claim. The append decides whether it is a duplicate. */
@@ -50,6 +51,7 @@ export function decide(
   match: Match,
   conversionId: string,
   plan: DeliveryPlan,
+  payloadKey: string,
 ): Decision {
   const { loadedSite, key, fields, rules } = command;
   const { settings } = loadedSite.site;
@@ -92,7 +94,7 @@ export function decide(
     : {
         type: 'conversion.received.v1',
         data: { ...data, ...matchData(match), ...botData, ...plan },
-        personal: visit ? { ...personal, visit } : personal,
+        personal: { ...personal, ...(visit && { visit }), payloadKey },
         reference,
       };
   const claim: DedupClaim = {

@@ -12,9 +12,6 @@ import { type AccessTokens, CredentialsRefused } from './access-tokens.js';
 import { listAccount, listConnection } from './account-listing.js';
 import { NoResponse, type PlatformClient } from './platform-client.js';
 
-// Many answers are parsed, while other suites use all processors.
-jest.setTimeout(60_000);
-
 /** The requests of a listing with answers in the form of the platform's documentation, and what is listed. */
 interface RecordedListing {
   readonly settings: Settings;

@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals';
-import { ATTEMPT_WINDOW, permitFirstAttempts, permitLeased } from './attempt-window.js';
+import { INTERVALS } from '../kernel/intervals.js';
+import { permitFirstAttempts, permitLeased } from './attempt-window.js';
 
 const REQUEST_MS = 10_000;
 const DATABASE_MS = 1_700_000_000_000;
@@ -15,7 +16,7 @@ describe('attempt window', () => {
   });
 
   it('leaves a request that starts last in time to be recorded, before any other process may start', () => {
-    const { first, lease, owedAfterMs } = ATTEMPT_WINDOW;
+    const { first, lease, owedAfterMs } = INTERVALS.attempts;
     expect(first.startWithinMs + REQUEST_MS).toBeLessThan(first.recordWithinMs);
     expect(first.recordWithinMs).toBeLessThan(owedAfterMs);
     expect(lease.startWithinMs + REQUEST_MS).toBeLessThan(lease.recordWithinMs);
@@ -23,7 +24,7 @@ describe('attempt window', () => {
   });
 
   it('counts first attempts from the time of the event, however late its append was answered', () => {
-    const permit = permitFirstAttempts(DATABASE_MS - 6_000, DATABASE_MS, ATTEMPT_WINDOW);
+    const permit = permitFirstAttempts(DATABASE_MS - 6_000, DATABASE_MS, INTERVALS.attempts);
     expect(permit.notAfterMs).toBe(DATABASE_MS + 32_000);
     now += 8_999;
     expect([permit.mayStart, permit.mayRecord]).toEqual([true, true]);
@@ -34,7 +35,7 @@ describe('attempt window', () => {
   });
 
   it('gives no more time to an event whose time is ahead of the clock', () => {
-    const permit = permitFirstAttempts(DATABASE_MS + 60_000, DATABASE_MS, ATTEMPT_WINDOW);
+    const permit = permitFirstAttempts(DATABASE_MS + 60_000, DATABASE_MS, INTERVALS.attempts);
     now += 15_000;
     expect(permit.mayStart).toBe(false);
     now += 23_000;
@@ -44,7 +45,7 @@ describe('attempt window', () => {
   it('counts a leased attempt from before the lease was requested', () => {
     const requestedMs = now;
     now += 5_000;
-    const permit = permitLeased(requestedMs, DATABASE_MS + 60_000, ATTEMPT_WINDOW);
+    const permit = permitLeased(requestedMs, DATABASE_MS + 60_000, INTERVALS.attempts);
     expect(permit.notAfterMs).toBe(DATABASE_MS + 58_000);
     now += 20_000;
     expect([permit.mayStart, permit.mayRecord]).toEqual([false, true]);

@@ -1,11 +1,9 @@
-import { type AttemptWindow, INTERVALS } from '../kernel/intervals.js';
+import type { AttemptWindow } from '../kernel/intervals.js';
 
 export type { AttemptWindow };
 
 /** The injection token. */
 export const WINDOW = Symbol('attempt window');
-
-export const ATTEMPT_WINDOW = INTERVALS.attempts;
 
 /**
  * The right to make an attempt and to record its outcome. Measured with this process's monotonic clock, which continues while
@@ -33,12 +31,17 @@ export class AttemptPermit {
 /** Permit of the instance that received a conversion. `receivedMs` and `databaseMs` (now) are the database's time. */
 export function permitFirstAttempts(receivedMs: number, databaseMs: number, { first }: AttemptWindow): AttemptPermit {
   // Computed once: a later step of the database's clock does not extend it.
-  const began = performance.now() - Math.max(0, databaseMs - receivedMs);
+  const began = monotonicMs(receivedMs, databaseMs);
   return new AttemptPermit(
     began + first.startWithinMs,
     began + first.recordWithinMs,
     receivedMs + first.recordWithinMs,
   );
+}
+
+/** A time of the database by the monotonic clock of this process. `databaseMs` is the database's time now. */
+export function monotonicMs(timeMs: number, databaseMs: number): number {
+  return performance.now() - Math.max(0, databaseMs - timeMs);
 }
 
 /** Permit of the holder of a delivery lease that was requested at `requestedMs` (monotonic) and ends at `untilMs` (database). */

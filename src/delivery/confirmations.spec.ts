@@ -21,6 +21,7 @@ describe('Confirmations', () => {
   let isConnected: boolean;
   let parked: string[];
   let counted: Outcome[];
+  let settings: { confirmationPollMs: number } & Settings;
   let confirmations: Confirmations;
 
   const platform = {
@@ -32,6 +33,7 @@ describe('Confirmations', () => {
   } as unknown as Platform;
 
   beforeEach(() => {
+    settings = { confirmationPollMs: POLL_MS } as Settings;
     requested = [];
     counted = [];
     isConnected = true;
@@ -54,7 +56,7 @@ describe('Confirmations', () => {
       client,
       { count: (outcome: Outcome) => counted.push(outcome) } as unknown as DeliveryMetrics,
       { nowMs: () => NOW_MS },
-      { confirmationPollMs: POLL_MS } as Settings,
+      settings,
     );
   });
 
@@ -90,6 +92,14 @@ describe('Confirmations', () => {
     const outcome = await confirm('r1');
     expect(outcome).toMatchObject({ status: 'accepted', requestId: 'r1' });
     expect(Math.abs(delayOf(outcome) - POLL_MS)).toBeLessThan(1_000);
+  });
+
+  it('asks the platform again at the next poll, however short that is', async () => {
+    settings.confirmationPollMs = 20;
+    await confirm('r1');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await confirm('r1');
+    expect(requested).toEqual(['r1', 'r1']);
   });
 
   it('treats accepted as final after a day', async () => {
@@ -136,6 +146,11 @@ describe('Confirmations', () => {
     expect(await confirm('r1')).toMatchObject({ status: 'accepted', requestId: 'r1', nextTry: expect.any(String) });
     verdict = { kind: 'unauthorized', reason: 'HTTP 401' };
     expect(await confirm('r2')).toMatchObject({ status: 'accepted', requestId: 'r2', nextTry: expect.any(String) });
+  });
+
+  it('stays accepted without a status request if an earlier version stored only a part of the request id', async () => {
+    expect(await confirm('sandbox-1-1-0-…')).toMatchObject({ status: 'accepted', nextTry: undefined });
+    expect(requested).toEqual([]);
   });
 
   it('stays accepted without a status request if the platform is disconnected', async () => {

@@ -3,7 +3,7 @@ import { isCounted } from '../events/conversion.events.js';
 import type { Outcome } from '../events/delivery.events.js';
 import { CLOCK, type Clock } from '../kernel/clock.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { shorten } from '../platforms/common-verdict.js';
+import { isRequestId, shorten } from '../platforms/common-verdict.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { AccessTokens } from './access-tokens.js';
 import { Connections } from './connections.js';
@@ -57,7 +57,9 @@ export class Confirmations {
 
   private statusOf(site: string, platform: ConnectionName, requestId: string): Promise<OutcomeDetails> {
     const now = performance.now();
-    for (const [key, { since }] of this.cache) if (now - since > CACHE_MS) this.cache.delete(key);
+    // Shorter than the time to the next status request: an answer from the cache must not schedule it in the past.
+    const cacheMs = Math.min(CACHE_MS, this.settings.confirmationPollMs / 2);
+    for (const [key, { since }] of this.cache) if (now - since > cacheMs) this.cache.delete(key);
     const key = `${site} ${platform} ${requestId}`;
     const cached = this.cache.get(key);
     if (cached) return cached.details;
@@ -69,7 +71,8 @@ export class Confirmations {
   private async requestStatus(site: string, name: ConnectionName, requestId: string): Promise<OutcomeDetails> {
     const destination = this.connections.find(site, name);
     const confirmation = destination?.platform.confirmation;
-    if (!confirmation) return { status: 'accepted', requestId };
+    // Earlier versions stored some ids only in part.
+    if (!confirmation || !isRequestId(requestId)) return { status: 'accepted', requestId };
     const { platform, connection } = destination;
     const pollMs = this.settings.confirmationPollMs;
     const nowMs = this.clock.nowMs();

@@ -52,6 +52,7 @@ describe('the delivery of a correction', () => {
       { nowMs: () => orders.nowMs },
       { deliveryRetryScheduleMs: [30_000], deliveryGiveUpMs: 7 * DAY_MS } as unknown as ServiceSettings,
       NO_TRACING,
+      async () => new Set(),
     );
     const received = await orders.read(id);
     const outcome = await new Promise<Outcome | undefined>((resolve) =>

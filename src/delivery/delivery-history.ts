@@ -1,11 +1,12 @@
 import type { Outcome } from '../events/delivery.events.js';
+import { publishedFields } from '../events/unpublished-fields.js';
 import type { StoredEvent } from '../log/event.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import { type Delivery, foldDeliveries, isOutcome, resultOf } from './delivery.js';
 import type { OrderHistory } from './order.js';
-import { buildPayload, type DeliveryPayload, settingsAsOf } from './payload.js';
+import { type DeliveryPayload, rebuildPayload, settingsAsOf } from './payload.js';
 import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
 /** Everything the log contains about one delivery. */
@@ -36,14 +37,17 @@ export function deliveryHistories(
     const attempts = events
       .filter(isOutcome)
       .filter(({ data }) => data.platform === platform)
-      .map(({ time, data: { conversionId: _, platform: __, ...outcome } }) => ({ time, ...outcome }));
+      .map(({ time, type, data }) => {
+        const { conversionId: _, platform: __, ...outcome } = publishedFields(type, data) as Outcome;
+        return { time, ...outcome };
+      });
     const connection = connections.find((candidate) => candidate.platform === platform);
     return {
       platform,
       status,
       ...(reason !== undefined && { reason }),
       attempts,
-      ...rebuildPayload(
+      ...shownPayload(
         withReopenedVisit({ ...opening, ...(order && { order }) }, events, delivery.reopened),
         delivery,
         connection,
@@ -53,7 +57,7 @@ export function deliveryHistories(
   });
 }
 
-function rebuildPayload(
+function shownPayload(
   received: ReceivedConversion,
   delivery: Delivery,
   connection: SiteConnection | undefined,
@@ -69,12 +73,12 @@ function rebuildPayload(
 /** The newest payload of a delivery, rebuilt; undefined if there was none, or the data subject has been erased. */
 export function sentPayload(
   received: ReceivedConversion,
-  { bodySha256, settingsPosition, ...requested }: Delivery,
+  delivery: Delivery,
   connection: SiteConnection,
   platform: Platform,
 ): DeliveryPayload | undefined {
-  if (!received.personal || bodySha256 === undefined) return undefined;
-  const asOf = settingsAsOf(connection, settingsPosition ?? received.data.settings);
-  const payload = buildPayload(received, platform, asOf, requested);
+  if (!received.personal || delivery.bodySha256 === undefined) return undefined;
+  const asOf = settingsAsOf(connection, delivery.settingsPosition ?? received.data.settings);
+  const payload = rebuildPayload(received, platform, asOf, delivery);
   return 'skip' in payload ? undefined : payload;
 }

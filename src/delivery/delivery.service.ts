@@ -9,7 +9,7 @@ import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { LoadedSite } from '../sites/site-directory.js';
-import { type AttemptWindow, permitFirstAttempts, WINDOW } from './attempt-window.js';
+import { type AttemptWindow, monotonicMs, permitFirstAttempts, WINDOW } from './attempt-window.js';
 import { type Results, resultOf } from './delivery.js';
 import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
 import { deliveryPlanOf } from './delivery-plan.js';
@@ -70,7 +70,9 @@ export class DeliveryService {
     const { platforms = [], conversionId } = received.data;
     if (platforms.length === 0) return {};
     if (received.data.correction && !received.order) return this.deliverCorrection(received);
-    const permit = permitFirstAttempts(Date.parse(received.time), this.postgres.clock.nowMs(), this.window);
+    const [receivedMs, nowMs] = [Date.parse(received.time), this.postgres.clock.nowMs()];
+    const permit = permitFirstAttempts(receivedMs, nowMs, this.window);
+    const decidedMs = monotonicMs(receivedMs, nowMs);
     const onEnd = (end: SagaEnd) => {
       this.inFlight.delete(saga);
       if (end !== 'refused') return;
@@ -80,7 +82,8 @@ export class DeliveryService {
     this.inFlight.add(saga);
     const results = saga.results();
     for (const platform of platforms) {
-      this.deliveries.deliver({ received, platform, attempt: 1, mayDeliver: () => permit.mayStart }, (outcome) => {
+      const request = { received, platform, attempt: 1, decidedMs, mayDeliver: () => permit.mayStart };
+      this.deliveries.deliver(request, (outcome) => {
         if (outcome) saga.settle(outcome);
         else saga.withdraw(platform);
       });

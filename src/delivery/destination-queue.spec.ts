@@ -23,6 +23,9 @@ class TestQueue {
   readonly errors: unknown[] = [];
   readonly tokens: (string | undefined)[] = [];
   readonly pixels: (string | undefined)[] = [];
+  /** The people whose consent each lookup was for. */
+  readonly checked: string[][] = [];
+  optedOut: () => ReadonlySet<string> | Promise<ReadonlySet<string>> = () => new Set();
   state: 'active' | 'paused' | 'parked' | 'gone' = 'active';
   answer: (items: readonly string[], request: number) => Answer | Promise<Answer> = () => DELIVERED;
   token: (stale?: string) => string | undefined | Promise<string> = () => undefined;
@@ -61,6 +64,10 @@ class TestQueue {
           return { status: 200, headers: {}, text: 'body', json: undefined } satisfies PlatformResponse;
         },
         accessToken: async (_, stale) => this.token(stale),
+        optedOut: async (subjects) => {
+          this.checked.push([...subjects]);
+          return this.optedOut();
+        },
         park: change('park', 'parked'),
         pause: change('pause', 'paused'),
         resume: change('resume', 'active'),
@@ -174,6 +181,65 @@ describe('DestinationQueue', () => {
     });
   });
 
+  describe('consent', () => {
+    const decidedBefore = (subject: string) => ({ consent: { subject, atMs: Number.NEGATIVE_INFINITY } });
+    const justDecided = (subject: string) => ({ consent: { subject, atMs: performance.now() } });
+
+    it('sends nothing of a person who has opted out since, and reports it', async () => {
+      const queue = new TestQueue();
+      queue.optedOut = () => new Set(['jane']);
+      queue.enqueue('a', decidedBefore('jane'));
+      queue.enqueue('b', decidedBefore('john'));
+      queue.enqueue('c');
+      await queue.settle();
+      expect(queue.requests).toEqual([['b', 'c']]);
+      expect(queue.statuses()).toEqual({ a: 'opted_out', b: 'delivered', c: 'delivered' });
+      expect(queue.checked).toEqual([['jane', 'john']]);
+    });
+
+    it('is not looked up for a conversion that was just decided', async () => {
+      const queue = new TestQueue();
+      queue.optedOut = () => new Set(['jane']);
+      queue.enqueue('a', justDecided('jane'));
+      await queue.settle();
+      expect([queue.checked, queue.statuses()]).toEqual([[], { a: 'delivered' }]);
+    });
+
+    it('is looked up after a delivery has waited for other requests, or for a token', async () => {
+      const queue = new TestQueue({ batchMax: 1 });
+      queue.optedOut = () => new Set(['jane']);
+      const { promise, release } = hanging();
+      queue.token = () => promise.then(() => 'token');
+      queue.enqueue('a', { consent: { subject: 'jane', atMs: performance.now() - 990 } });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      release(DELIVERED);
+      await queue.settle();
+      expect(queue.statuses()).toEqual({ a: 'opted_out' });
+    });
+
+    it('that cannot be read sends nothing: another attempt is made later', async () => {
+      const queue = new TestQueue();
+      queue.optedOut = () => Promise.reject(new Error('the database is down'));
+      queue.enqueue('a', decidedBefore('jane'));
+      queue.enqueue('b');
+      await queue.settle();
+      expect(queue.statuses()).toEqual({ a: 'withdrawn', b: 'delivered' });
+      expect(queue.errors).toEqual([]);
+    });
+
+    it('withdrawn between two requests of an attempt ends it, and the platform may have accepted it', async () => {
+      const queue = new TestQueue();
+      queue.answer = (items) => (items.length > 1 ? { kind: 'split', reason: 'bad', unknown: true } : DELIVERED);
+      let lookups = 0;
+      queue.optedOut = () => new Set(++lookups > 1 ? ['jane'] : []);
+      queue.enqueue('a', decidedBefore('jane'));
+      queue.enqueue('b', decidedBefore('john'));
+      await queue.settle();
+      expect(queue.results.get('a')).toMatchObject({ status: 'opted_out', unknown: true });
+      expect(queue.results.get('b')).toMatchObject({ status: 'delivered' });
+    });
+  });
+
   describe('answers', () => {
     it('applies a verdict to each delivery and defers those without one', async () => {
       const queue = new TestQueue();
@@ -203,8 +269,20 @@ describe('DestinationQueue', () => {
       ];
       for (const body of ['a', 'b']) queue.enqueue(body);
       await queue.settle();
-      expect(queue.results.get('a')).toMatchObject({ reason: 'bad …', requestId: 'bad …' });
+      expect(queue.results.get('a')).toMatchObject({ reason: 'bad …', requestId: undefined });
       expect(queue.stateChanges).toEqual(['park: bad …']);
+    });
+
+    it.each([
+      ['a UUID with nine digits in a row', '3f2a1b4c-123456789-4abc'],
+      ['32 hexadecimal digits', '0123456789abcdef0123456789abcdef'],
+      ['a long id', `request-${'x'.repeat(400)}`],
+    ])('keeps a request id whole, because confirmations ask for it: %s', async (_, requestId) => {
+      const queue = new TestQueue();
+      queue.answer = () => [{ kind: 'accepted', requestId }];
+      queue.enqueue('a');
+      await queue.settle();
+      expect(queue.results.get('a')).toMatchObject({ status: 'accepted', requestId });
     });
 
     it('resends the deliveries that were refused because of another one, without that one', async () => {

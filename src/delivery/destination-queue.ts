@@ -1,5 +1,5 @@
 import { TimedOut, withTimeout } from '../kernel/with-timeout.js';
-import { redact, shorten } from '../platforms/common-verdict.js';
+import { isRequestId, redact, shorten } from '../platforms/common-verdict.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { mayHaveBeenAccepted } from '../platforms/unknown-outcome.js';
 import { CredentialsRefused } from './access-tokens.js';
@@ -8,6 +8,7 @@ import { CircuitBreaker } from './circuit-breaker.js';
 import type { Destination } from './connections.js';
 import type { DeferReason } from './delivery.js';
 import { deliveryRequest } from './delivery-request.js';
+import { type DecidedConsent, outdatedConsents } from './opt-outs.js';
 import type { DeliveryPayload } from './payload.js';
 import { NoResponse } from './platform-client.js';
 
@@ -34,14 +35,19 @@ export interface QueuedDelivery {
   readonly probe: boolean;
   /** False once this process may no longer act for the conversion. */
   readonly mayDeliver: () => boolean;
+  /** Undefined if an opt-out would change nothing. */
+  readonly consent?: DecidedConsent | undefined;
   /** Sent to receivers of the site only, if the connection is set so. */
   readonly traceparent?: string | undefined;
   readonly done: (result: AttemptResult) => void;
 }
 
 export interface AttemptResult {
-  /** `withdrawn`: not sent, because this process may no longer act for the conversion. */
-  readonly status: 'delivered' | 'accepted' | 'failed' | 'deferred' | 'withdrawn';
+  /**
+   * `withdrawn`: not sent, because this process may no longer act for the conversion. `opted_out`: not sent, because the person
+   * has opted out since the conversion was decided.
+   */
+  readonly status: 'delivered' | 'accepted' | 'failed' | 'deferred' | 'withdrawn' | 'opted_out';
   readonly reason?: string | undefined;
   /** Wait requested by the platform. */
   readonly afterMs?: number | undefined;
@@ -61,6 +67,8 @@ export interface DestinationQueueDependencies {
   request(request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
   /** Undefined if the connection needs no token. With `stale`, a token other than that one. */
   accessToken(connection: Connection, stale?: string): Promise<string | undefined>;
+  /** Which of these people have opted out, as of now. */
+  optedOut(subjects: readonly string[]): Promise<ReadonlySet<string>>;
   park(reason: string): Promise<void>;
   pause(reason: string): Promise<void>;
   resume(): Promise<void>;
@@ -191,6 +199,7 @@ export class DestinationQueue {
     try {
       const connection = this.connectionOf(batch);
       const accessToken = await withTimeout(this.dependencies.accessToken(connection, stale), WAIT_MAX_MS);
+      batch = await this.withoutOptOuts(batch, unknown);
       // The token request may have taken longer than this process may act for a conversion.
       batch = withdrawLate(batch, unknown);
       if (batch.length === 0) return { batch, verdict: NO_VERDICT };
@@ -216,6 +225,23 @@ export class DestinationQueue {
     } catch (error) {
       return { batch, verdict: this.verdictOfError(error, isRequested) };
     }
+  }
+
+  /** Those that may still be sent as they are. If the consent of a person cannot be read, another attempt is made later. */
+  private async withoutOptOuts(
+    deliveries: readonly QueuedDelivery[],
+    unknown: boolean,
+  ): Promise<readonly QueuedDelivery[]> {
+    const subjects = outdatedConsents(deliveries, performance.now());
+    if (subjects.size === 0) return deliveries;
+    const optedOut = await withTimeout(this.dependencies.optedOut([...subjects]), WAIT_MAX_MS).catch(() => undefined);
+    return deliveries.filter((delivery) => {
+      const subject = delivery.consent?.subject ?? '';
+      if (!subjects.has(subject) || optedOut?.has(subject) === false) return true;
+      if (optedOut) delivery.done({ status: 'opted_out', durationMs: 0, unknown });
+      else withdraw(delivery, unknown);
+      return false;
+    });
   }
 
   /** With the current credentials, for the account of these deliveries. */
@@ -333,7 +359,7 @@ function storable(verdict: Verdict | readonly Verdict[]): Verdict | readonly Ver
 }
 
 function storableOne(verdict: Verdict): Verdict {
-  const id = 'requestId' in verdict && verdict.requestId ? { requestId: shorten(verdict.requestId) } : {};
+  const id = 'requestId' in verdict && !isRequestId(verdict.requestId ?? '') ? { requestId: undefined } : {};
   // The reason of a retry is one of our constants.
   if (verdict.kind === 'retry' || !('reason' in verdict)) return { ...verdict, ...id };
   return { ...verdict, ...id, reason: shorten(verdict.reason) };
@@ -362,10 +388,14 @@ function isSameGroup(one: QueuedDelivery, other: QueuedDelivery): boolean {
 function withdrawLate(deliveries: readonly QueuedDelivery[], unknown: boolean): readonly QueuedDelivery[] {
   return deliveries.filter((delivery) => {
     const mayDeliver = delivery.mayDeliver();
-    if (!mayDeliver && unknown) delivery.done({ status: 'deferred', reason: 'timeout', durationMs: 0, unknown });
-    else if (!mayDeliver) delivery.done({ status: 'withdrawn', durationMs: 0 });
+    if (!mayDeliver) withdraw(delivery, unknown);
     return mayDeliver;
   });
+}
+
+function withdraw(delivery: QueuedDelivery, unknown: boolean): void {
+  if (unknown) delivery.done({ status: 'deferred', reason: 'timeout', durationMs: 0, unknown });
+  else delivery.done({ status: 'withdrawn', durationMs: 0 });
 }
 
 function deferred(reason: DeferReason): AttemptResult {

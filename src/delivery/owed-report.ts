@@ -1,8 +1,8 @@
 import { CONVERSION } from '../events/conversion.events.js';
+import { INTERVALS } from '../kernel/intervals.js';
 import type { EventLog } from '../log/event-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { ATTEMPT_WINDOW } from './attempt-window.js';
 import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
 import { readUnsettled } from './read-unsettled.js';
 
@@ -55,7 +55,7 @@ export async function findUnattempted(postgres: Postgres, log: EventLog): Promis
   const databaseMs = postgres.clock.nowMs();
   const unsettled = new UnsettledConversions(
     await readScanProgress(postgres),
-    (receivedMs) => now - (databaseMs - receivedMs) + ATTEMPT_WINDOW.owedAfterMs,
+    (receivedMs) => now - (databaseMs - receivedMs) + INTERVALS.attempts.owedAfterMs,
     Number.POSITIVE_INFINITY,
   );
   await readUnsettled(log, unsettled, await log.head(), () => true);
@@ -71,7 +71,7 @@ export async function scanLateMs(postgres: Postgres, log: EventLog): Promise<num
   const [next] = await log.read({ after, categories: [CONVERSION], limit: 1 });
   // One that was copied is owed since its site has arrived, which its time does not tell.
   if (!next || next.origin !== undefined) return 0;
-  return Math.max(0, postgres.clock.nowMs() - Date.parse(next.time) - ATTEMPT_WINDOW.owedAfterMs);
+  return Math.max(0, postgres.clock.nowMs() - Date.parse(next.time) - INTERVALS.attempts.owedAfterMs);
 }
 
 /** Every delivery of a conversion up to this position has an outcome. */

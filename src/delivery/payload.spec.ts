@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
+import type { ConversionPersonal } from '../events/conversion.events.js';
 import type { Conversion } from '../platforms/conversion.js';
 import { PLATFORMS } from '../platforms/index.js';
 import type { Platform, Settings } from '../platforms/platform.js';
-import { buildPayload } from './payload.js';
+import { buildPayload, type DeliveryPayload } from './payload.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
 const RECEIVED: ReceivedConversion = {
@@ -49,7 +50,22 @@ describe('buildPayload', () => {
       visit: { pageUrl: 'https://shop.example/' },
     });
     expect(conversion.hashes.visit).toBeUndefined();
-    expect(payload).toMatchObject({ bodySha256: hash('sha256', payload.body), group: 'g' });
+    expect(payload.group).toBe('g');
+  });
+
+  it('has a digest that tells whose payload it is only with the key in the personal part', () => {
+    const payloadWith = (payloadKey?: string) => {
+      const personal = { ...(RECEIVED.personal as ConversionPersonal), payloadKey };
+      const payload = buildPayload({ ...RECEIVED, personal }, echo, {}, {}) as DeliveryPayload;
+      return { ...payload, plain: hash('sha256', payload.body) };
+    };
+    const [one, other, earlier] = [payloadWith('k1'), payloadWith('k2'), payloadWith()];
+    expect([other.body, earlier.body]).toEqual([one.body, one.body]);
+    expect(one.bodySha256).toMatch(/^[\w-]{43}$/);
+    expect(one.bodySha256).not.toBe(other.bodySha256);
+    expect(payloadWith('k1').bodySha256).toBe(one.bodySha256);
+    // Of a conversion that an earlier version received.
+    expect(earlier.bodySha256).toBe(earlier.plain);
   });
 
   it('passes the optional fields of the sender to the platform', () => {

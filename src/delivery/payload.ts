@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import type { ConversionPersonal } from '../events/conversion.events.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Conversion } from '../platforms/conversion.js';
 import { isSelected, mappedEvent } from '../platforms/event-mapping.js';
@@ -6,14 +6,16 @@ import { FIRST_PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import type { Payload, Platform, Settings, Skip } from '../platforms/platform.js';
 import { type SiteConnection, settingsAt } from '../sites/connection.js';
 import { type Account, accountOf } from './account.js';
+import { bodyDigest } from './body-digest.js';
 import { correctedOrder } from './order.js';
-import { ageOf, eventIdOf, type ReceivedConversion } from './received-conversion.js';
+import { ageOf, eventIdOf, type ReceivedConversion, withOptOut } from './received-conversion.js';
 import { withSentIdentifiers } from './sent-identifiers.js';
 
 /** A platform's payload as it is sent. */
 export interface DeliveryPayload {
   /** JSON; with `parts` the list of them. */
   readonly body: string;
+  /** See `body-digest.ts`. */
   readonly bodySha256: string;
   /** Payloads of different groups cannot share a request. */
   readonly group: string | undefined;
@@ -52,11 +54,25 @@ export function buildPayload(
   const { group } = payload;
   return {
     body,
-    bodySha256: hash('sha256', body),
+    bodySha256: bodyDigest(body, personalOf(received)),
     group,
     account: accountOf(platform, settings),
     parts: partsOf(payload),
   };
+}
+
+/** The payload with this digest: as of the receipt, or as of an opt-out since. If neither has it, that of the receipt. */
+export function rebuildPayload(
+  received: ReceivedConversion,
+  platform: Platform,
+  settings: Settings,
+  requested: RequestedPayload & { readonly bodySha256?: string | undefined },
+): DeliveryPayload | Skip {
+  const { bodySha256 } = requested;
+  const payload = buildPayload(received, platform, settings, requested);
+  if (bodySha256 === undefined || 'skip' in payload || payload.bodySha256 === bodySha256) return payload;
+  const afterOptOut = buildPayload(withOptOut(received), platform, settings, requested);
+  return 'bodySha256' in afterOptOut && afterOptOut.bodySha256 === bodySha256 ? afterOptOut : payload;
 }
 
 /** Undefined if the payload is for one action, or the platform has no actions. */
@@ -130,9 +146,18 @@ function toConversion(received: ReceivedConversion, { eventId, payloadVersion }:
 }
 
 function createConversion(received: ReceivedConversion, { eventId, payloadVersion }: RequestedPayload): Conversion {
-  const { data, personal } = received;
-  if (!personal) throw new TypeError('An erased conversion has no payload');
-  const { visit, externalId, address, clickIds, ipAddress, userAgent, traceparent: _, ...hashes } = personal;
+  const { data } = received;
+  const {
+    visit,
+    externalId,
+    address,
+    clickIds,
+    ipAddress,
+    userAgent,
+    traceparent: _,
+    payloadKey: __,
+    ...hashes
+  } = personalOf(received);
   const timeMs = ageOf(received).occurredMs;
   return {
     id: data.conversionId,
@@ -152,4 +177,9 @@ function createConversion(received: ReceivedConversion, { eventId, payloadVersio
     personalization: data.personalization,
     payloadVersion: payloadVersion ?? data.payloadVersion ?? FIRST_PAYLOAD_VERSION,
   };
+}
+
+function personalOf({ personal }: ReceivedConversion): ConversionPersonal {
+  if (!personal) throw new TypeError('An erased conversion has no payload');
+  return personal;
 }

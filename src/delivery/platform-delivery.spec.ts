@@ -24,6 +24,7 @@ describe('PlatformDelivery', () => {
   let errors: string[];
   let payload: Platform['payload'];
   let destination: Destination | undefined;
+  let optedOut: Set<string>;
   let deliveries: PlatformDelivery;
 
   beforeEach(() => {
@@ -32,6 +33,7 @@ describe('PlatformDelivery', () => {
     sent = [];
     pixels = [];
     errors = [];
+    optedOut = new Set();
     payload = (_, settings) => ({ item: { pixel: settings['pixel_id'] } });
     const platform = {
       name: 'meta',
@@ -75,6 +77,7 @@ describe('PlatformDelivery', () => {
         confirmationPollMs: 1_800_000,
       } as unknown as ServiceSettings,
       NO_TRACING,
+      async () => optedOut,
     );
   });
 
@@ -125,6 +128,21 @@ describe('PlatformDelivery', () => {
       ['{"pixel":"first"}', '{"pixel":"second"}'],
       ['first', 'second'],
     ]);
+  });
+
+  it.each([
+    ['keyed digest', { personal: { subject: 's', payloadKey: 'k1' } }],
+    ['plain digest of an earlier version', { personal: { subject: 's' } }],
+  ])('sends a bound retry only with the same body, by a %s, and nothing after an erasure', async (_, received) => {
+    verdict = { kind: 'retry', reason: 'timeout' };
+    const { bodySha256, unknownSince } = (await deliver({}, received)) as Outcome;
+    verdict = { kind: 'delivered' };
+    const retry = { attempt: 2, bodySha256, unknownSince };
+    expect(await deliver(retry, received)).toMatchObject({ status: 'delivered', bodySha256 });
+    payload = () => ({ item: { pixel: 'another' } });
+    expect(await deliver(retry, received)).toMatchObject({ status: 'failed', reason: 'body_changed' });
+    expect(await deliver(retry, { personal: null })).toMatchObject({ status: 'failed', reason: 'erased' });
+    expect(sent).toHaveLength(2);
   });
 
   it('sends the retries of an unknown outcome to its pixel, also after a clear refusal', async () => {
@@ -261,6 +279,61 @@ describe('PlatformDelivery', () => {
     verdict = { kind: 'retry', reason: 'server_error' };
     const late = await deliver({ attempt: 2 }, hoursAgo(166.9995));
     expect(late).toMatchObject({ status: 'failed', reason: 'gave_up' });
+  });
+
+  describe('after an opt-out of the person', () => {
+    const visit = { clicks: {}, cookies: {}, utm: {}, ip: '203.0.113.9' };
+    const personal = { subject: 's', visit, clickIds: { gclid: 'G' }, ipAddress: '203.0.113.8', userAgent: 'UA' };
+    // One receipt: clicks that the sender stated have its time.
+    const withPersonal = { personal, time: new Date().toISOString() };
+    beforeEach(() => {
+      optedOut.add('s');
+      payload = ({ consent, visit: found, personalization }) =>
+        ({ item: { consent, visit: found ?? null, personalization: personalization ?? null } }) as never;
+    });
+
+    it('sends a retry as a conversion that is received now: without identifiers', async () => {
+      const outcome = await deliver({ attempt: 2 }, withPersonal, { consent: 'granted', personalization: 'granted' });
+      expect(outcome).toMatchObject({ status: 'delivered', attempt: 2 });
+      expect(sent.map((item) => JSON.parse(item))).toEqual([{ consent: 'denied', visit: null, personalization: null }]);
+    });
+
+    it('ends a retry where the site sends nothing then, or the platform takes nothing then', async () => {
+      const skipped = { status: 'skipped', reason: 'consent_denied', attempt: 2 };
+      payload = ({ consent }) => (consent === 'denied' ? { skip: 'consent_denied' } : { item: {} });
+      expect(await deliver({ attempt: 2 }, withPersonal)).toMatchObject(skipped);
+      payload = () => ({ item: {} });
+      const site = { settings: { withhold: 'everything' }, host: 'shop.example' };
+      destination = { ...(destination as Destination), site: site as Destination['site'] };
+      expect(await deliver({ attempt: 2 }, withPersonal)).toMatchObject(skipped);
+      expect(sent).toEqual([]);
+    });
+
+    const BOUND = { attempt: 3, unknownSince: new Date().toISOString(), settingsPosition: 8 };
+    const digestOf = async () => ((await deliver({ attempt: 2 }, withPersonal)) as Outcome).bodySha256;
+
+    it('ends what the platform may have accepted as it was before', async () => {
+      optedOut.clear();
+      const bodySha256 = await digestOf();
+      optedOut.add('s');
+      expect(await deliver({ ...BOUND, bodySha256 }, withPersonal)).toMatchObject({
+        ...{ status: 'skipped', reason: 'consent_denied', unknownSince: BOUND.unknownSince },
+      });
+      expect(sent).toHaveLength(1);
+    });
+
+    it('repeats what the platform may have accepted as it is now, also if the person opts in again', async () => {
+      const bodySha256 = await digestOf();
+      expect(await deliver({ ...BOUND, bodySha256 }, withPersonal)).toMatchObject({ status: 'delivered' });
+      optedOut.clear();
+      expect(await deliver({ ...BOUND, bodySha256 }, withPersonal)).toMatchObject({ status: 'delivered' });
+      expect(new Set(sent).size).toBe(1);
+    });
+
+    it('looks up nothing for a conversion that was just decided', async () => {
+      await deliver({ decidedMs: performance.now() }, withPersonal, { consent: 'granted' });
+      expect(JSON.parse(sent[0] as string)).toMatchObject({ consent: 'granted', visit: { ip: '203.0.113.8' } });
+    });
   });
 
   it('has a queue and a circuit breaker for each connection of a platform', async () => {

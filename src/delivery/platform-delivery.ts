@@ -15,10 +15,11 @@ import { Connections, type Destination } from './connections.js';
 import { isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.js';
+import { type DecidedConsent, type FindOptOuts, OPT_OUTS } from './opt-outs.js';
 import { orderState } from './order.js';
-import { buildPayload, type DeliveryPayload, isCorrectedBy, settingsAsOf } from './payload.js';
+import { buildPayload, type DeliveryPayload, isCorrectedBy, rebuildPayload, settingsAsOf } from './payload.js';
 import { PlatformClient } from './platform-client.js';
-import { ageOf, type ReceivedConversion, traceFieldsOf } from './received-conversion.js';
+import { ageOf, type ReceivedConversion, traceFieldsOf, withOptOut } from './received-conversion.js';
 import { limitsOf, refusalNow } from './refusal.js';
 import { nextAttemptMs, type RetryRules, sendableUntilMs } from './retry-schedule.js';
 import { enqueueParts } from './several-actions.js';
@@ -53,6 +54,10 @@ export interface DeliveryRequest {
   readonly maybeSentAt?: string | undefined;
   readonly alone?: boolean;
   readonly probe?: boolean;
+  /** When the conversion was decided on the person's newest consent, by the monotonic clock; undefined: some time ago. */
+  readonly decidedMs?: number | undefined;
+  /** The person has opted out since the conversion was decided. `received` is as of that. */
+  readonly optedOut?: true;
   /** False once this process may no longer act for the conversion. */
   readonly mayDeliver: () => boolean;
 }
@@ -73,6 +78,7 @@ export class PlatformDelivery {
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
     private readonly tracing: Tracing,
+    @Inject(OPT_OUTS) private readonly findOptOuts: FindOptOuts,
   ) {
     this.rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
   }
@@ -103,16 +109,29 @@ export class PlatformDelivery {
       alone: request.alone ?? false,
       probe: request.probe ?? false,
       mayDeliver: request.mayDeliver,
+      consent: consentOf(request),
       traceparent: span?.traceparent ?? request.received.personal?.traceparent,
       done: (result: AttemptResult) => {
         if (result.status === 'withdrawn') {
           span?.end({ 'cc.status': 'withdrawn' });
           done(undefined);
+        } else if (result.status === 'opted_out') {
+          span?.end({ 'cc.status': 'opted_out' });
+          this.deliver(this.afterOptOut(request, result, payload), done);
         } else finish(this.toDetails(result, payload, request, destination));
       },
     };
     if (payload.parts) enqueueParts(queue, queued, payload.parts);
     else queue.enqueue(queued);
+  }
+
+  /** The same attempt for a person who has opted out. If the platform may have accepted it before, it stays bound to that. */
+  private afterOptOut(request: DeliveryRequest, { unknown }: AttemptResult, payload: DeliveryPayload): DeliveryRequest {
+    const sent = {
+      unknownSince: unknownSinceOf(request) ?? isoTime(this.clock.nowMs()),
+      bodySha256: payload.bodySha256,
+    };
+    return { ...request, received: withOptOut(request.received), optedOut: true, ...(unknown && sent) };
   }
 
   /** A child of the request in the process that received it; later attempts only have the sender's trace from the log. */
@@ -216,10 +235,13 @@ export class PlatformDelivery {
     const { received, unknownSince } = request;
     const { platform, siteConnection } = destination;
     const position = positionOf(request, destination);
-    const payload = buildPayload(received, platform, this.settingsOf(request, destination), request);
+    const build = unknownSince === undefined ? buildPayload : rebuildPayload;
+    const payload = build(received, platform, this.settingsOf(request, destination), request);
     if ('skip' in payload) return { status: 'skipped', reason: payload.skip };
     const { bodySha256 } = payload;
     if (unknownSince !== undefined) {
+      // What the platform may have accepted is not sent again with less, and not as it was.
+      if (request.optedOut && request.bodySha256 !== bodySha256) return { status: 'skipped', reason: 'consent_denied' };
       // Another version of the service may build a different payload. The platform may have the event id with another one.
       if (request.bodySha256 !== undefined && request.bodySha256 !== bodySha256)
         return { status: 'failed', reason: 'body_changed', bodySha256 };
@@ -289,7 +311,7 @@ export class PlatformDelivery {
   }
 
   private createQueue(owner: TokenOwner): DestinationQueue {
-    const { connections, tokens, client } = this;
+    const { connections, tokens, client, findOptOuts } = this;
     const { site, name, platform } = owner;
     return new DestinationQueue(
       platform,
@@ -298,6 +320,7 @@ export class PlatformDelivery {
         destination: () => connections.find(site, name),
         request: (request, connection) => client.request(platform, request, connection),
         accessToken: (connection, stale) => tokens.get(owner, connection, stale),
+        optedOut: (subjects) => findOptOuts(site, subjects),
         park: (reason) => connections.park(site, name, reason),
         pause: (reason) => connections.pause(site, name, reason),
         resume: () => connections.resume(site, name),
@@ -336,6 +359,12 @@ function recordedPosition(request: DeliveryRequest, destination: Destination | u
 
 function positionOf(request: DeliveryRequest, destination: Destination): number | undefined {
   return recordedPosition(request, destination) ?? request.received.data.settings;
+}
+
+/** Undefined if the conversion was decided as after an opt-out. */
+function consentOf({ received: { data, personal }, decidedMs }: DeliveryRequest): DecidedConsent | undefined {
+  if (data.consent === 'denied' || !personal) return undefined;
+  return { subject: personal.subject, atMs: decidedMs ?? Number.NEGATIVE_INFINITY };
 }
 
 function isHeldBack(reason: string | undefined): boolean {

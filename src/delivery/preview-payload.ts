@@ -7,9 +7,10 @@ import type { Settings } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { NamedConnection } from '../sites/named-connection.js';
 import { type Delivery, foldDeliveries } from './delivery.js';
+import type { FindOptOuts } from './opt-outs.js';
 import { buildPayload, type RequestedPayload, settingsAsOf } from './payload.js';
 import { withOrder } from './read-order.js';
-import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
+import { type ReceivedConversion, withOptOut, withReopenedVisit } from './received-conversion.js';
 import type { ReplayRequest } from './replay-deliveries.command.js';
 import { sendRequestOf } from './send-request.js';
 
@@ -49,9 +50,13 @@ export function previewDelivery(
   return previewPayload(received, target, settingsAsOf(connection, settings), requested);
 }
 
-/** A stored conversion, from its stream, with the visit that the newest delivery of the connection has. */
+/**
+ * A stored conversion, from its stream, with the visit that the newest delivery of the connection has, and as it would be sent now:
+ * the person may have opted out since.
+ */
 export async function receivedFor(
   log: Pick<EventLog, 'find' | 'readStreams'>,
+  findOptOuts: FindOptOuts,
   events: readonly StoredEvent[],
   connection: ConnectionName,
 ): Promise<ReceivedConversion> {
@@ -63,5 +68,7 @@ export async function receivedFor(
   if (!opening.personal)
     throw new UserError('The personal data of the conversion was erased: it is not sent any more.');
   const delivery = foldDeliveries(events).find(({ platform }) => platform === connection);
-  return withOrder(log, withReopenedVisit(opening, events, delivery?.reopened));
+  const received = await withOrder(log, withReopenedVisit(opening, events, delivery?.reopened));
+  const { site, personal } = opening;
+  return (await findOptOuts(site, [personal.subject])).has(personal.subject) ? withOptOut(received) : received;
 }

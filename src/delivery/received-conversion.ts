@@ -60,3 +60,16 @@ export function withReopenedVisit(
   const personal = received.personal && visit ? { ...received.personal, visit } : received.personal;
   return { ...received, data: { ...received.data, consent }, personal };
 }
+
+/** The conversion as it would have been decided after an opt-out of the person. */
+export function withOptOut(received: ReceivedConversion): ReceivedConversion {
+  const { personalization: _, ...decided } = received.data;
+  const data = { ...decided, consent: 'denied', withheld: 'opted_out' } as const;
+  if (!received.personal) return { ...received, data };
+  const { visit: __, ...personal } = received.personal;
+  return {
+    ...received,
+    data,
+    personal: { ...personal, clickIds: undefined, ipAddress: undefined, userAgent: undefined },
+  };
+}

@@ -1,8 +1,8 @@
 import { type Actor, Command } from '../kernel/command.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 
-/** Statuses that are not final, or that can change after an intervention. */
-export const REPLAY_STATUSES = ['failed', 'skipped', 'queued'] as const;
+/** Statuses that are not final, or that can change after an intervention. `not_connected`: connected after the receipt. */
+export const REPLAY_STATUSES = ['failed', 'skipped', 'queued', 'not_connected'] as const;
 export type ReplayStatus = (typeof REPLAY_STATUSES)[number];
 
 export interface ReplayRequest {
@@ -28,7 +28,7 @@ export interface ReplayCounts {
   readonly byStatus: Record<string, number>;
 }
 
-/** Requests deliveries of conversions that the platform has not accepted: those that failed, were skipped or are queued. */
+/** Requests deliveries of conversions that the platform has not accepted. */
 export class ReplayDeliveries extends Command<ReplayCounts> {
   constructor(
     readonly actor: Actor,

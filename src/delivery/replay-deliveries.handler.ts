@@ -1,9 +1,9 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import { CONVERSION } from '../events/conversion.events.js';
 import { CommandHandler } from '../kernel/command.js';
+import { INTERVALS } from '../kernel/intervals.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { ATTEMPT_WINDOW } from './attempt-window.js';
 import { type Delivery, foldDeliveries, resultOf } from './delivery.js';
 import { type ReplayCounts, ReplayDeliveries, type ReplayRequest } from './replay-deliveries.command.js';
 import { sendRequestOf } from './send-request.js';
@@ -20,7 +20,7 @@ export interface ReplayControl {
 }
 
 /**
- * Never requests a delivery that the platform has accepted, unless forced. Any running instance then carries out the requested
+ * Never requests a delivery that the platform has accepted, unless forced, and forces one once until it is made. Any running instance then carries out the requested
  * deliveries: one that is queued does not wait for its next attempt any longer.
  */
 @CommandHandler(ReplayDeliveries)
@@ -60,11 +60,13 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
     const { platform, force, dryRun, statuses } = command.request;
     for (;;) {
       const events = await this.log.readStream(CONVERSION, received.data.conversionId);
-      const delivery = foldDeliveries(events).find((candidate) => candidate.platform === platform);
-      const status = delivery ? resultOf(delivery.last, false).status : 'not_connected';
-      const isWanted = force || (statuses as readonly string[]).includes(status);
-      if (!delivery || !isWanted || received.data.trial) return { status, requested: false };
-      if (!force && isBeingAttempted(received, delivery, command.request)) return { status, requested: false };
+      const known = foldDeliveries(events).find((candidate) => candidate.platform === platform);
+      const status = known ? resultOf(known.last, false).status : 'not_connected';
+      const isWanted = (force && known) || (statuses as readonly string[]).includes(status);
+      if (!isWanted || received.data.trial) return { status, requested: false };
+      if (known && (force ? isForced(known) : isBeingAttempted(received, known, command.request)))
+        return { status, requested: false };
+      const delivery = known ?? { platform, attempts: 0, last: undefined };
       if (dryRun || (await this.append(received, events, delivery, command, control)))
         return { status, requested: true };
       // Another event was appended to the stream meanwhile: decide again.
@@ -93,7 +95,12 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
   }
 }
 
+/** It was requested under a new id, or again under that one, and waits: another request would replace it, not add one. */
+function isForced({ last, eventId }: Delivery): boolean {
+  return !last && eventId !== undefined;
+}
+
 /** The instance that received the conversion makes the first attempt. Another request would repeat it. */
 function isBeingAttempted({ time }: Received, { last, attempts }: Delivery, { nowMs }: ReplayRequest): boolean {
-  return !last && attempts === 0 && nowMs - Date.parse(time) < ATTEMPT_WINDOW.owedAfterMs;
+  return !last && attempts === 0 && nowMs - Date.parse(time) < INTERVALS.attempts.owedAfterMs;
 }

@@ -12,6 +12,7 @@ const throttled: AttemptResult = {
 };
 const parked: AttemptResult = { status: 'deferred', reason: 'authorization', durationMs: 4, unknown: false };
 const withdrawn: AttemptResult = { status: 'withdrawn', durationMs: 0 };
+const optedOut: AttemptResult = { status: 'opted_out', durationMs: 0, unknown: false };
 
 const combine = (...results: AttemptResult[]) =>
   combineResults(results.map((result, index) => ({ action: ACTIONS[index] as string, result })));
@@ -30,6 +31,12 @@ describe('combineResults', () => {
     ['one not sent in time, and none accepted', [failed, withdrawn], { status: 'withdrawn' }],
     ['one not sent in time', [delivered, withdrawn], { status: 'deferred', reason: 'timeout', unknown: true }],
     ['one that may be accepted', [withdrawn, timeout], { status: 'deferred', reason: 'timeout', unknown: true }],
+    ['a person who has opted out', [optedOut, failed], { status: 'opted_out' }],
+    [
+      'a person who opted out when one was delivered',
+      [delivered, optedOut],
+      { status: 'failed', reason: 'delivered, but not to 222: consent_denied' },
+    ],
     [
       'one throttled: bound to the account that has the other',
       [delivered, throttled],

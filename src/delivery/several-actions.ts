@@ -33,11 +33,15 @@ export function enqueueParts(
  * One result of all actions. While one of them waits, all are sent again, with the same event id: the platform recognises what it
  * has accepted. Otherwise one failure is a failure, whose reason names the action and says that the others were delivered.
  */
-export function combineResults(all: readonly ActionResult[]): AttemptResult {
+export function combineResults(actions: readonly ActionResult[]): AttemptResult {
+  const isAnySent = actions.some(({ result }) => isAccepted(result) || result.unknown);
+  const all = isAnySent ? actions.map(withOptOutFailed) : actions;
   const results = all.map(({ result }) => result);
   const durationMs = Math.max(...results.map((result) => result.durationMs));
   const isAnyAccepted = results.some(isAccepted);
   const isAnyUnknown = results.some(({ unknown }) => unknown);
+  const optedOut = results.find(({ status }) => status === 'opted_out');
+  if (optedOut) return optedOut;
   const isAnyWithdrawn = results.some(({ status }) => status === 'withdrawn');
   if (isAnyWithdrawn && !isAnyAccepted && !isAnyUnknown) return { status: 'withdrawn', durationMs };
 
@@ -64,6 +68,12 @@ export function combineResults(all: readonly ActionResult[]): AttemptResult {
 }
 
 const WITHDRAWN = { status: 'deferred', reason: 'timeout' } as const;
+
+/** The platform has the conversion for another action, or may have it, so that it cannot be sent with less. */
+function withOptOutFailed({ action, result }: ActionResult): ActionResult {
+  if (result.status !== 'opted_out') return { action, result };
+  return { action, result: { ...result, status: 'failed', reason: 'consent_denied' } };
+}
 
 function isAccepted({ status }: AttemptResult): boolean {
   return status === 'delivered' || status === 'accepted';

@@ -114,6 +114,8 @@ export interface ConversionPersonal extends PersonalHashes, SentIdentifiers {
   readonly visit?: Visit;
   /** Place of the request in its sender's trace (W3C Trace Context). Personal, because a trace may begin in a person's browser. */
   readonly traceparent?: string | undefined;
+  /** Random. The digests of the conversion's payloads are keyed with it. Only of a received conversion. */
+  readonly payloadKey?: string | undefined;
 }
 
 /** The first event of a conversion's stream: the decision on the request. */

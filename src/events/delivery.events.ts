@@ -43,7 +43,7 @@ export interface Outcome {
   readonly httpStatus?: number | undefined;
   /** The platform's request id. */
   readonly requestId?: string | undefined;
-  /** Digest of the payload. Every attempt after one that the platform may have accepted has the same one. */
+  /** Keyed digest of the payload. Every attempt after one that the platform may have accepted has the same one. */
   readonly bodySha256?: string | undefined;
   /** The platform's response, truncated and redacted. */
   readonly response?: string | undefined;
@@ -135,8 +135,9 @@ const reopened: JsonSchema = {
 
 const bodySha256: JsonSchema = {
   type: 'string',
-  pattern: '^[0-9a-f]{64}$',
-  description: 'Digest of the payload. It stays the same after an attempt that the platform may have accepted.',
+  pattern: '^([\\w-]{43}|[0-9a-f]{64})$',
+  description:
+    'HMAC-SHA256 of the payload with the key in the personal part of the conversion. It stays the same after an attempt that the platform may have accepted. Of conversions from before version 0.3 a plain digest, which is omitted wherever events are shown.',
 };
 const unknownSince: JsonSchema = {
   ...time,

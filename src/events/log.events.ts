@@ -78,7 +78,11 @@ export const logSchemas: SchemasOf<LogEvent> = {
     data: {
       type: 'object',
       properties: {
-        lineage: { type: 'string', description: 'System identifier and timeline of the server, separated by a blank.' },
+        lineage: {
+          type: 'string',
+          description:
+            'System identifier and timeline of the server, and oids of the database and of `cc.lineage`, separated by blanks.',
+        },
         kept: { ...position, description: 'The last position that is left from before.' },
         continuesAt: {
           ...position,

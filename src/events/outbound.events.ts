@@ -19,6 +19,10 @@ export interface ReportingWindow {
   readonly windowStart: string;
   readonly windowEnd: string;
   readonly body: Totals;
+  /** Where the log continued after the last restore or failover before the window was closed; absent if there was none. */
+  readonly series?: number | undefined;
+  /** With `series`: windows of earlier ones that end beyond this position are void. */
+  readonly seriesStart?: number | undefined;
 }
 
 export interface PushAttempt {
@@ -57,6 +61,16 @@ const window: DataSchema<ReportingWindow>['properties'] = {
     properties: { conversions: count, bot_traffic_removed: count },
     required: ['conversions', 'bot_traffic_removed'],
     additionalProperties: false,
+  },
+  series: {
+    ...position,
+    description:
+      'Windows up to the next restore or failover of the log have it in common, and later ones have a higher one. Absent before the first.',
+  },
+  seriesStart: {
+    ...position,
+    description:
+      'With `series`: windows of earlier series that end beyond this position are void. What they counted is lost, or counted again.',
   },
 };
 const ofWindow = ['stretchId', 'fromPosition', 'toPosition', 'windowStart', 'windowEnd', 'body'] as const;

@@ -8,6 +8,7 @@ const PERSONAL_TYPES: Readonly<Record<PersonalType, true>> = {
   'conversion.deduplicated.v1': true,
   'conversion.filtered.v1': true,
   'conversion.reopened.v1': true,
+  'site.filter_added.v1': true,
   'visitor.visited.v1': true,
   'visitor.identified.v1': true,
   'visitor.consent_changed.v1': true,

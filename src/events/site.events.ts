@@ -37,6 +37,16 @@ export interface SiteSettings {
   readonly emailCapture: boolean;
 }
 
+/** The lists of the settings whose values name people, or networks of people. */
+export const FILTER_LISTS = ['blocked', 'blockIps', 'allowIps'] as const;
+export type FilterList = (typeof FILTER_LISTS)[number];
+
+/** `subject`: the hash of an email address, so that the value is erased with the person. */
+export interface FilterPersonal {
+  readonly subject?: string;
+  readonly value?: string;
+}
+
 export interface PlatformConnection {
   readonly platform: ConnectionName;
   readonly settings: Settings;
@@ -127,8 +137,11 @@ export type SiteEvent =
   | { type: 'site.key_revoked.v1'; data: { keyId: string } }
   /** A new key, issued just before, replaces this one, which is refused from `expiresAt` on. */
   | { type: 'site.key_rotated.v1'; data: { keyId: string; newKeyId: string; expiresAt: string } }
-  /** The new value of each setting that changed. */
+  /** The new value of each setting that changed. Versions before 0.3 also stored the values of `FILTER_LISTS` in it. */
   | { type: 'site.settings_changed.v1'; data: { settings: Partial<SiteSettings> } }
+  | { type: 'site.filter_added.v1'; data: { filterId: string; list: FilterList }; personal: FilterPersonal }
+  /** Its value is deleted with the personal part of the event that added it. */
+  | { type: 'site.filter_removed.v1'; data: { filterId: string; list: FilterList } }
   | MoveEvent
   | ConnectionEvent
   | WebhookEvent
@@ -154,6 +167,16 @@ const ofMove = {
   additionalProperties: false,
 } as const;
 const reason: JsonSchema = { type: 'string', description: "The platform's message." };
+const filter = {
+  type: 'object',
+  properties: { filterId: uuid, list: { type: 'string', enum: FILTER_LISTS, description: 'The setting.' } },
+  required: ['filterId', 'list'],
+  additionalProperties: false,
+} as const;
+const storedBefore: JsonSchema = {
+  ...strings,
+  description: 'Empty. Versions before 0.3 stored the values here, which are omitted wherever events are shown.',
+};
 
 const settings: DataSchema<Partial<SiteSettings>> = {
   type: 'object',
@@ -171,10 +194,10 @@ const settings: DataSchema<Partial<SiteSettings>> = {
     withhold: { type: 'string', enum: ['identifiers', 'everything'] },
     country: { type: ['string', 'null'] },
     origins: strings,
-    blocked: { ...strings, description: 'Addresses as SHA-256, domains as @example.com.' },
+    blocked: storedBefore,
     blockDisposable: { type: 'boolean' },
-    blockIps: strings,
-    allowIps: strings,
+    blockIps: storedBefore,
+    allowIps: storedBefore,
     blockUserAgents: strings,
     blockCountries: strings,
     emailCapture: { type: 'boolean' },
@@ -281,6 +304,11 @@ export const siteSchemas: SchemasOf<SiteEvent> = {
     summary: 'Settings of the site changed.',
     data: { type: 'object', properties: { settings }, required: ['settings'], additionalProperties: false },
   },
+  'site.filter_added.v1': {
+    summary: 'A value was added to a list of blocked or allowed addresses. It is in the personal part.',
+    data: filter,
+  },
+  'site.filter_removed.v1': { summary: 'A value was removed from such a list, and deleted.', data: filter },
   'site.platform_connected.v1': {
     summary: 'A platform was connected, or its connection changed. Holds the complete connection.',
     data: {

@@ -18,12 +18,14 @@ export type UserEvent =
   | { type: 'user.disabled.v1'; data: Record<string, never> }
   | { type: 'user.enabled.v1'; data: Record<string, never> }
   | { type: 'user.reset.v1'; data: Record<string, never> }
-  | { type: 'user.password_chosen.v1'; data: Record<string, never> }
+  /** `kept`: the session that is not ended. Without it, none is. */
+  | { type: 'user.password_chosen.v1'; data: { digest?: string; kept?: string } }
   | { type: 'user.identity_linked.v1'; data: Record<string, never> }
-  | { type: 'user.signed_out_everywhere.v1'; data: Record<string, never> }
+  | { type: 'user.signed_in.v1'; data: { session: string } }
+  | { type: 'user.signed_out_everywhere.v1'; data: { kept?: string } }
   | {
       type: 'user.token_created.v1';
-      data: { tokenId: string; scopes: readonly Scope[]; sites: Sites; expiresAt: string | null };
+      data: { tokenId: string; scopes: readonly Scope[]; sites: Sites; expiresAt: string | null; digest?: string };
     }
   | { type: 'user.token_revoked.v1'; data: { tokenId: string } }
   | {
@@ -35,6 +37,14 @@ export type UserEvent =
 const role: JsonSchema = { type: 'string', enum: ['admin', 'operator', 'analyst'] };
 const sites: JsonSchema = { ...strings, type: ['array', 'null'], description: 'Hosts; null: all sites.' };
 const platform: JsonSchema = { type: 'string', enum: PLATFORM_NAMES };
+/** Of what is stored, which is itself a hash of a random secret, or of a password with a random salt: it tells nothing about them. */
+const digest = (what: string): JsonSchema => ({
+  type: 'string',
+  pattern: '^[0-9a-f]{64}$',
+  description: `SHA-256 of the stored hash of ${what}.`,
+});
+const session = digest('the session');
+const kept = digest('the session that stays');
 const empty = { type: 'object', properties: {}, required: [], additionalProperties: false } as const;
 
 export const userSchemas: SchemasOf<UserEvent> = {
@@ -55,12 +65,21 @@ export const userSchemas: SchemasOf<UserEvent> = {
   },
   'user.password_chosen.v1': {
     summary: 'The user chose a password, with a link or in place of the one before.',
-    data: empty,
+    data: {
+      type: 'object',
+      properties: { digest: digest('the password'), kept },
+      required: [],
+      additionalProperties: false,
+    },
   },
   'user.identity_linked.v1': { summary: 'An account at the sign-in provider can sign in as the user.', data: empty },
+  'user.signed_in.v1': {
+    summary: 'The user signed in: it has another session.',
+    data: { type: 'object', properties: { session }, required: ['session'], additionalProperties: false },
+  },
   'user.signed_out_everywhere.v1': {
-    summary: 'The user ended all of its sessions, or all but the one in use.',
-    data: empty,
+    summary: 'All sessions of the user ended, or all but the one in use.',
+    data: { type: 'object', properties: { kept }, required: [], additionalProperties: false },
   },
   'user.token_created.v1': {
     summary: 'The user has another API token.',
@@ -71,6 +90,7 @@ export const userSchemas: SchemasOf<UserEvent> = {
         scopes: { type: 'array', items: { type: 'string', enum: ['read', 'write', 'erase', 'move'] } },
         sites,
         expiresAt: { ...time, type: ['string', 'null'] },
+        digest: digest('the token'),
       },
       required: ['tokenId', 'scopes', 'sites', 'expiresAt'],
       additionalProperties: false,

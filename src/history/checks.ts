@@ -13,6 +13,7 @@ import { projectionCheck } from './reconciliation/projection.check.js';
 import { pushesCheck } from './reconciliation/pushes.check.js';
 import { schemasCheck } from './reconciliation/schemas.check.js';
 import { recordsCheck, topicsCheck } from './reconciliation/topics.check.js';
+import { usersCheck } from './reconciliation/users.check.js';
 import { versionsCheck } from './reconciliation/versions.check.js';
 import type { Check, EventCheck, StreamCheck } from './verify.js';
 
@@ -46,6 +47,7 @@ export function allChecks(projections: ProjectionRunner, { records }: VerifyOpti
     orderCheck,
     duplicatesCheck,
     pausedSitesCheck,
+    usersCheck,
     pushesCheck,
     topicsCheck,
     ...(records ? [recordsCheck] : []),

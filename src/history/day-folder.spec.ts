@@ -63,6 +63,22 @@ describe('a folder of days', () => {
     );
   });
 
+  it('removes what a killed run left without a checkpoint when a later one exports the same events', async () => {
+    const { file: left } = await (await open()).nextPart('2026-11-17', 40);
+    writeFileSync(`${left}.part`, '');
+    const later = await open();
+    const { file } = await later.nextPart('2026-11-17', 55);
+    expect(file).not.toBe(left);
+    expect(readdirSync(join(folder, 'day=2026-11-17'))).toEqual([]);
+  });
+
+  it('removes an interrupted part that reaches further than the export does now', async () => {
+    const { file: left } = await (await open()).nextPart('2026-11-17', 60);
+    for (const suffix of ['.part', '.part.json']) writeFileSync(`${left}${suffix}`, '');
+    await (await open()).nextPart('2026-11-17', 40);
+    expect(readdirSync(join(folder, 'day=2026-11-17'))).toEqual([]);
+  });
+
   it('refuses a folder with an export of other options', async () => {
     await (await open()).advance(1);
     await expect(open('others')).rejects.toThrow(/has an export with other options\. Run it with those again/);

@@ -79,10 +79,11 @@ export class DayFolder {
     const started = this.parts.find((part) => part.suffix === '.part.json' && part.day === day && part.first === first);
     const end = started && started.last <= last ? started.last : last;
     await makeFolder(join(this.folder, `day=${day}`));
-    return {
-      file: join(this.folder, `day=${day}`, `part-${padded(first)}-${padded(end)}.${this.extension}`),
-      last: end,
-    };
+    const file = join(this.folder, `day=${day}`, `part-${padded(first)}-${padded(end)}.${this.extension}`);
+    // Of interrupted runs, with a range that no run continues: this one exports their events.
+    for (const part of this.parts)
+      if (part.suffix !== '' && part.file !== `${file}${part.suffix}`) await rm(part.file, { force: true });
+    return { file, last: end };
   }
 
   /** Records that everything up to the position is exported. */

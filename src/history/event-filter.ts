@@ -161,5 +161,13 @@ function isBefore(event: StoredEvent, bound: Bound): boolean {
 
 function toRow(event: StoredEvent): LoggedRow {
   const { position, type } = event;
-  return { position, type, event: () => event, writeLine: (lines) => lines.text(`${JSON.stringify(event)}\n`) };
+  return {
+    position,
+    type,
+    get dataText() {
+      return JSON.stringify(event.data);
+    },
+    event: () => event,
+    writeLine: (lines) => lines.text(`${JSON.stringify(event)}\n`),
+  };
 }

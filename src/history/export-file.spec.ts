@@ -1,4 +1,13 @@
-import { existsSync, lstatSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ExportFile } from './export-file.js';
@@ -48,6 +57,26 @@ describe('ExportFile', () => {
     await second.finish();
     expect(readFileSync(out, 'utf8')).toBe('one\ntwo\n');
     expect(existsSync(`${out}.part.json`)).toBe(false);
+  });
+
+  it('leaves no file if it is closed before the first checkpoint, and one to resume after it', async () => {
+    const left = () => readdirSync(folder).filter((name) => name.startsWith(`${files}.ndjson`));
+    const first = await ExportFile.open(out, 'options');
+    await first.write(Buffer.from('one\n'));
+    await first.close();
+    expect(left()).toEqual([]);
+    const second = await ExportFile.open(out, 'options');
+    await second.write(Buffer.from('one\n'), checkpoint);
+    await second.close();
+    expect(left()).toEqual([`${files}.ndjson.part`, `${files}.ndjson.part.json`]);
+  });
+
+  it('removes the checkpoint that a killed process was writing when it is complete', async () => {
+    const file = await ExportFile.open(out, 'options');
+    writeFileSync(`${out}.part.json.new`, '');
+    await file.write(Buffer.from('one\n'));
+    await file.finish();
+    expect(readdirSync(folder).filter((name) => name.startsWith(`${files}.ndjson`))).toEqual([`${files}.ndjson`]);
   });
 
   it.each(['', '{"question":"options"', '{"question":"options","mark":{"position":1}}', 'null'])(

@@ -34,6 +34,7 @@ interface PartInfo {
  */
 export class ExportFile {
   private bytes: number;
+  private isResumable: boolean;
   /** The first page is followed by a checkpoint immediately. */
   private nextCheckpointMs = Number.NEGATIVE_INFINITY;
 
@@ -46,6 +47,7 @@ export class ExportFile {
     readonly resumeFrom: ExportCheckpoint | undefined,
   ) {
     this.bytes = resumeFrom?.bytes ?? 0;
+    this.isResumable = resumeFrom !== undefined;
   }
 
   /** `options` identifies the export: an interrupted one is resumed only if they are the same. */
@@ -85,12 +87,16 @@ export class ExportFile {
 
   private async complete(): Promise<void> {
     await this.file.sync();
-    const [own, named] = [await this.file.stat(), await lstat(partOf(this.path)).catch(() => undefined)];
-    // Another process that exports to the same file has replaced it: its own is not complete.
-    if (named?.ino !== own.ino || named.dev !== own.dev)
+    if (!(await this.isNamed()))
       throw new UserError(`--out: another process exports to ${this.path}. Wait for it, or give another file.`);
     await rename(partOf(this.path), this.path);
-    await rm(partInfoOf(this.path), { force: true });
+    for (const suffix of ['', '.new']) await rm(`${partInfoOf(this.path)}${suffix}`, { force: true });
+  }
+
+  /** Otherwise another process that exports to the same file has replaced it: its own is not complete. */
+  private async isNamed(): Promise<boolean> {
+    const [own, named] = [await this.file.stat(), await lstat(partOf(this.path)).catch(() => undefined)];
+    return named?.ino === own.ino && named.dev === own.dev;
   }
 
   private withSpace(work: () => Promise<void>): Promise<void> {
@@ -98,8 +104,10 @@ export class ExportFile {
     return withSpace(`--out: no space is left for ${this.path}`, next, work);
   }
 
-  /** Closes the incomplete file and keeps it, so that a later process can resume the export. */
+  /** Closes the incomplete file and keeps it, so that a later process can resume the export, if it has a checkpoint. */
   async close(): Promise<void> {
+    if (!this.isDevice && !this.isResumable && (await this.isNamed().catch(() => false)))
+      await rm(partOf(this.path), { force: true });
     await this.file.close().catch(() => {});
   }
 
@@ -111,6 +119,7 @@ export class ExportFile {
     await rm(`${partInfoOf(this.path)}.new`, { force: true });
     await writeFile(`${partInfoOf(this.path)}.new`, JSON.stringify(info), { mode: 0o600, flag: 'wx' });
     await rename(`${partInfoOf(this.path)}.new`, partInfoOf(this.path));
+    this.isResumable = true;
     const nowMs = performance.now();
     this.nextCheckpointMs = nowMs + Math.max(CHECKPOINT_INTERVAL_MS, (nowMs - startedMs) / CHECKPOINT_SHARE);
   }
@@ -127,7 +136,7 @@ function partOf(path: string): string {
 async function openPart(path: string, isResumed: boolean): Promise<FileHandle> {
   const { O_RDWR, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   if (isResumed) return open(partOf(path), O_RDWR | O_NOFOLLOW);
-  await rm(partOf(path), { force: true });
+  for (const left of [partOf(path), partInfoOf(path)]) await rm(left, { force: true });
   return open(partOf(path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
 }
 

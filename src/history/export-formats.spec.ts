@@ -1,3 +1,4 @@
+import { parse } from 'csv-parse/sync';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import type { StoredEvent } from '../log/event.js';
 import type { LoggedRow } from '../log/event-row.js';
@@ -117,6 +118,21 @@ describe('CSV', () => {
   });
 });
 
+describe('CSV that a spreadsheet opens', () => {
+  it('has no cell that is run as a formula, and numbers as they are', () => {
+    const formulas = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1'];
+    for (const orderId of formulas) {
+      const text = textOf('csv', { flat: true }, [
+        event(1, 'test.odd.v1', { data: { orderId, value: -1 }, personal: { utm: { source: orderId } } }),
+      ]);
+      const cells = (parse(text) as string[][])[1] ?? [];
+      expect(cells.filter((cell) => /^[=+\-@\t\r]/.test(cell))).toEqual(['-1']);
+      expect(cells.filter((cell) => cell === `'${orderId}`)).toHaveLength(2);
+      expect(JSON.parse(cells[8] as string)).toEqual({ orderId, value: -1 });
+    }
+  });
+});
+
 describe('the place of a copied event in the order of its site', () => {
   it('is in ndjson, in the flat columns and in Parquet, and null in those for events that were not copied', async () => {
     expect(JSON.parse(textOf('ndjson', {}, [copied]))).toMatchObject({ origin: 3_000_000_001 });
@@ -211,6 +227,26 @@ describe('an export without personal data', () => {
   });
 });
 
+describe('an export of deliveries', () => {
+  const [plain, keyed] = ['ab'.repeat(32), 'a-_4'.repeat(11).slice(0, 43)];
+  const attempts = [plain, keyed].map((bodySha256, index) =>
+    event(index + 1, 'conversion.delivered.v1', { data: { status: 'delivered', bodySha256 }, personal: null }),
+  );
+
+  it.each<FormatOptions>([{}, { personal: false }, { flat: true }])(
+    'shows no plain digest of a payload, with %j',
+    async (options) => {
+      const rows = await parquetReadObjects({ file: bytesOf('parquet', options, attempts) });
+      for (const text of [
+        textOf('ndjson', options, attempts),
+        textOf('csv', options, attempts),
+        JSON.stringify(rows.map(({ data }) => data)),
+      ])
+        expect([text.includes(plain), text.includes(keyed)]).toEqual([false, true]);
+    },
+  );
+});
+
 function event(position: number, type: string, parts: { data: object; personal: object | null }): StoredEvent {
   const time = `2026-03-01T10:00:0${position}.123Z`;
   const envelope = { position, id: `id-${position}`, type, stream: `s-${position}`, version: 1, site: 'shop.example' };
@@ -219,7 +255,9 @@ function event(position: number, type: string, parts: { data: object; personal: 
 
 function rowOf(stored: StoredEvent): LoggedRow {
   const { position, type } = stored;
-  return { position, type, event: () => stored, writeLine: (lines) => lines.text(`${JSON.stringify(stored)}\n`) };
+  const dataText = JSON.stringify(stored.data);
+  const writeLine: LoggedRow['writeLine'] = (lines) => lines.text(`${JSON.stringify(stored)}\n`);
+  return { position, type, dataText, event: () => stored, writeLine };
 }
 
 function bytesOf(name: FormatName, options: FormatOptions = {}, events: readonly StoredEvent[] = EVENTS): ArrayBuffer {

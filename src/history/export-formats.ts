@@ -1,7 +1,9 @@
+import { hasUnpublished } from '../events/unpublished-fields.js';
+import { escapeFormula } from '../kernel/formulas.js';
 import { LineBuffer, type LoggedRow } from '../log/event-row.js';
 import { FLAT_COLUMNS, type FlatValue } from './flat-columns.js';
 import { ParquetFormat } from './parquet-format.js';
-import { isRedacted, type RedactedEvent, redactEvent } from './redact-event.js';
+import { type RedactedEvent, redactEvent } from './redact-event.js';
 import { withoutPersonal } from './without-personal.js';
 
 /** Encodes events. Rows are added one at a time; the encoded bytes are taken page by page. */
@@ -78,8 +80,8 @@ class NdjsonFormat extends TextFormat {
   }
 
   add(row: LoggedRow): void {
-    if (this.content.personal === false || isRedacted(row.type)) this.lines.text(`${JSON.stringify(this.read(row))}\n`);
-    else row.writeLine(this.lines);
+    if (this.content.personal !== false && !hasUnpublished(row.type, row.dataText)) row.writeLine(this.lines);
+    else this.lines.text(`${JSON.stringify(this.read(row))}\n`);
   }
 }
 
@@ -136,6 +138,6 @@ function jsonOf(value: object | null): string | null {
 /** Null is an empty cell; an empty text is quoted, so that readers can tell them apart. */
 function cell(value: FlatValue): string {
   if (value === null) return '';
-  const text = String(value);
+  const text = typeof value === 'string' ? escapeFormula(value) : String(value);
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -18,6 +18,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
+import { findOptOuts } from '../visitors/find-opt-outs.js';
 import { lastBefore } from './bound.js';
 import { readConversion } from './conversion-history.js';
 import { type AttemptFilter, attemptKeys, findAttempts, hasReason } from './find-attempts.js';
@@ -177,7 +178,7 @@ function add(result: RetryResult, connection: string, { requested, byStatus }: R
 
 /** Throws if the personal data of the conversion was erased: the delivery would be skipped. */
 async function previewOf(
-  { log }: RetryDependencies,
+  { log, postgres }: RetryDependencies,
   connection: SiteConnection,
   conversion: string,
   replay: ReplayRequest,
@@ -186,6 +187,6 @@ async function previewOf(
   const delivery = foldDeliveries(events).find(({ platform }) => platform === replay.platform);
   if (!delivery) throw new UserError(`Conversion ${conversion} has no delivery to ${replay.platform}.`);
   const target = { name: replay.platform, platform: platformOf(replay.platform) as Platform };
-  const received = await receivedFor(log, events, replay.platform);
+  const received = await receivedFor(log, findOptOuts(postgres), events, replay.platform);
   return previewDelivery(received, { events, delivery, target, connection, replay });
 }

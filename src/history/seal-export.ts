@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { hasUnpublished } from '../events/unpublished-fields.js';
 import { type ChainReader, readChain } from '../log/chain-audit.js';
 import type { SealedRow } from '../log/sealed-row.js';
 import type { Digest, Seal } from '../log/seals.js';
@@ -12,6 +13,8 @@ interface CoveredEvent {
   /** Digest of the personal part. */
   readonly personal?: Digest;
   readonly digest: Digest;
+  /** Exports show the event without some of its data, so that its digest cannot be recomputed from them. */
+  readonly redacted?: true;
   /** Retention has removed the event. */
   readonly removed?: true;
 }
@@ -45,6 +48,7 @@ class SealLines implements ChainReader {
       reference: row.reference,
       ...(personal !== null && { personal }),
       digest: row.digest(),
+      ...(hasUnpublished(row.type, row.dataText) && { redacted: true }),
     });
   }
 

@@ -3,8 +3,6 @@ import { containsEmail } from '../kernel/email.js';
 import { redact } from '../platforms/common-verdict.js';
 import type { RedactedEvent } from './redact-event.js';
 
-/** Settings of a site that name people: hashes of email addresses, and IP addresses. */
-const PERSONAL_SETTINGS: ReadonlySet<string> = new Set(['blocked', 'blockIps', 'allowIps']);
 /** Texts of platforms and receivers, which repeat what they were sent. */
 const FOREIGN_TEXTS: ReadonlySet<string> = new Set(['reason', 'response']);
 /** Stands for a text with an email address: earlier versions stored order ids, event names and items as they were sent. */
@@ -12,16 +10,7 @@ const ADDRESS = '(an email address)';
 
 /** The event without its personal part, and without what its other parts tell about people. */
 export function withoutPersonal(event: RedactedEvent): RedactedEvent {
-  const data = event.type === 'site.settings_changed.v1' ? withoutSettings(event.data) : event.data;
-  return { ...event, actor: actorWithoutUser(event.actor), data: cleaned('', data) as object, personal: null };
-}
-
-function withoutSettings(data: object): object {
-  const { settings } = data as { settings: object };
-  return {
-    ...data,
-    settings: Object.fromEntries(Object.entries(settings).filter(([name]) => !PERSONAL_SETTINGS.has(name))),
-  };
+  return { ...event, actor: actorWithoutUser(event.actor), data: cleaned('', event.data) as object, personal: null };
 }
 
 /** The name of the field decides what its text may be. */

@@ -1,26 +1,10 @@
-import type { ServerOptions } from 'node:http';
 import { MethodNotAllowedException, NotFoundException } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../kernel/settings.js';
 import { ANSWER_HEADERS, textAnswer } from './answer.js';
-import { clientErrorAnswerer, MAX_HEADER_BYTES } from './client-error.js';
-import type { Handler, HotRoutes } from './hot-routes.js';
-
-const HEADERS_TIMEOUT_MS = 5_000;
-const REQUEST_TIMEOUT_MS = 10_000;
-/** Longer than the 60 s of common load balancers, so that they close an idle connection and not the service. */
-const KEEP_ALIVE_MS = 65_000;
-
-/** Limits of every connection. */
-const LIMITS: ServerOptions = {
-  headersTimeout: HEADERS_TIMEOUT_MS,
-  requestTimeout: REQUEST_TIMEOUT_MS,
-  connectionsCheckingInterval: 1_000,
-  keepAliveTimeout: KEEP_ALIVE_MS,
-  maxHeaderSize: MAX_HEADER_BYTES,
-  noDelay: true,
-};
+import type { HotRoutes } from './hot-routes.js';
+import { createListener, type Handler, KEEP_ALIVE_MS, REQUEST_TIMEOUT_MS } from './listener.js';
 
 /** Another method is not allowed there. Other paths are not public: whether they exist is not told. */
 const PROBES: readonly string[] = ['/healthz', '/readyz'];
@@ -34,16 +18,13 @@ export function createAdapter(settings: Settings, hotRoutes: HotRoutes): Fastify
     bodyLimit: settings.maxBodyBytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    serverFactory: (router: Handler) => {
-      const server = hotRoutes.createServer(
-        router,
-        LIMITS,
-        tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey, handshakeTimeout: HEADERS_TIMEOUT_MS } : undefined,
-      );
-      server.on('clientError', clientErrorAnswerer(textAnswer));
-      return server;
-    },
-    // Every server already has the handler above, also the one that Fastify adds for a second address of a host name.
+    serverFactory: (router: Handler) =>
+      createListener(
+        hotRoutes.before(router),
+        textAnswer,
+        tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey } : undefined,
+      ),
+    // Every listener already has its handler, also the one that Fastify adds for a second address of a host name.
     clientErrorHandler: () => {},
     frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) => {
       void reply.status(400).type('text/plain; charset=utf-8').send('The path is not valid.');

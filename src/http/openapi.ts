@@ -44,7 +44,7 @@ export function methodNotAllowed(allow: string | readonly string[], headers: Hea
 /** Sent by the server before a request reaches a route, without the headers of an answer; the connection is closed. */
 export const CONNECTION_ERRORS = {
   408: text('The request took more than 10 seconds to arrive (its headers: 5).', {}),
-  431: text('The headers are larger than 16 KiB.', {}),
+  431: text('The headers are larger than 16 KiB, or more than 100.', {}),
 };
 
 /** Of a request that no route has seen: it is not HTTP, or has two Host headers. A malformed body adds headers. */

@@ -1,6 +1,6 @@
 import { messageOf } from '../kernel/errors.js';
 import type { JobProgress } from './job.js';
-import { type Claim, JobLost, type JobStore, LEASE_MS } from './job-store.js';
+import { type Claim, JobLost, type JobStore } from './job-store.js';
 
 const RENEW_EVERY_MS = 1_000;
 
@@ -51,12 +51,12 @@ export class JobRun {
 
   /** The database's time after which this run may write nothing any more. */
   get notAfterMs(): number {
-    return this.databaseMs(this.renewedMs) + LEASE_MS / 2;
+    return this.databaseMs(this.renewedMs) + this.store.leaseMs / 2;
   }
 
   /** Throws if the run must end. */
   check(): void {
-    if (performance.now() - this.renewedMs > LEASE_MS / 2) this.end(new JobLost(this.claim.job.id));
+    if (performance.now() - this.renewedMs > this.store.leaseMs / 2) this.end(new JobLost(this.claim.job.id));
     this.signal.throwIfAborted();
   }
 
@@ -92,7 +92,7 @@ export class JobRun {
       .catch((error: unknown) => {
         // Unless the job is lost, the database is unreachable: `check` ends the run when half of the lease is over.
         if (error instanceof JobLost) this.end(error);
-        else if (performance.now() - this.renewedMs > LEASE_MS / 2) this.end(new JobLost(messageOf(error)));
+        else if (performance.now() - this.renewedMs > this.store.leaseMs / 2) this.end(new JobLost(messageOf(error)));
       })
       .finally(() => {
         this.renewing = undefined;

@@ -6,7 +6,6 @@ import type { Job } from './job.js';
 import { JobCancelled, JobInterrupted, JobRun } from './job-run.js';
 import { type Claim, JobLost, type JobStore } from './job-store.js';
 
-const POLL_EVERY_MS = 1_000;
 const AT_ONCE_MAX = 2;
 
 /** Carries a job out and returns its result. Calls `check` or `report` often, and ends when that throws. */
@@ -26,8 +25,8 @@ export class JobRunner {
     private readonly logger: Pick<Logger, 'warn' | 'error'>,
   ) {}
 
-  start(): void {
-    this.timer = setInterval(() => this.poll(), POLL_EVERY_MS);
+  start(everyMs: number): void {
+    this.timer = setInterval(() => this.poll(), everyMs);
   }
 
   /** Jobs are given back: another process continues them at once. */

@@ -10,7 +10,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
 import { createdJob, type Job, type JobProgress, type JobRequest, type JobState } from './job.js';
 
-export const LEASE_MS = 20_000;
+const LEASE_MS = 20_000;
 /** A job whose processes were all killed before it got further, perhaps by it, is not tried for ever. */
 const CLAIMS_MAX = 3;
 /** How often an export starts again after an erasure. A site whose people are erased all the time would otherwise read the log for ever. */
@@ -60,7 +60,7 @@ const COLUMNS = `id, site, actor, request, state, claims, progress, checkpoint, 
   file_until AS "fileUntil", created_at AS "createdAt", started_at AS "startedAt", finished_at AS "finishedAt"`;
 /** Whether the checkpoint in the parameter is beyond the stored one. */
 const GOT_FURTHER = `(($3::json ->> 'position')::bigint > coalesce((checkpoint ->> 'position')::bigint, 0))`;
-const LEASE_ENDED = hasEnded('$1', String(LEASE_MS / 1_000));
+const LEASE_ENDED = hasEnded('$1', '$3');
 
 /**
  * Jobs in the database. The instance that runs one holds its lease, and every write of the holder requires it. What takes, extends and ends
@@ -70,6 +70,8 @@ export class JobStore {
   constructor(
     private readonly database: Pick<Postgres, 'pool' | 'reserved' | 'clock'>,
     private readonly limits = LIMITS,
+    /** How long a process that no longer renews a lease keeps its job. */
+    readonly leaseMs = LEASE_MS,
   ) {}
 
   /**
@@ -139,7 +141,7 @@ export class JobStore {
                        AND claims < $4 AND NOT cancel_requested
                      ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
        RETURNING ${COLUMNS}`,
-      [this.now(requestedMs), holder, LEASE_MS / 1_000, CLAIMS_MAX],
+      [this.now(requestedMs), holder, this.leaseMs / 1_000, CLAIMS_MAX],
     );
     return rows[0] && { job: rows[0], holder, requestedMs };
   }
@@ -149,7 +151,7 @@ export class JobStore {
     const { rows } = await this.queryLease<{ cancel: boolean }>(
       `UPDATE cc.jobs SET until = to_timestamp($1) + make_interval(secs => $4), progress = coalesce($5, progress)
         WHERE id = $2 AND holder = $3 AND state = 'running' RETURNING cancel_requested AS cancel`,
-      [this.now(requestedMs), job.id, holder, LEASE_MS / 1_000, progress ? JSON.stringify(progress) : null],
+      [this.now(requestedMs), job.id, holder, this.leaseMs / 1_000, progress ? JSON.stringify(progress) : null],
     );
     if (!rows[0]) throw new JobLost(job.id);
     return rows[0].cancel;
@@ -266,7 +268,7 @@ export class JobStore {
               finished_at = to_timestamp($1), bytes = 0, checkpoint = NULL,
               reason = CASE WHEN NOT cancel_requested THEN concat_ws(' ', 'It was interrupted ' || claims || ' times without getting further.', reason) END
         WHERE (state = 'queued' OR state = 'running' AND ${LEASE_ENDED}) AND (cancel_requested OR claims >= $2)`,
-      [now, CLAIMS_MAX],
+      [now, CLAIMS_MAX, this.leaseMs / 1_000],
     );
     await this.query('UPDATE cc.jobs SET file_until = NULL, bytes = 0 WHERE file_until < to_timestamp($1)', [now]);
     await this.query('DELETE FROM cc.jobs WHERE finished_at < to_timestamp($1) - make_interval(days => $2)', [

@@ -1,16 +1,13 @@
 import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
 import { schemaUri } from '../events/schema-uri.js';
-import { actorWithoutUser, publishedFields, UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
+import { actorWithoutUser, hasUnpublished, publishedFields } from '../events/unpublished-fields.js';
 import type { StoredEvent } from '../log/event.js';
 import type { PublicEvent } from '../log/event-reader.js';
 
-/**
- * The data without what does not leave the database: the hash of an API key, which only authentication needs, and the users of
- * the operating system whose imported conversions were refused.
- */
+/** The data without what does not leave the database, and without the users of the operating system whose imported conversions were refused. */
 export function publishedData(type: string, data: string): string {
   // Only these are parsed: all others are published as they are stored.
-  if (type in UNPUBLISHED_FIELDS) return JSON.stringify(publishedFields(type, JSON.parse(data)));
+  if (hasUnpublished(type, data)) return JSON.stringify(publishedFields(type, JSON.parse(data)));
   return type === 'inbound.rejected.v1' && data.includes('"cli:')
     ? JSON.stringify(JSON.parse(data, withoutUser))
     : data;

@@ -38,8 +38,8 @@ export async function openRelaySession(
     await followLineageOf(postgres, logger);
     // What this process appended before may have been lost in a failover: it is read from the database.
     recent.clear();
-    const { system } = await new RelayCheckpoints(postgres.pool, prefix).load(cluster.id);
-    if (system === null || wasRefused) await refuseForeignTopics(kafka, admin, postgres, prefix, cluster);
+    const { lineageStart } = await new RelayCheckpoints(postgres.pool, prefix).load(cluster.id);
+    if (lineageStart === null || wasRefused) await refuseForeignTopics(kafka, admin, postgres, prefix, cluster);
     const producer = await FencedProducer.open(kafka, prefix);
     try {
       // Only after fencing: an earlier producer can no longer append.

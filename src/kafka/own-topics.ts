@@ -72,8 +72,8 @@ export class OwnTopics {
 
   /** Before the group is joined: another cell with the same prefix has the same group, and would miss what is read here. */
   async refuseForeign(wasRefused: boolean): Promise<void> {
-    const { system } = await this.checkpoints.load(this.cluster.id);
-    if (system === null || wasRefused) await this.compare();
+    const { lineageStart } = await this.checkpoints.load(this.cluster.id);
+    if (lineageStart === null || wasRefused) await this.compare();
   }
 
   /** Empty topics do not show that another cell uses them, too. So the newest record of each batch is looked up in the log. */

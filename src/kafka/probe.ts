@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { countAfter } from '../log/event-reader.js';
-import { readLineage, readServerLineage } from '../log/lineage.js';
+import { isFollowed } from '../log/lineage.js';
 import { readTimeAfter } from '../log/stored-time.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type KafkaSettings, makeClient, withTimeout } from './client.js';
@@ -27,9 +27,8 @@ export async function probeKafka(settings: KafkaSettings, pool: Pool): Promise<{
 /** Why the relay refuses to publish to its topics, whether it runs or not. Undefined if it does not, or publishes. */
 export async function findRefusal(settings: KafkaSettings, postgres: Postgres): Promise<string | undefined> {
   if (!(await isLate(settings, postgres))) return undefined;
-  const { system, timeline } = await readLineage(postgres.pool);
   // After a failover the service has to advance the log first: only then can lost events be told from foreign ones.
-  if ((await readServerLineage(postgres.pool)) !== `${system} ${timeline}`) return undefined;
+  if (!(await isFollowed(postgres.pool))) return undefined;
   const kafka = makeClient(settings);
   try {
     await withAdmin(kafka, settings, async (admin) => {

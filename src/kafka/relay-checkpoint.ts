@@ -9,17 +9,9 @@ export interface RelayCheckpoint {
   readonly position: number;
   /** By category: the last position published to each partition. */
   readonly published: Record<string, number[]>;
-  readonly system: string | null;
-  readonly timeline: string | null;
+  /** Of the log when the topics were last compared with it; null before that. */
+  readonly lineageStart: number | null;
   readonly lostBelow: number;
-}
-
-interface Row {
-  position: string;
-  published: Record<string, number[]>;
-  system: string | null;
-  timeline: string | null;
-  lost_below: string;
 }
 
 /**
@@ -37,13 +29,12 @@ export class RelayCheckpoints {
       cluster,
       this.prefix,
     ]);
-    const { rows } = await this.pool.query<Row>(
-      `SELECT position, published, system, timeline, lost_below FROM cc.kafka_relay
-        WHERE cluster = $1 AND prefix = $2`,
+    const { rows } = await this.pool.query<RelayCheckpoint>(
+      `SELECT position::float8, published, lineage_start::float8 AS "lineageStart", lost_below::float8 AS "lostBelow"
+         FROM cc.kafka_relay WHERE cluster = $1 AND prefix = $2`,
       [cluster, this.prefix],
     );
-    const row = rows[0] as Row;
-    return { ...row, position: Number(row.position), lostBelow: Number(row.lost_below) };
+    return rows[0] as RelayCheckpoint;
   }
 
   /** Never moves backwards: an instance that was frozen after its commit may write long after its successor. */
@@ -68,9 +59,9 @@ export class RelayCheckpoints {
 
   async adoptLineage(cluster: string, lineage: Lineage, lostBelow: number): Promise<void> {
     await this.pool.query(
-      `UPDATE cc.kafka_relay SET system = $3, timeline = $4, lost_below = greatest(lost_below, $5)
+      `UPDATE cc.kafka_relay SET lineage_start = $3, lost_below = greatest(lost_below, $4)
         WHERE cluster = $1 AND prefix = $2`,
-      [cluster, this.prefix, lineage.system, lineage.timeline, lostBelow],
+      [cluster, this.prefix, lineage.start, lostBelow],
     );
   }
 

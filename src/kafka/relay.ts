@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
+import type { Settings } from '../kernel/settings.js';
 import type { RecentEvents } from '../log/recent-events.js';
 import { Lease } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -10,8 +11,6 @@ import type { RelaySession } from './relay-session.js';
 import { RelayRefusedError } from './topics.js';
 
 const PAGE_EVENTS = 2_000;
-/** Minimum interval between batches that are not full pages. Larger batches share the cost of a transaction. */
-const BATCH_EVERY_MS = 500;
 const LEASE_NAME = 'kafka-relay';
 /** Shorter than other leases: Kafka's fencing prevents concurrent publishing, so a lost lease only costs a restart. */
 const LEASE_MS = 5_000;
@@ -37,7 +36,7 @@ export class Relay {
 
   constructor(
     private readonly postgres: Postgres,
-    private readonly settings: KafkaSettings,
+    private readonly settings: KafkaSettings & Pick<Settings, 'intervals'>,
     private readonly logger: Logger,
     private readonly recent?: RecentEvents,
   ) {}
@@ -94,7 +93,7 @@ export class Relay {
     while (!this.stopped && !lease.isLost) {
       const startedMs = performance.now();
       const published = lease.held ? await session.publishPage(PAGE_EVENTS) : 0;
-      if (published < PAGE_EVENTS) await this.pause(BATCH_EVERY_MS - (performance.now() - startedMs));
+      if (published < PAGE_EVENTS) await this.pause(this.settings.intervals.relayMs - (performance.now() - startedMs));
     }
   }
 

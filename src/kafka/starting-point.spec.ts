@@ -6,8 +6,7 @@ const cluster = { id: 'c', partitions: new Map([['conversion', 3]]) };
 const checkpoint: RelayCheckpoint = {
   position: 100,
   published: { conversion: [80, 90, 100] },
-  system: '1',
-  timeline: '00000001',
+  lineageStart: 0,
   lostBelow: 0,
 };
 const end = (partition: number, position?: number, more: Partial<PartitionEnd> = {}): PartitionEnd => ({
@@ -43,8 +42,8 @@ describe('startingPoint', () => {
 });
 
 describe('refuseForeignEnds', () => {
-  const same = { system: '1', timeline: '00000001', drawn: 100 };
-  const failedOver = { system: '1', timeline: '00000002', drawn: 1_000_000_000 };
+  const same = { start: 0, drawn: 100 };
+  const failedOver = { start: 1_000_000_000, drawn: 1_000_000_000 };
   const check = (inLog: [number, string][], lineage = same, from = checkpoint) =>
     refuseForeignEnds([end(0, 80)], new Map(inLog), from, lineage, 'cc.');
 

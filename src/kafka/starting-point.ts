@@ -66,7 +66,7 @@ export function isOfThisLog(
 /**
  * The newest event of every topic must come from this log. Otherwise the database was restored from a backup, or the
  * topics belong to another cell, and new events with reused positions would be skipped as already published. After a
- * detected failover (another server or timeline) the log has advanced beyond every position that can be in Kafka, so no
+ * detected failover or restore the log has advanced beyond every position that can be in Kafka, so no
  * position is reused. Returns the position below which Kafka may contain events that this log has lost.
  */
 export function refuseForeignEnds(
@@ -76,8 +76,7 @@ export function refuseForeignEnds(
   lineage: Lineage,
   prefix: string,
 ): number {
-  const failedOver =
-    checkpoint.system !== null && (checkpoint.system !== lineage.system || checkpoint.timeline !== lineage.timeline);
+  const failedOver = checkpoint.lineageStart !== null && checkpoint.lineageStart !== lineage.start;
   let lostBelow = checkpoint.lostBelow;
   for (const { category, partition, last } of found) {
     if (!last || isOfThisLog(last, inLog, checkpoint)) continue;

@@ -3,6 +3,18 @@ export class UserError extends Error {
   override readonly name = 'UserError';
 }
 
+/** Refused before anything was done. The same request can be sent again after some seconds. */
+export class TooManyRequests extends Error {
+  override readonly name = 'TooManyRequests';
+
+  constructor(
+    message: string,
+    readonly retryAfterS: number,
+  ) {
+    super(message);
+  }
+}
+
 /** The log cannot be written or read at the moment. Nothing is lost: the caller can retry. */
 export class LogUnavailable extends Error {
   override readonly name: string = 'LogUnavailable';

@@ -10,6 +10,12 @@ export interface Intervals {
   readonly scanMs: number;
   /** Visits that are identified after a conversion. */
   readonly lateMatchMs: number;
+  /** Jobs of the management API. */
+  readonly jobMs: number;
+  /** Pushes to webhooks that are due. */
+  readonly pushMs: number;
+  /** Batches for Kafka that are not full. */
+  readonly relayMs: number;
   readonly attempts: AttemptWindow;
 }
 
@@ -33,6 +39,10 @@ export const INTERVALS: Intervals = {
   retryMs: 500,
   scanMs: 1_000,
   lateMatchMs: 1_000,
+  jobMs: 1_000,
+  pushMs: 500,
+  // Larger batches share the cost of a transaction.
+  relayMs: 500,
   // A request takes at most 10 s.
   attempts: {
     first: { startWithinMs: 15_000, recordWithinMs: 38_000 },

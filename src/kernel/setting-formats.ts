@@ -44,6 +44,18 @@ export function durationBetween(leastMs: number, mostMs: number): Format<number>
   };
 }
 
+export function durationFrom(leastMs: number): Format<number> {
+  const least = formatDuration(leastMs);
+  return {
+    text: `duration, at least ${least}`,
+    parse: (value) => {
+      const ms = parseDurationMs(value);
+      if (ms < leastMs) throw new Error(`"${value}" is too short: at least ${least}`);
+      return ms;
+    },
+  };
+}
+
 export function wholeNumber(least: number, most: number): Format<number> {
   return {
     text: `whole number, ${least} to ${most}`,

@@ -44,6 +44,7 @@ describe('readSettings', () => {
     ['MAX_BODY_BYTES', '-1'],
     ['DEDUP_WINDOW', '31d'],
     ['INBOUND_DEADLINE', 'soon'],
+    ['CONFIRMATION_POLL', '9s'],
     ['LOG_RETENTION', 'never'],
     ['LOG_LEVEL', 'loud'],
     ['TRUSTED_PROXIES', '10.0.0.0/99'],

@@ -14,6 +14,7 @@ import {
   dailyBudget,
   duration,
   durationBetween,
+  durationFrom,
   durations,
   email,
   type Format,
@@ -211,7 +212,7 @@ export const DEFINITIONS = {
   confirmationPollMs: setting(
     'CONFIRMATION_POLL',
     '30m',
-    duration,
+    durationFrom(10_000),
     'How often Google is asked for the result of an accepted call.',
   ),
   outboundEveryMs: setting(
@@ -265,6 +266,12 @@ export const DEFINITIONS = {
   ),
   tagBudgetVisitor: setting('TAG_BUDGET_VISITOR', '20/2000/5', dailyBudget, 'The same for one visitor, by its cookie.'),
   tagBudgetSite: setting('TAG_BUDGET_SITE', '200000/5000000/5000', dailyBudget, 'The same for a site in total.'),
+  tagBudgetStorage: setting(
+    'TAG_BUDGET_STORAGE',
+    '20',
+    wholeNumber(1, 1_000_000),
+    'Megabytes that calls of the browser tag from one address may add to the database in an hour, all sites together; more are answered with 429. Each instance counts.',
+  ),
   tagBudgetPerson: setting(
     'TAG_BUDGET_PERSON',
     '200',

@@ -106,7 +106,7 @@ export async function appendInTransaction(
   clock: DatabaseClock,
   request: Request,
   ids?: readonly string[],
-): Promise<AppendOutcome> {
+): Promise<Extract<AppendOutcome, { status: 'appended' }>> {
   const refusal = clock.refusal();
   if (refusal) throw new LogUnavailable(refusal);
   const nowMs = clock.nowMs();

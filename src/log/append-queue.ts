@@ -167,7 +167,7 @@ export class AppendQueue {
     if (refusal) throw new LogUnavailable(refusal);
     const deadline = this.deadlineOf(request, performance.now());
     if (deadline === undefined) throw timedOut();
-    const ids = request.events.map(uuidv7);
+    const ids = request.ids ?? request.events.map(uuidv7);
     const rows = serialise(request, ids);
     const bytes = rows.reduce((sum, row) => sum + row.length, 0);
     if (

@@ -50,7 +50,8 @@ export function compareArrivals(
       );
     if (stored !== null) {
       if (stored !== id) throw new SiteForked(stream, version, id, stored);
-      if (event.isErased && subject !== null) erased.add(subject);
+      // A filter of the site may be removed, and its person stay: `findErased` has its position.
+      if (event.isErased && subject !== null && category !== 'site') erased.add(subject);
       continue;
     }
     if (event.isErasedOnly) continue;

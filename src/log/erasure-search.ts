@@ -7,6 +7,8 @@ export interface ErasureSearch {
   readonly subject: string;
   /** Further subjects that are named in personal parts of this one and are erased with it. */
   linkedSubjects(personal: readonly unknown[]): string[];
+  /** Only streams that began up to this place in the order of the site's events. All, if it is undefined. */
+  readonly until?: number | undefined;
   /** All projections; those that declare `subjectColumns` lose the rows of the subject, those with `forget` its events. */
   readonly projections: readonly Projection[];
 }
@@ -51,11 +53,12 @@ export function erasureParts(found: readonly FoundEvent[], most: number): FoundE
 /** The events about the subjects and those linked with them, which are added to `subjects`. */
 export async function findWithLinked(
   client: ClientBase,
-  { site, subject, linkedSubjects }: ErasureSearch,
+  search: ErasureSearch,
   subjects: Set<string>,
   until: number,
 ): Promise<FoundEvent[]> {
-  const found = await findPersonal(client, site, subjects, -1, until);
+  const { subject, linkedSubjects } = search;
+  const found = await findPersonal(client, search, subjects, -1, until);
   const named = new Set([subject]);
   const links = new Set<number>();
   for (const { position, data } of found) {
@@ -64,7 +67,7 @@ export async function findWithLinked(
     if (first.length > 0) links.add(position);
   }
   const linked = new Set([...named].filter((each) => !subjects.has(each)));
-  found.push(...(await findPersonal(client, site, linked, -1, until)));
+  found.push(...(await findPersonal(client, search, linked, -1, until)));
   for (const each of linked) subjects.add(each);
   return withStreams(client, found, (position) => links.has(position));
 }
@@ -84,44 +87,36 @@ async function withStreams(
 /** Events that were appended since a search. Undefined if one names another subject: the search must then run again. */
 export async function findAppended(
   client: ClientBase,
-  { site, linkedSubjects }: ErasureSearch,
+  search: ErasureSearch,
   subjects: ReadonlySet<string>,
   after: number,
   until: number,
 ): Promise<FoundEvent[] | undefined> {
-  const found = await findPersonal(client, site, subjects, after, until);
-  if (linkedSubjects(found.map(({ data }) => data)).some((subject) => !subjects.has(subject))) return undefined;
+  const found = await findPersonal(client, search, subjects, after, until);
+  if (search.linkedSubjects(found.map(({ data }) => data)).some((subject) => !subjects.has(subject))) return undefined;
   return withStreams(client, found, () => false);
 }
 
 /** In a range of positions: `after` is exclusive, `until` inclusive. */
 async function findPersonal(
   client: ClientBase,
-  site: string,
+  { site, until: place }: ErasureSearch,
   subjects: ReadonlySet<string>,
   after: number,
   until: number,
 ): Promise<{ position: number; data: unknown }[]> {
   if (subjects.size === 0) return [];
   const { rows } = await client.query<{ position: number; data: unknown }>(
-    `SELECT position::float8 AS position, data FROM cc.personal
-      WHERE site = $1 AND subject = ANY ($2) AND position > $3 AND position <= $4`,
-    [site, bytesOf(subjects), after, until],
+    `SELECT p.position::float8 AS position, p.data FROM cc.personal p
+      WHERE p.site = $1 AND p.subject = ANY ($2) AND p.position > $3 AND p.position <= $4
+        AND ($5::bigint IS NULL OR EXISTS (
+          SELECT FROM cc.events e JOIN cc.events other USING (stream)
+           WHERE e.position = p.position AND coalesce(other.origin, other.position) <= $5))`,
+    [site, bytesOf(subjects), after, until, place],
   );
   return rows;
 }
 
-/** The rows of projections that are about the subjects. */
-export function subjectRows({ site, projections }: ErasureSearch, subjects: ReadonlySet<string>) {
-  return projections
-    .flatMap(({ subjectColumns = [] }) => subjectColumns)
-    .map(({ table, column }) => ({
-      table,
-      condition: `site = $1 AND ${column} = ANY ($2)`,
-      values: [site, bytesOf(subjects)],
-    }));
-}
-
-function bytesOf(subjects: Iterable<string>): Buffer[] {
+export function bytesOf(subjects: Iterable<string>): Buffer[] {
   return [...subjects].map((subject) => Buffer.from(subject, 'hex'));
 }

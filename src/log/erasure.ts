@@ -3,17 +3,11 @@ import type { DatabaseClock } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { appendInTransaction } from './append-in-transaction.js';
 import { lockAppends } from './append-lock.js';
-import {
-  type ErasureSearch,
-  erasureParts,
-  type FoundEvent,
-  findAppended,
-  findWithLinked,
-  subjectRows,
-} from './erasure-search.js';
+import { type Checkpoint, countRows, deleteRows, foldLeft } from './erasure-rows.js';
+import { type ErasureSearch, erasureParts, type FoundEvent, findAppended, findWithLinked } from './erasure-search.js';
 import type { AppendRequest } from './event.js';
 import { readEventsAt, readHead } from './event-reader.js';
-import { followLineage } from './lineage.js';
+import { followLineage, readJump } from './lineage.js';
 import { erasureLock } from './projection-rebuild.js';
 import { RETENTION_LOCK } from './retention-holds.js';
 import { deleteClaims } from './site-claims.js';
@@ -26,8 +20,11 @@ const PART_EVENTS = 1_000;
 /** Rows of a projection that the transaction of a part deletes. An event makes fewer than ten. */
 const PART_ROWS = 10 * PART_EVENTS;
 
-/** Streams with personal claims. A key that was derived from a reference reveals nothing about the person; all others were derived from the subject. */
-const CLAIMING = 'SELECT stream FROM cc.events WHERE position = ANY ($1) AND reference IS NULL';
+/**
+ * Streams with personal claims. A claim is made with the first event of its stream: if that has a reference, the key was derived from
+ * it and reveals nothing about the person, whatever follows in the stream. All other keys were derived from the subject.
+ */
+const CLAIMING = 'SELECT stream FROM cc.events WHERE position = ANY ($1) AND version = 1 AND reference IS NULL';
 
 /** Counts of what an erasure deleted. */
 export interface Erased {
@@ -38,7 +35,15 @@ export interface Erased {
   readonly rows: ReadonlyMap<string, number>;
 }
 
-export interface ErasureOptions extends ErasureSearch {
+/** An erasure that was carried out. */
+export interface RecordedErasure extends Erased {
+  /** Of the last event that states it. */
+  readonly position: number;
+}
+
+export interface ErasureOptions extends Omit<ErasureSearch, 'until'> {
+  /** As in `ErasureSearch`. `restored`: where the log was restored or failed over the last time; no limit if it never was. */
+  readonly until?: number | 'restored' | undefined;
   /** The event that states the erasure. It is appended by the transaction that deletes. */
   record(erased: Erased): AppendRequest & { readonly expected: 'new' };
 }
@@ -50,12 +55,13 @@ export interface ErasureOptions extends ErasureSearch {
  */
 export async function eraseSubject(
   postgres: Postgres,
-  options: ErasureOptions,
+  { until, ...others }: ErasureOptions,
   partEvents = PART_EVENTS,
-): Promise<Erased> {
+): Promise<RecordedErasure> {
   const client = await postgres.connect('erasure', { lock_timeout: '0' });
   try {
     await followLineage(client, () => {});
+    const options = { ...others, until: until === 'restored' ? (await readJump(client))?.kept : until };
     // A rebuild that runs at the same time would restore the rows from what it has read, so none may run.
     await client.query('SELECT pg_advisory_lock_shared($1, hashtext(name)) FROM unnest($2::text[]) AS name', [
       erasureLock.classId,
@@ -71,7 +77,7 @@ export async function eraseSubject(
         const erased = await erasePart(client, postgres.clock, options, { events, subjects, head, isLast });
         if (!erased) break;
         sum = sumOf(sum, erased);
-        if (isLast) return sum;
+        if (isLast) return { ...sum, position: erased.position };
       }
     }
   } finally {
@@ -91,26 +97,24 @@ export async function countErasable(postgres: Postgres, search: ErasureSearch): 
       `SELECT count(*)::float8 AS count FROM cc.dedup WHERE site = $2 AND stream = ANY (${CLAIMING})`,
       [positions, search.site],
     );
-    const rows = new Map<string, number>();
-    for (const { table, condition, values } of subjectRows(search, subjects)) {
-      const found = await client.query<{ count: number }>(
-        `SELECT count(*)::float8 AS count FROM cc.${table} WHERE ${condition}`,
-        values,
-      );
-      rows.set(table, found.rows[0]?.count ?? 0);
-    }
-    return { events: positions.length, claims: claims[0]?.count ?? 0, rows };
+    return {
+      events: positions.length,
+      claims: claims[0]?.count ?? 0,
+      rows: await countRows(client, search, subjects),
+    };
   } finally {
     await client.end();
   }
 }
 
-function lockedProjections({ projections }: ErasureSearch): string[] {
+function lockedProjections({ projections }: Pick<ErasureSearch, 'projections'>): string[] {
   return [
     ...projections.filter(({ subjectColumns, forget }) => subjectColumns ?? forget).map(({ name }) => name),
     DEDUP,
   ];
 }
+
+type PartOptions = ErasureSearch & Pick<ErasureOptions, 'record'>;
 
 interface ErasurePart {
   readonly events: readonly FoundEvent[];
@@ -125,9 +129,9 @@ interface ErasurePart {
 async function erasePart(
   client: ClientBase,
   clock: DatabaseClock,
-  options: ErasureOptions,
+  options: PartOptions,
   { events: found, subjects, head, isLast }: ErasurePart,
-): Promise<Erased | undefined> {
+): Promise<RecordedErasure | undefined> {
   const { site } = options;
   await client.query('BEGIN');
   // The removal of a partition holds the append lock and waits for tables that this transaction uses.
@@ -167,12 +171,12 @@ async function erasePart(
     );
     claims += newer.rowCount ?? 0;
   }
-  const rows = await deleteRows(client, options, subjects, isLast ? undefined : PART_ROWS);
+  const rows = await eraseRows(client, options, { subjects, isLast, checkpoints });
   const erased = { events, claims, rows };
-  await appendInTransaction(client, clock, options.record(erased));
+  const { position } = await appendInTransaction(client, clock, options.record(erased));
   await recordForMove(client, site, [...positions, ...lastPositions]);
   await client.query('COMMIT');
-  return erased;
+  return { ...erased, position };
 }
 
 /**
@@ -187,14 +191,27 @@ async function recordForMove(client: ClientBase, site: string, positions: readon
   );
 }
 
+async function eraseRows(
+  client: ClientBase,
+  options: ErasureSearch,
+  {
+    subjects,
+    isLast,
+    checkpoints,
+  }: Pick<ErasurePart, 'subjects' | 'isLast'> & { readonly checkpoints: readonly Checkpoint[] },
+): Promise<Map<string, number>> {
+  if (options.until === undefined) return deleteRows(client, options, subjects, isLast ? undefined : PART_ROWS);
+  // Rows of what stays may be missing for no longer than this transaction.
+  if (!isLast) return new Map();
+  const rows = await deleteRows(client, options, subjects, undefined);
+  const left = await foldLeft(client, options, subjects, checkpoints);
+  for (const [table, count] of left) rows.set(table, (rows.get(table) ?? 0) - count);
+  return rows;
+}
+
 async function rollBack(client: ClientBase): Promise<undefined> {
   await client.query('ROLLBACK');
   return undefined;
-}
-
-interface Checkpoint {
-  readonly name: string;
-  readonly position: number;
 }
 
 /** Takes events out of the rows that count them. */
@@ -262,10 +279,7 @@ async function expire(
   try {
     await followLineage(client, () => {});
     await client.query('BEGIN');
-    // Without it, an erasure of the same rows and this one could each wait for the other: it takes the append lock first.
-    await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [erasureLock.classId, DEDUP]);
-    // As in `erasePart`; in this order, which is that of an erasure.
-    await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
+    await lockForDeletion(client);
     const deleted = await deletePersonalParts(client, condition, values);
     for (const { site, count } of deleted) await appendInTransaction(client, postgres.clock, record(site, count));
     for (const { site, positions } of deleted) await recordForMove(client, site, positions);
@@ -274,6 +288,24 @@ async function expire(
   } finally {
     await client.end();
   }
+}
+
+/**
+ * Deletes the personal parts of these events of a site in a transaction of the caller, which appends an event that accounts for them.
+ * Holds the append lock from here on.
+ */
+export async function deletePartsAt(client: ClientBase, site: string, positions: readonly number[]): Promise<void> {
+  await lockForDeletion(client);
+  await deletePersonalParts(client, 'position = ANY ($1)', [positions]);
+  await lockAppends(client);
+  await recordForMove(client, site, positions);
+}
+
+async function lockForDeletion(client: ClientBase): Promise<void> {
+  // Without it, an erasure of the same rows and this one could each wait for the other: it takes the append lock first.
+  await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [erasureLock.classId, DEDUP]);
+  // As in `erasePart`; in this order, which is that of an erasure.
+  await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
 }
 
 /**
@@ -297,22 +329,4 @@ async function deletePersonalParts(
 
 function totalOf(deleted: readonly { readonly count: number }[]): number {
   return deleted.reduce((sum, { count }) => sum + count, 0);
-}
-
-async function deleteRows(
-  client: ClientBase,
-  search: ErasureSearch,
-  subjects: ReadonlySet<string>,
-  most: number | undefined,
-): Promise<Map<string, number>> {
-  const rows = new Map<string, number>();
-  for (const { table, condition, values } of subjectRows(search, subjects)) {
-    const which =
-      most === undefined
-        ? condition
-        : `ctid = ANY (ARRAY(SELECT ctid FROM cc.${table} WHERE ${condition} LIMIT ${most}))`;
-    const { rowCount } = await client.query(`DELETE FROM cc.${table} WHERE ${which}`, values);
-    rows.set(table, rowCount ?? 0);
-  }
-  return rows;
 }

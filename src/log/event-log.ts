@@ -1,9 +1,10 @@
 import type { ClientBase } from 'pg';
 import type { PositionRange } from './appended-positions.js';
-import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
+import type { AppendOutcome, AppendRequest, EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
 import type { EventField, FieldOptions } from './event-fields.js';
 import type { CountOptions, EventCount, ReadOptions, SomeOptions } from './event-reader.js';
 import type { Follower, FollowOptions } from './follower.js';
+import type { Jump } from './lineage.js';
 
 /**
  * The append-only log: streams, positions and dedup claims, without any business term. An abstract class, so that it is also
@@ -45,10 +46,10 @@ export abstract class EventLog {
   ): Promise<StreamEvent<Category>[]>;
 
   /**
-   * The type of the first event of those of these streams that exist. Also finds streams with a derived id (UUIDv8) that retention
-   * has removed, without a type: such an id must not be used again.
+   * The first event of those of these streams that exist. Also finds streams with a derived id (UUIDv8) that retention has removed:
+   * such an id must not be used again.
    */
-  abstract findOpened(category: string, streams: readonly string[]): Promise<Map<string, string | undefined>>;
+  abstract findOpened(category: string, streams: readonly string[]): Promise<Map<string, Opened>>;
 
   /** The last event of each of these streams. */
   abstract readEnds<Category extends string>(
@@ -75,6 +76,9 @@ export abstract class EventLog {
 
   /** Retention has removed the events up to this position, except those that it keeps; 0 if it has removed none. */
   abstract removedUntil(): Promise<number>;
+
+  /** Where the log was cut off and continued by the last restore or failover; undefined if there was none. Appends continue there. */
+  abstract lastJump(): Promise<Jump | undefined>;
 
   /**
    * The last position before a time. An event that was stored while the database's clock was ahead counts from the moment at

@@ -1,6 +1,6 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
 import { copyOut } from './copy.js';
-import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
+import type { EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
 import type { EventSubject, SubjectOptions } from './event-log.js';
 import { EventRow, rowColumns } from './event-row.js';
 
@@ -31,6 +31,8 @@ export interface ReadOptions<Type extends string = string> {
   readonly categories?: readonly string[];
   readonly types?: readonly Type[];
   readonly site?: string;
+  /** Their ids, without the category. */
+  readonly streams?: readonly string[];
   /** Only events about a subject of this length. */
   readonly subjectBytes?: number;
   /** Excludes events whose data field has this value, so that they are not transferred. */
@@ -111,6 +113,7 @@ function select(columns: string, options: ReadOptions, value: (of: unknown) => s
   if (options.unless)
     conditions.push(`(e.data ->> ${value(options.unless.field)}) IS DISTINCT FROM ${value(options.unless.is)}`);
   if (options.site !== undefined) conditions.push(`e.site = ${value(options.site)}`);
+  if (options.streams) conditions.push(`e.stream = ANY (${value(options.streams)}::uuid[])`);
   if (options.subjectBytes !== undefined) conditions.push(`octet_length(p.subject) = ${Number(options.subjectBytes)}`);
   const limit = options.limit === undefined ? '' : `LIMIT ${Number(options.limit)}`;
   return `SELECT ${columns} FROM ${FROM} AND ${joinConditions.join(' AND ')}
@@ -155,14 +158,14 @@ export async function findOpened(
   source: Queryable,
   category: string,
   streams: readonly string[],
-): Promise<Map<string, string | undefined>> {
-  const { rows } = await source.query<{ stream: string; type: string | null }>({
+): Promise<Map<string, Opened>> {
+  const { rows } = await source.query<{ stream: string; type: string | null; id: string | null }>({
     name: 'find-opened',
-    text: `SELECT stream, type FROM cc.events WHERE stream = ANY ($1) AND version = 1 AND category = $2
-           UNION ALL SELECT stream, null FROM cc.removed_streams WHERE stream = ANY ($1)`,
+    text: `SELECT stream, type, id FROM cc.events WHERE stream = ANY ($1) AND version = 1 AND category = $2
+           UNION ALL SELECT stream, null, null FROM cc.removed_streams WHERE stream = ANY ($1)`,
     values: [streams, category],
   });
-  return new Map(rows.map(({ stream, type }) => [stream, type ?? undefined]));
+  return new Map(rows.map(({ stream, type, id }) => [stream, type === null || id === null ? {} : { type, id }]));
 }
 
 /** The last event of each of these streams, by index: the cost does not depend on their length. */

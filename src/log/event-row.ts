@@ -13,6 +13,8 @@ export const NULL = '\\N';
 export interface LoggedRow {
   readonly position: number;
   readonly type: string;
+  /** JSON. */
+  readonly dataText: string;
   event(): StoredEvent;
   writeLine(lines: LineBuffer): void;
 }
@@ -73,8 +75,12 @@ export class EventRow implements LoggedRow {
     return this.fields[3] as string;
   }
 
+  get dataText(): string {
+    return plain(this.fields[9] as string);
+  }
+
   data(): StoredEvent['data'] {
-    return JSON.parse(plain(this.fields[9] as string));
+    return JSON.parse(this.dataText);
   }
 
   /** Undefined if the event has no subject or was erased. Does not parse the rest of the personal part. */

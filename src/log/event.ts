@@ -86,6 +86,8 @@ export interface AppendRequest {
   readonly actor: string;
   /** Stored atomically. A request with a claim has a single event. */
   readonly events: readonly [NewEvent, ...NewEvent[]];
+  /** Ids of the events, for a caller that has to recognise them after an append without an answer. The log chooses others. */
+  readonly ids?: readonly string[] | undefined;
   readonly claim?: DedupClaim | undefined;
   /** Database time after which the events must not be stored. Without it the deadline of the append queue applies alone. */
   readonly notAfterMs?: number | undefined;
@@ -100,6 +102,12 @@ export interface AsOf {
   readonly position: number;
   /** Something was found, so an erasure since then concerns it: a visitor event without a subject also makes it stale. */
   readonly found: boolean;
+}
+
+/** The first event of a stream; without fields if retention has removed it. */
+export interface Opened {
+  readonly type?: string;
+  readonly id?: string;
 }
 
 export type AppendOutcome =

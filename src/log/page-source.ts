@@ -69,9 +69,18 @@ export class SharedPageSource implements PageSource {
     private readonly rows: readonly PageRow[],
   ) {}
 
-  static async read(client: ClientBase, after: number, until: number): Promise<SharedPageSource> {
+  static read(client: ClientBase, after: number, until: number): Promise<SharedPageSource> {
+    return SharedPageSource.of(client, { after, until });
+  }
+
+  /** Only the events of some streams. */
+  static ofStreams(client: ClientBase, streams: readonly string[], until: number): Promise<SharedPageSource> {
+    return SharedPageSource.of(client, { streams, until });
+  }
+
+  private static async of(client: ClientBase, options: ReadOptions): Promise<SharedPageSource> {
     const rows: KeptRow[] = [];
-    await copyEvents(client, { after, until }, (row) => rows.push(new KeptRow(row)));
+    await copyEvents(client, options, (row) => rows.push(new KeptRow(row)));
     return new SharedPageSource(client, rows);
   }
 

@@ -8,7 +8,7 @@ import { AppendNotifications } from './append-notifications.js';
 import { AppendQueue } from './append-queue.js';
 import { AppendReadiness, tryAppend } from './append-readiness.js';
 import { AppendedPositions, type PositionRange } from './appended-positions.js';
-import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
+import type { AppendOutcome, AppendRequest, EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
 import { type EventField, type FieldOptions, readEventFields } from './event-fields.js';
 import { EventLog, type EventSubject, type SubjectOptions } from './event-log.js';
 import {
@@ -32,6 +32,7 @@ import {
   withQueryTimeout,
 } from './event-reader.js';
 import { Follower, type FollowerSource, type FollowOptions } from './follower.js';
+import { followLineage, type Jump, readJump } from './lineage.js';
 import { readRemovedUntil } from './log-audit.js';
 import { fieldsOf, RecentEvents, subjectsOf } from './recent-events.js';
 import { sharedRead } from './shared-read.js';
@@ -60,7 +61,7 @@ export class PostgresEventLog extends EventLog {
 
   constructor(
     private readonly postgres: Postgres,
-    observer: LogObserver = {},
+    private readonly observer: LogObserver = {},
     private readonly recent = new RecentEvents(),
     private readonly followEveryMs = INTERVALS.followMs,
   ) {
@@ -125,7 +126,7 @@ export class PostgresEventLog extends EventLog {
     return readOpenings(this.postgres.pool, category, streams);
   }
 
-  findOpened(category: string, streams: readonly string[]): Promise<Map<string, string | undefined>> {
+  findOpened(category: string, streams: readonly string[]): Promise<Map<string, Opened>> {
     return findOpened(this.postgres.pool, category, streams);
   }
 
@@ -153,6 +154,13 @@ export class PostgresEventLog extends EventLog {
 
   removedUntil(): Promise<number> {
     return readRemovedUntil(this.postgres.pool);
+  }
+
+  lastJump(): Promise<Jump | undefined> {
+    return this.postgres.read(async (client) => {
+      await followLineage(client, (line) => this.observer.onMessage?.(line));
+      return readJump(client);
+    });
   }
 
   pageEnd(after: number, limit: number): Promise<number> {

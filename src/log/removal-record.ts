@@ -34,12 +34,6 @@ export async function keepDigests(client: Client, first: string, beyond: string)
       WHERE NOT EXISTS (SELECT FROM kept k WHERE k.position = e.position)`,
     [first, beyond],
   );
-  // The personal parts of kept events are dropped with the partition, as in an erasure.
-  await client.query(
-    `INSERT INTO cc.erased_parts (position, digest)
-     SELECT p.position, cc.personal_digest(p.salt, p.subject, p.data)
-       FROM cc.personal_${first} p JOIN kept k ON k.position = p.position WHERE p.salt IS NOT NULL`,
-  );
   await client.query(
     `DELETE FROM cc.erased_parts x WHERE x.position >= $1 AND x.position < $2
         AND NOT EXISTS (SELECT FROM kept k WHERE k.position = x.position)`,

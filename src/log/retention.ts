@@ -152,6 +152,10 @@ async function thinPartition(
     `INSERT INTO kept SELECT * FROM cc.events_${first} WHERE category = ANY ($1)`,
     [RETAINED_CATEGORIES],
   );
+  await client.query(
+    `CREATE TEMP TABLE kept_parts ON COMMIT DROP AS
+       SELECT p.position, p.site, p.subject, p.data, p.salt FROM cc.personal_${first} p JOIN kept k ON k.position = p.position`,
+  );
   await keepDigests(client, first, beyond);
   await client.query(
     // A derived id is a UUIDv8: a process that derives it again must find that it was used.
@@ -168,5 +172,6 @@ async function thinPartition(
   if (!rowCount) return;
   await client.query('SELECT cc.add_partition($1, $2)', [first, beyond]);
   await client.query('INSERT INTO cc.events SELECT * FROM kept');
+  await client.query('INSERT INTO cc.personal (position, site, subject, data, salt) SELECT * FROM kept_parts');
   await client.query('UPDATE cc.log_partitions SET thinned = true WHERE first = $1', [first]);
 }

@@ -190,7 +190,7 @@ export async function storeSiteCopy(
 export interface ErasedSince {
   /** People, in hex. */
   readonly people: readonly string[];
-  /** Positions of events of visitors. */
+  /** Positions of events of visitors, and of filters of the site. */
   readonly visits: readonly number[];
   /** Streams of the page whose dedup claims were derived from a person. A claim may be copied before its event, which then arrives erased. */
   readonly claimed: readonly string[];
@@ -199,16 +199,17 @@ export interface ErasedSince {
 /** Personal parts here of events of the page that the other log has erased. Stores nothing. */
 export async function findErased(client: ClientBase, site: string, rows: Buffer): Promise<ErasedSince> {
   const events = parseCopiedRows(rows, site).filter(({ isErased }) => isErased);
-  const { rows: found } = await client.query<{ position: number; subject: string }>(
-    `SELECT part.position, part.subject FROM unnest($2::uuid[], $3::integer[], $4::uuid[]) AS a (stream, version, id)
+  const { rows: found } = await client.query<{ position: number; category: string; subject: string }>(
+    `SELECT part.position, part.category, part.subject FROM unnest($2::uuid[], $3::integer[], $4::uuid[]) AS a (stream, version, id)
       CROSS JOIN LATERAL (
-        SELECT e.position::float8 AS position, (
-                 SELECT encode(p.subject, 'hex') FROM cc.personal p WHERE p.position = e.position) AS subject
+        SELECT e.position::float8 AS position, e.category, (
+                 SELECT coalesce(encode(p.subject, 'hex'), '') FROM cc.personal p WHERE p.position = e.position) AS subject
           FROM cc.events e WHERE e.stream = a.stream AND e.version = a.version AND e.id = a.id AND e.site = $1) part
       WHERE part.subject IS NOT NULL`,
     [site, events.map(({ stream }) => stream), events.map(({ version }) => version), events.map(({ id }) => id)],
   );
-  const isVisit = ({ subject }: { readonly subject: string }) => subject.length === 2 * VISITOR_BYTES;
+  const isVisit = ({ category, subject }: (typeof found)[0]) =>
+    category === 'site' || subject.length === 2 * VISITOR_BYTES;
   return {
     people: [...new Set(found.filter((part) => !isVisit(part)).map(({ subject }) => subject))],
     visits: found.filter(isVisit).map(({ position }) => position),
@@ -216,9 +217,9 @@ export async function findErased(client: ClientBase, site: string, rows: Buffer)
   };
 }
 
-/** A key that was derived from a reference reveals nothing about the person; all others were derived from the subject. */
-function isClaimedByPerson({ fields }: CopiedEvent): boolean {
-  return fields[REFERENCE] === null;
+/** By the first event of its stream, and not by a reference, which reveals nothing about the person. */
+function isClaimedByPerson({ version, fields }: CopiedEvent): boolean {
+  return version === 1 && fields[REFERENCE] === null;
 }
 
 interface Compared {

@@ -1,6 +1,6 @@
 import { EVENT_SCHEMAS, type EventType } from '../events/index.js';
 import { schemaUri } from '../events/schema-uri.js';
-import { UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
+import { UNPUBLISHED } from '../events/unpublished-fields.js';
 
 /** By category, which is the first part of the event type. */
 const CHANNELS: Readonly<Record<string, string>> = {
@@ -124,8 +124,8 @@ export function asyncApiDocument(topicPrefix = 'cc.') {
 /** The schema of the value on a topic, which lacks the fields that are not published. */
 function publishedSchema(type: EventType): object {
   const data = { $id: schemaUri(type), ...EVENT_SCHEMAS[type].data };
-  const hidden = UNPUBLISHED_FIELDS[type];
-  if (!hidden) return data;
+  const hidden = (UNPUBLISHED[type] ?? []).flatMap(({ within, field, form }) => ((within ?? form) ? [] : [field]));
+  if (hidden.length === 0) return data;
   const isPublished = (name: string) => !hidden.includes(name);
   return {
     ...data,

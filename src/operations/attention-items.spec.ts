@@ -29,6 +29,7 @@ const site = (parts: Partial<Site> = {}): Site => ({
   paused: false,
   epoch: 0,
   settings: DEFAULT_SITE_SETTINGS,
+  filters: [],
   keys: [],
   connections: [],
   createdAt: NOW,

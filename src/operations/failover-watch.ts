@@ -70,7 +70,7 @@ export class FailoverWatch implements OnApplicationShutdown {
   /** A failover before the start of this instance, if no other one has recorded it. */
   private async reportEarlier(lineage: string): Promise<void> {
     const jump = await this.readJump();
-    if (!jump || (await this.isRecorded(lineage))) return;
+    if (!jump || (await this.isRecorded(jump.continuesAt))) return;
     this.watchedUntilMs = performance.now() + WATCHED_FOR_MS;
     this.logger.warn(
       'The database was failed over or restored before this instance started. What it lost by that is not known: compare it with the senders and the topics.',
@@ -115,7 +115,7 @@ export class FailoverWatch implements OnApplicationShutdown {
 
   private async record(event: FailedOver): Promise<void> {
     // With nothing lost, one instance records the failover for all.
-    if (event.data.lostEvents > 0 || !(await this.isRecorded(event.data.lineage))) {
+    if (event.data.lostEvents > 0 || !(await this.isRecorded(event.data.continuesAt))) {
       await this.log.append({
         ...{ category: LOG, stream: FAILOVER_STREAM, site: NO_SITE, actor: 'system' },
         expected: 'any',
@@ -125,9 +125,9 @@ export class FailoverWatch implements OnApplicationShutdown {
     this.pending = undefined;
   }
 
-  private async isRecorded(lineage: string): Promise<boolean> {
+  private async isRecorded(continuesAt: number): Promise<boolean> {
     const recorded = await this.log.readStream(LOG, FAILOVER_STREAM);
-    return recorded.some(({ data }) => (data as FailedOver['data']).lineage === lineage);
+    return recorded.some(({ data }) => (data as FailedOver['data']).continuesAt === continuesAt);
   }
 }
 

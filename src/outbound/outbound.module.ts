@@ -1,6 +1,6 @@
-import { Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { Interval } from '@nestjs/schedule';
+import { SchedulerRegistry } from '@nestjs/schedule';
 import { Registry } from 'prom-client';
 import { newestCheckpoint } from '../checkpoints/checkpoints.js';
 import { messageOf } from '../kernel/errors.js';
@@ -18,12 +18,16 @@ import { openHttpClient, Pusher, pusherOptions } from './pusher.js';
 
 /** Only triggers a check: leases in the database decide what is due and which instance acts. */
 @Injectable()
-export class OutboundScheduler {
-  constructor(private readonly sync: OutboundSync) {}
+export class OutboundScheduler implements OnApplicationBootstrap {
+  constructor(
+    private readonly sync: OutboundSync,
+    private readonly schedule: SchedulerRegistry,
+    @Inject(SETTINGS) private readonly settings: Settings,
+  ) {}
 
-  @Interval(500)
-  check(): void {
-    this.sync.checkQuietly();
+  onApplicationBootstrap(): void {
+    const timer = setInterval(() => this.sync.checkQuietly(), this.settings.intervals.pushMs);
+    this.schedule.addInterval('outbound sync', timer);
   }
 }
 

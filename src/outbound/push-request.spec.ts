@@ -35,8 +35,18 @@ describe('a push', () => {
         'x-cc-window-end': window.windowEnd,
         'x-cc-from-position': '10',
         'x-cc-to-position': '40',
+        'x-cc-series': '0',
+        'x-cc-series-start': '0',
       },
       body: BODY,
+    });
+  });
+
+  it('names the series of the window', () => {
+    const restored = { ...window, series: 1_000_000_000, seriesStart: 10 };
+    expect(pushRequest(webhook, { secret: 's' }, restored, CHANGED).headers).toMatchObject({
+      'x-cc-series': '1000000000',
+      'x-cc-series-start': '10',
     });
   });
 

@@ -47,6 +47,8 @@ export function pushRequest(
       'x-cc-window-end': window.windowEnd,
       'x-cc-from-position': String(window.fromPosition),
       'x-cc-to-position': String(window.toPosition),
+      'x-cc-series': String(window.series ?? 0),
+      'x-cc-series-start': String(window.seriesStart ?? 0),
       ...(checkpoint !== undefined && { 'x-cc-checkpoint': checkpoint }),
     },
   );

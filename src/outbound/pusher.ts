@@ -74,7 +74,8 @@ export class Pusher {
 
   /** Counts from the end of the last window to the head of the log and records the result. Undefined if another process did. */
   async close({ site, webhook }: Receiver, end: End): Promise<End> {
-    const begin = nextWindowStart(webhook, end);
+    // Before the events are counted: a window without those of another lineage belongs to this one.
+    const begin = nextWindowStart(webhook, end, await this.log.lastJump());
     const after = await this.log.positionOf(site, begin.fromPosition);
     const until = Math.max(after, await this.log.head());
     const counts = await this.log.count({ site, after, until, types: COUNTED, by: COUNTED_BY });

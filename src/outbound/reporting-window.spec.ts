@@ -52,6 +52,43 @@ describe('before the first window', () => {
   });
 });
 
+describe('the series of a window', () => {
+  const jump = { kept: 40, continuesAt: 1_000_000_000 };
+  const begun = { fromPosition: 40, windowStart: iso('10:00:01') };
+  const inSeries = (series: number): End =>
+    ({ ...delivered, data: { ...delivered?.data, series, seriesStart: 7 } }) as End;
+
+  it('is absent as long as the log was not restored', () => {
+    expect(nextWindowStart(webhook, delivered)).toEqual(begun);
+  });
+
+  it('begins with the first window after a restore, where the last known one ended, whatever retention has left', () => {
+    expect(nextWindowStart(webhook, delivered, { ...jump, kept: 0 })).toEqual({
+      ...{ ...begun, series: 1_000_000_000, seriesStart: 40 },
+    });
+  });
+
+  it('begins at the last event that is left, if the webhook was set after the restore', () => {
+    const first = { place: 1_000_000_003, time: iso('11:00:00') };
+    expect(nextWindowStart({ ...webhook, first }, undefined, jump)).toMatchObject({
+      ...{ fromPosition: 1_000_000_003, series: 1_000_000_000, seriesStart: 40 },
+    });
+  });
+
+  it('continues until the next restore, also in another log that was restored before', () => {
+    expect(nextWindowStart(webhook, inSeries(1_000_000_000), jump)).toEqual({
+      ...{ ...begun, series: 1_000_000_000, seriesStart: 7 },
+    });
+    expect(nextWindowStart(webhook, inSeries(2_000_000_000), jump)).toMatchObject({ series: 2_000_000_000 });
+    expect(nextWindowStart(webhook, inSeries(2_000_000_000))).toMatchObject({ series: 2_000_000_000 });
+  });
+
+  it('is that of the closed window on every attempt', () => {
+    const pending = { ...window, series: 1_000_000_000, seriesStart: 10 };
+    expect(step({ ...closed, data: pending } as End, '10:00:02')).toEqual({ kind: 'send', window: pending });
+  });
+});
+
 describe('when a window is closed', () => {
   it('sends it and closes no other until it is accepted', () => {
     expect(step(closed, '10:00:02')).toEqual({ kind: 'send', window });

@@ -1,6 +1,7 @@
 import { type FailedPushAttempt, type OutboundEvent, type ReportingWindow } from '../events/outbound.events.js';
 import { derivedUuid } from '../kernel/uuid.js';
 import { type StoredEvent, siteOrder } from '../log/event.js';
+import type { Jump } from '../log/lineage.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { nextTickMs } from './ticks.js';
 
@@ -34,14 +35,40 @@ export function nextStep(webhook: SiteWebhook, end: End, nowMs: number, everyMs:
 /** Closed, and not yet accepted by the receiver. */
 export function pendingOf(end: End): ReportingWindow | undefined {
   if (!end || end.type === 'outbound.delivered.v1') return undefined;
-  const { stretchId, fromPosition, toPosition, windowStart, windowEnd, body } = end.data;
-  return { stretchId, fromPosition, toPosition, windowStart, windowEnd, body };
+  const { stretchId, fromPosition, toPosition, windowStart, windowEnd, body, ...others } = end.data;
+  return { stretchId, fromPosition, toPosition, windowStart, windowEnd, body, ...seriesOf(others) };
 }
 
-/** Start of the next window. */
-export function nextWindowStart(webhook: SiteWebhook, end: End): Pick<ReportingWindow, 'fromPosition' | 'windowStart'> {
+/** Start of the next window of a log that `jump` has cut off. */
+export function nextWindowStart(
+  webhook: SiteWebhook,
+  end: End,
+  jump?: Jump,
+): Pick<ReportingWindow, 'fromPosition' | 'windowStart' | 'series' | 'seriesStart'> {
   const { place, time } = webhook.first;
-  return { fromPosition: end?.data.toPosition ?? place, windowStart: end?.data.windowEnd ?? time };
+  const fromPosition = end?.data.toPosition ?? place;
+  return {
+    fromPosition,
+    windowStart: end?.data.windowEnd ?? time,
+    ...nextSeries(end, fromPosition, jump),
+  };
+}
+
+type Series = Pick<ReportingWindow, 'series' | 'seriesStart'>;
+
+/**
+ * After a jump the receiver may have windows that this log does not know of: they end beyond the last one that it knows. If it knows none,
+ * because the webhook was set after the jump, they end beyond the last event that is left. A site that came from a log with a later
+ * jump keeps its series.
+ */
+function nextSeries(end: End, fromPosition: number, jump: Jump | undefined): Series {
+  if (jump && jump.continuesAt > (end?.data.series ?? 0))
+    return { series: jump.continuesAt, seriesStart: end ? fromPosition : Math.min(fromPosition, jump.kept) };
+  return seriesOf(end?.data ?? {});
+}
+
+function seriesOf({ series, seriesStart }: Series): Series {
+  return series === undefined ? {} : { series, seriesStart };
 }
 
 export function attemptsOf(end: End): number {

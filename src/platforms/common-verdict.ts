@@ -8,6 +8,8 @@ const CUT_OFF_BYTES = 65_000;
 const UNSTORABLE = /[\p{Cc}\p{Cs}]/gu;
 /** Anchored at the start of a word: unanchored, a word of 64 KiB would take seconds to match. */
 const EMAIL = /(?<![^\s"'<>])[^\s"'<>]+(?:@|%40)[^\s"'<>]+/gi;
+/** Printable ASCII without spaces and `@`. */
+const REQUEST_ID = /^[!-?A-~]{1,500}$/;
 
 /**
  * The verdict that follows from the HTTP status alone; undefined for a 2xx, whose body the platform has to interpret.
@@ -56,6 +58,14 @@ export function withRequestId(verdict: Verdict, requestId: string | undefined): 
 /** Whether a successful answer was too long to be read. A smaller batch gets a shorter answer. */
 export function isCutOff({ json, status, text }: PlatformResponse): boolean {
   return status >= 200 && status < 300 && json === undefined && Buffer.byteLength(text) > CUT_OFF_BYTES;
+}
+
+/**
+ * Whether a text can be a request id. It is stored and asked for as it is, so what cannot be stored, and what may be an email
+ * address or a sentence, is none.
+ */
+export function isRequestId(text: string): boolean {
+  return REQUEST_ID.test(text);
 }
 
 /**

@@ -4,7 +4,7 @@ import { formatDuration } from '../kernel/durations.js';
 import { messageOf } from '../kernel/errors.js';
 import type { DatabaseClock } from './database-clock.js';
 import { closeSocket } from './database-hosts.js';
-import { LINEAGE } from './lease.js';
+import { LINEAGE, STORED_LINEAGE } from './lease.js';
 import { isDatabaseOutage, isPoolBusy, isRecoveryConflict } from './outage.js';
 
 /** So long a read waits for the standby to have everything that the primary has: as a rule it has it within milliseconds. */
@@ -205,7 +205,7 @@ function behind({ replayed }: State, nowMs: number): Error {
 async function readState(client: ClientBase, lsn: string): Promise<State> {
   const { rows } = await client.query<State>({
     text: `SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END >= $1 AS reached,
-                  CASE WHEN pg_is_in_recovery() THEN system || ' ' || timeline ELSE ${LINEAGE} END AS lineage,
+                  CASE WHEN pg_is_in_recovery() THEN ${STORED_LINEAGE} ELSE ${LINEAGE} END AS lineage,
                   extract(epoch FROM pg_last_xact_replay_timestamp())::float8 * 1000 AS replayed
              FROM cc.lineage WHERE system = (SELECT system_identifier FROM pg_control_system())`,
     values: [lsn],

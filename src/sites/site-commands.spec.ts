@@ -75,6 +75,21 @@ describe('site commands', () => {
   const newest = async () => (await log.read({ categories: [SITE] })).at(-1);
   const countEvents = async () => (await log.read({ categories: [SITE] })).length;
 
+  it('reports a change when it is in force, also one that another request has made', async () => {
+    const order: string[] = [];
+    const applied = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      order.push(`in force: ${(await newest())?.type}`);
+    };
+    const waiting = siteCommandDispatcher(new SiteRepository(log, { applied }), secrets as unknown as SiteSecrets);
+    for (let call = 0; call < 2; call += 1) {
+      await waiting.execute(new EnableInbound('cli', HOST));
+      order.push('reported');
+    }
+    const inForce = 'in force: site.inbound_enabled.v1';
+    expect(order).toEqual([inForce, 'reported', inForce, 'reported']);
+  });
+
   describe('a command whose event the log refuses', () => {
     const refused = new LogUnavailable('The append timed out');
     const refuse = () => {

@@ -1,4 +1,3 @@
-import { type SiteSettings } from '../events/site.events.js';
 import type { Cell } from '../kernel/settings.js';
 import { asHeld, type Holding } from './holding.js';
 import type { SiteMove } from './site.js';
@@ -12,7 +11,6 @@ export interface SiteFields {
   readonly paused: boolean;
   readonly epoch: number;
   readonly move?: SiteMove | null | undefined;
-  readonly settings: SiteSettings;
   readonly createdAt: string | Date;
   readonly removed?: boolean | undefined;
 }

@@ -13,7 +13,7 @@ const ATTEMPTS_MAX = 5;
 type Events = readonly [SiteEvent, ...SiteEvent[]];
 
 /** Events, and what is stored or deleted in one transaction with them. */
-interface EventsWithChange {
+export interface EventsWithChange {
   readonly events: Events;
   readonly change: (client: ClientBase) => Promise<void>;
 }
@@ -23,10 +23,16 @@ export type Decision = SiteEvent | Events | EventsWithChange | undefined;
 
 /** Reads sites from the log, and changes them by appending the event that a decision returns. */
 export class SiteRepository {
-  /** In a dry run a change is decided and not appended: it returns the site as it is. */
+  /**
+   * In a dry run a change is decided and not appended: it returns the site as it is. `applied` resolves when what was appended
+   * before is in force; until then a change is not reported.
+   */
   constructor(
     private readonly log: EventLog,
-    private readonly options: { readonly isDryRun?: boolean } = {},
+    private readonly options: {
+      readonly isDryRun?: boolean;
+      readonly applied?: (() => Promise<void>) | undefined;
+    } = {},
   ) {}
 
   /** By host or alias. Also finds a removed site, whose history can be read; `change` refuses it. */
@@ -86,7 +92,13 @@ export class SiteRepository {
     return this.append(host, actor, (site) => decide(requireOpen(requireSite(site, host))));
   }
 
-  private async append(
+  private async append(...change: Parameters<SiteRepository['appendDecided']>): Promise<Site> {
+    const site = await this.appendDecided(...change);
+    await this.options.applied?.();
+    return site;
+  }
+
+  private async appendDecided(
     hostText: string,
     actor: Actor,
     decide: (site: Site | undefined) => Decision | Promise<Decision>,

@@ -1,5 +1,5 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
-import { type SiteSettings } from '../events/site.events.js';
+import type { FilterList, SiteSettings } from '../events/site.events.js';
 import type { SiteConnection } from './connection.js';
 import type { SiteKey, SiteMove } from './site.js';
 import type { SiteWebhook } from './webhook.js';
@@ -29,7 +29,7 @@ export class SiteRow {
   move!: SiteMove | null;
 
   @Column('json')
-  settings!: SiteSettings;
+  settings!: Omit<SiteSettings, FilterList>;
 
   @Column('json')
   keys!: SiteKey[];

@@ -1,10 +1,12 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import type { ClientBase } from 'pg';
+import type { SiteEvent } from '../events/site.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { lockAppends } from '../log/append-lock.js';
 import { disconnect } from './connection.handlers.js';
 import { refuseOwned } from './refuse-taken.js';
+import { removalOf, settingsDecision } from './settings-decision.js';
 import {
   AddSite,
   ChangeAliases,
@@ -92,13 +94,17 @@ export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {
       await this.sites.change(host, actor, (site) => site.webhook && disableWebhook(site.webhook));
     }
     // The removal ends a pause, also one that began during the steps before.
-    return this.sites.change(host, actor, (site) => ({
-      events: [{ type: 'site.removed.v1', data: {} }],
-      change: async (client) => {
+    return this.sites.change(host, actor, (site) => {
+      const filters = removalOf(site.host, site.filters);
+      const change = async (client: ClientBase) => {
+        await filters.change(client);
         await this.secrets.within(client).deleteWebhookSecrets(site.host);
         await endPause(client, site.host);
-      },
-    }));
+      };
+      const removed: SiteEvent = { type: 'site.removed.v1', data: {} };
+      const [first = removed, ...more] = [...filters.events, removed];
+      return { events: [first, ...more], change };
+    });
   }
 }
 
@@ -173,8 +179,8 @@ export class ChangeSiteSettingsHandler implements ICommandHandler<ChangeSiteSett
 
   execute({ host, actor, request }: ChangeSiteSettings): Promise<Site> {
     return this.sites.change(host, actor, (site) => {
-      const settings = changedSettings(site.settings, request);
-      return Object.keys(settings).length === 0 ? undefined : { type: 'site.settings_changed.v1', data: { settings } };
+      const changed = changedSettings(site.settings, request);
+      return Object.keys(changed).length === 0 ? undefined : settingsDecision(site, changed);
     });
   }
 }

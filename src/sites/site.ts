@@ -1,6 +1,7 @@
 import { SITE, type SiteSettings } from '../events/site.events.js';
 import type { StoredEvent } from '../log/event.js';
 import { evolveConnections, type SiteConnection } from './connection.js';
+import { evolveFilters, listsOf, type SiteFilter } from './site-filters.js';
 import { DEFAULT_SITE_SETTINGS } from './site-settings.js';
 import { evolveWebhook, type SiteWebhook } from './webhook.js';
 
@@ -57,6 +58,8 @@ export interface Site {
   readonly arrivedBy?: number | undefined;
   readonly move?: SiteMove | undefined;
   readonly settings: SiteSettings;
+  /** The lists of the settings that name people or networks, with those whose values are erased. */
+  readonly filters: readonly SiteFilter[];
   readonly keys: readonly SiteKey[];
   /** Including disconnected ones. */
   readonly connections: readonly SiteConnection[];
@@ -87,6 +90,7 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
       epoch: site?.epoch ?? 0,
       arrivedBy: site?.arrivedBy,
       settings: DEFAULT_SITE_SETTINGS,
+      filters: [],
       // Of the site that had this host before: revoked keys, disconnected platforms, a disabled webhook.
       keys: site?.keys ?? [],
       connections: site?.connections ?? [],
@@ -132,7 +136,10 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
       return withKey(site, keyId, { rotation });
     }
     case 'site.settings_changed.v1':
-      return { ...site, settings: { ...site.settings, ...event.data.settings } };
+      return withFilters({ ...site, settings: { ...site.settings, ...event.data.settings } }, event);
+    case 'site.filter_added.v1':
+    case 'site.filter_removed.v1':
+      return withFilters(site, event);
     case 'site.platform_connected.v1':
     case 'site.platform_disconnected.v1':
     case 'site.platform_paused.v1':
@@ -146,6 +153,11 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
     default:
       return site;
   }
+}
+
+function withFilters(site: Site, event: StoredEvent): Site {
+  const filters = evolveFilters(site.filters, event);
+  return filters === site.filters ? site : { ...site, filters, settings: { ...site.settings, ...listsOf(filters) } };
 }
 
 function withKey(site: Site, keyId: string, change: Partial<SiteKey>): Site {

@@ -4,7 +4,7 @@ import { listEvents } from '../log/reducer.js';
 import { evolve, type Site, type SiteMove } from './site.js';
 import type { SiteWebhook } from './webhook.js';
 
-interface StoredSite extends Omit<Site, 'createdAt' | 'move' | 'webhook' | 'removed'> {
+interface StoredSite extends Omit<Site, 'createdAt' | 'move' | 'webhook' | 'removed' | 'filters'> {
   readonly removed: boolean;
   readonly move: SiteMove | null;
   readonly webhook: SiteWebhook | null;
@@ -12,6 +12,11 @@ interface StoredSite extends Omit<Site, 'createdAt' | 'move' | 'webhook' | 'remo
 }
 
 const EVENTS = listEvents({ categories: [SITE] });
+
+/** Without the lists that name people, which an erasure would have to find here too. */
+function rowOf({ settings: { blocked: _, blockIps: __, allowIps: ___, ...settings }, filters: ____, ...site }: Site) {
+  return { ...site, settings };
+}
 
 /** One row per site, for the command line and for SQL clients. Requests are answered from `SiteDirectory`. */
 export const sitesProjection: Projection = {
@@ -35,6 +40,7 @@ export const sitesProjection: Projection = {
           move: row.move ?? undefined,
           webhook: row.webhook ?? undefined,
           removed: row.removed || undefined,
+          filters: [],
           createdAt: row.createdAt.toISOString(),
         },
       ]),
@@ -54,7 +60,7 @@ export const sitesProjection: Projection = {
          (host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, removed, created_at) =
          (excluded.host, excluded.aliases, excluded.inbound, excluded.paused, excluded.epoch, excluded.move, excluded.settings,
           excluded.keys, excluded.connections, excluded.webhook, excluded.removed, excluded.created_at)`,
-      [JSON.stringify([...sites.values()])],
+      [JSON.stringify([...sites.values()].map(rowOf))],
     );
   },
 };

@@ -3,8 +3,8 @@ import { normaliseEmail } from '../kernel/email.js';
 import { requireStrongPassword } from '../kernel/password-strength.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import { Postgres } from '../postgres/postgres.js';
-import { PasswordHasher } from './password.js';
-import { generateSecretToken, hashSecretToken } from './secret-token.js';
+import { knownUser, PasswordHasher } from './password.js';
+import { digestOf, generateSecretToken, hashSecretToken } from './secret-token.js';
 import { inTransaction } from './transaction.js';
 import { UserRow } from './user.row.js';
 import { LINK_HOURS } from './users.service.js';
@@ -55,7 +55,7 @@ export class FirstAdministrator {
   private async insert(email: string, password: string, by: 'system' | 'self'): Promise<UserRow | undefined> {
     const [id, address] = [uuidv7(), normaliseEmail(email)];
     requireStrongPassword(password, address);
-    const stored = await this.passwords.hash(password);
+    const stored = await this.passwords.hash(password, knownUser(id));
     const actor = by === 'self' ? (`user:${id}` as const) : by;
     const isAdded = await inTransaction(this.postgres, actor, async (client, record) => {
       // Also keeps others from adding users: of all that try at once, one is the first.
@@ -66,7 +66,12 @@ export class FirstAdministrator {
         [id, address, stored],
       );
       await client.query('DELETE FROM sign_in_links WHERE user_id IS NULL');
-      if (rowCount === 1) await record(id, { type: 'user.added.v1', data: { role: 'admin', sites: null } });
+      if (rowCount === 1)
+        await record(
+          id,
+          { type: 'user.added.v1', data: { role: 'admin', sites: null } },
+          { type: 'user.password_chosen.v1', data: { digest: digestOf(stored) } },
+        );
       return rowCount === 1;
     });
     return isAdded ? ((await (await this.postgres.repository(UserRow)).findOneBy({ id })) ?? undefined) : undefined;

@@ -11,6 +11,11 @@ export function generateSecretToken(prefix = ''): SecretToken {
   return { text, hash: hashSecretToken(text) };
 }
 
+/** Names a stored hash in an event, without telling it. */
+export function digestOf(stored: Buffer | string): string {
+  return hash('sha256', stored, 'hex');
+}
+
 export function hashSecretToken(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import { Postgres } from '../postgres/postgres.js';
-import { generateSecretToken, hashSecretToken } from './secret-token.js';
+import { digestOf, generateSecretToken, hashSecretToken } from './secret-token.js';
+import { SESSION_DAYS } from './session-days.js';
 import { inTransaction } from './transaction.js';
 import { UserRow, UserSessionRow } from './user.row.js';
 
-/** A session ends when it has not been used for so long, and after its maximum age in any case. */
+/** A session ends when it has not been used for so long. */
 const IDLE_HOURS = 12;
-export const SESSION_DAYS = 7;
 /** The time of the last use is exact to this, so that not every request writes. */
 const USE_RECORDED_EVERY = '1 minute';
 
@@ -21,26 +21,26 @@ export class SessionsService {
    */
   async open({ id, passwordHash }: Pick<UserRow, 'id' | 'passwordHash'>): Promise<string | undefined> {
     const { text, hash } = generateSecretToken();
-    const { rowCount } = await this.postgres.reserved.query(
-      `WITH ended AS (DELETE FROM user_sessions WHERE expires_at < now() OR last_used_at < now() - make_interval(hours => $4))
+    return inTransaction(this.postgres, `user:${id}`, async (client, record) => {
+      const { rowCount } = await client.query(
+        `WITH ended AS (DELETE FROM user_sessions WHERE expires_at < now() OR last_used_at < now() - make_interval(hours => $4))
        INSERT INTO user_sessions (hash, user_id, expires_at)
        SELECT $1, id, now() + make_interval(days => $3) FROM users
         WHERE id = $2 AND disabled_at IS NULL AND password_hash IS NOT DISTINCT FROM $5
           FOR SHARE`,
-      [hash, id, SESSION_DAYS, IDLE_HOURS, passwordHash],
-    );
-    return rowCount === 1 ? text : undefined;
+        [hash, id, SESSION_DAYS, IDLE_HOURS, passwordHash],
+      );
+      if (rowCount === 0) return undefined;
+      await record(id, { type: 'user.signed_in.v1', data: { session: digestOf(hash) } });
+      return text;
+    });
   }
 
   /**
    * The user of a valid session. Read from the database each time: a session that was ended elsewhere ends at once. Without
    * `isUse` its time without use goes on.
    */
-  find(cookie: string, isUse = true): Promise<UserRow | undefined> {
-    return this.findByHash(hashSecretToken(cookie), isUse);
-  }
-
-  async findByHash(hash: Buffer, isUse = true): Promise<UserRow | undefined> {
+  async find(hash: Buffer, isUse = true): Promise<UserRow | undefined> {
     const { Raw, IsNull } = await import('typeorm');
     const sessions = await this.postgres.repository(UserSessionRow);
     // One at most. `findOne` would send two queries for it, because of the relation.
@@ -83,7 +83,8 @@ export class SessionsService {
   async closeAll(userId: string, kept?: string): Promise<void> {
     await inTransaction(this.postgres, `user:${userId}`, async (client, record) => {
       await deleteSessions(client, userId, kept);
-      await record(userId, { type: 'user.signed_out_everywhere.v1', data: {} });
+      const data = kept === undefined ? {} : { kept: digestOf(hashSecretToken(kept)) };
+      await record(userId, { type: 'user.signed_out_everywhere.v1', data });
     });
   }
 }

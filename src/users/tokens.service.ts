@@ -3,7 +3,7 @@ import type { Actor } from '../kernel/command.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { Scope } from './access.js';
-import { generateSecretToken, hashSecretToken } from './secret-token.js';
+import { digestOf, generateSecretToken, hashSecretToken } from './secret-token.js';
 import { inTransaction } from './transaction.js';
 import { ApiTokenRow } from './user.row.js';
 
@@ -70,7 +70,8 @@ export class TokensService {
       );
       const [created] = rows as [NewRow];
       const expiresAt = created.expiresAt?.toISOString() ?? null;
-      await record(ownerId, { type: 'user.token_created.v1', data: { tokenId: id, scopes, sites, expiresAt } });
+      const data = { tokenId: id, scopes, sites, expiresAt, digest: digestOf(hash) };
+      await record(ownerId, { type: 'user.token_created.v1', data });
       return created;
     });
     return row && { row, token: text };

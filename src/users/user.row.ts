@@ -28,6 +28,14 @@ export class UserRow {
   @Column('bytea', { nullable: true })
   identity!: Buffer | null;
 
+  /** When the sign-in provider last stated a role. */
+  @Column('timestamptz', { name: 'confirmed_at', nullable: true })
+  confirmedAt!: Date | null;
+
+  /** Refresh token of the provider, sealed. */
+  @Column('bytea', { name: 'provider_grant', nullable: true })
+  providerGrant!: Buffer | null;
+
   @Column('timestamptz', { name: 'disabled_at', nullable: true })
   disabledAt!: Date | null;
 

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { ExternalUsersService } from './external-users.service.js';
 import { FirstAdministrator } from './first-administrator.js';
 import { PasswordHasher } from './password.js';
 import { SessionsService } from './sessions.service.js';
@@ -7,7 +8,15 @@ import { TokensService } from './tokens.service.js';
 import { UsersService } from './users.service.js';
 
 @Module({
-  providers: [FirstAdministrator, PasswordHasher, SessionsService, SignInThrottle, TokensService, UsersService],
-  exports: [FirstAdministrator, SessionsService, SignInThrottle, TokensService, UsersService],
+  providers: [
+    ExternalUsersService,
+    FirstAdministrator,
+    PasswordHasher,
+    SessionsService,
+    SignInThrottle,
+    TokensService,
+    UsersService,
+  ],
+  exports: [ExternalUsersService, FirstAdministrator, SessionsService, SignInThrottle, TokensService, UsersService],
 })
 export class UsersModule {}

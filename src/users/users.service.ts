@@ -8,9 +8,9 @@ import { requireStrongPassword } from '../kernel/password-strength.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { Role } from './access.js';
-import { type ExternalIdentity, identityDigest } from './external-identity.js';
-import { PasswordHasher } from './password.js';
-import { generateSecretToken, hashSecretToken } from './secret-token.js';
+import { endAccess, revokeTokensOf, VALID_TOKEN } from './end-access.js';
+import { type HashCaller, knownUser, PasswordHasher } from './password.js';
+import { digestOf, generateSecretToken, hashSecretToken } from './secret-token.js';
 import { deleteSessions } from './sessions.service.js';
 import { inTransaction } from './transaction.js';
 import { UserRow } from './user.row.js';
@@ -128,10 +128,10 @@ export class UsersService {
         'INSERT INTO sign_in_links (hash, user_id, expires_at) VALUES ($1, $2, now() + make_interval(hours => $3))',
         [hash, id, LINK_HOURS],
       );
-      const revoked = revokeTokens ? await revokeTokensOf(client, id) : [];
+      const revocations = revokeTokens ? await revokeTokensOf(client, id) : [];
       // Nothing is read after the commit: if that failed, the link would be lost.
       const validTokens = await countValidTokens(client, id);
-      await record(id, { type: 'user.reset.v1', data: {} }, ...revoked.map(toRevocation));
+      await record(id, { type: 'user.reset.v1', data: {} }, ...revocations);
       return { secret: text, validTokens };
     });
   }
@@ -147,7 +147,7 @@ export class UsersService {
     const [user] = rows;
     if (!user) return undefined;
     requireStrongPassword(password, user.email);
-    const stored = await this.passwords.hash(password);
+    const stored = await this.passwords.hash(password, knownUser(user.id));
     const isChosen = await inTransaction(this.postgres, `user:${user.id}`, async (client, record) => {
       // The user before the link, as everywhere: otherwise this and a reset could each wait for the other.
       await client.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [user.id]);
@@ -156,7 +156,8 @@ export class UsersService {
          UPDATE users SET password_hash = $2 FROM used WHERE users.id = used.user_id AND disabled_at IS NULL`,
         [hash, stored],
       );
-      if (rowCount === 1) await record(user.id, { type: 'user.password_chosen.v1', data: {} });
+      if (rowCount === 1)
+        await record(user.id, { type: 'user.password_chosen.v1', data: { digest: digestOf(stored) } });
       return rowCount === 1;
     });
     return isChosen ? ((await this.find(user.id)) ?? undefined) : undefined;
@@ -167,9 +168,9 @@ export class UsersService {
     const before = await this.find(id);
     if (before?.passwordHash === null)
       throw new UserError('You have no password here. An administrator can create a link with which you choose one.');
-    if (!before || !(await this.passwords.matches(change.current, before.passwordHash))) return false;
+    if (!before || !(await this.passwords.matches(change.current, before.passwordHash, knownUser(id)))) return false;
     requireStrongPassword(change.password, before.email);
-    const stored = await this.passwords.hash(change.password);
+    const stored = await this.passwords.hash(change.password, knownUser(id));
     return inTransaction(this.postgres, `user:${id}`, async (client, record) => {
       // Not if it was changed or reset while the passwords were hashed.
       const { rowCount } = await client.query(
@@ -179,61 +180,15 @@ export class UsersService {
       if (rowCount === 0) return false;
       await deleteSessions(client, id, change.session);
       await client.query('DELETE FROM sign_in_links WHERE user_id = $1', [id]);
-      await record(id, { type: 'user.password_chosen.v1', data: {} });
+      const kept = digestOf(hashSecretToken(change.session));
+      await record(id, { type: 'user.password_chosen.v1', data: { digest: digestOf(stored), kept } });
       return true;
     });
   }
 
-  /**
-   * The active user of an account at the sign-in provider: the one that it was linked to, otherwise the one with its verified
-   * email address, which is linked from now on. A person who is not a user becomes one only if the provider states a role.
-   */
-  async findOrAddByIdentity(identity: ExternalIdentity): Promise<UserRow | undefined> {
-    const { email, name, role } = identity;
-    // Without a role at the provider a person has no access, also with an account here.
-    if (role === null) return undefined;
-    const digest = identityDigest(identity);
-    const address = email === undefined ? undefined : normaliseEmail(email);
-    if (address !== undefined) await this.linkIdentity(digest, address);
-    if (role !== undefined && address !== undefined && isEmail(address))
-      await this.addWithIdentity({ email: address, name: name ?? address, role, digest });
-    const user = await (await this.users()).findOneBy({ identity: digest });
-    if (!user || user.disabledAt !== null) return undefined;
-    if (role === undefined || role === user.role) return user;
-    return this.change(user.id, { role });
-  }
-
-  /** From then on the account at the provider can sign in as the user, also with another address. */
-  private async linkIdentity(digest: Buffer, email: string): Promise<void> {
-    const unlinked = `FROM users WHERE email = $2 AND identity IS NULL AND NOT EXISTS (SELECT FROM users WHERE identity = $1)`;
-    // As a rule it was linked before: then nothing is to be recorded, which would let other appends wait.
-    if ((await this.postgres.pool.query(`SELECT ${unlinked}`, [digest, email])).rowCount === 0) return;
-    await inTransaction(this.postgres, 'system', async (client, record) => {
-      const { rows } = await client.query<{ id: string }>(
-        `UPDATE users SET identity = $1 WHERE id = (SELECT id ${unlinked} FOR UPDATE) RETURNING id`,
-        [digest, email],
-      );
-      for (const { id } of rows) await record(id, { type: 'user.identity_linked.v1', data: {} });
-    });
-  }
-
-  private async addWithIdentity(user: { email: string; name: string; role: Role; digest: Buffer }): Promise<void> {
-    const { email, name, role, digest } = user;
-    // Sites are given by an administrator; a role at the provider says nothing about them.
-    const [id, sites] = [uuidv7(), role === 'admin' ? null : []];
-    await inTransaction(this.postgres, 'system', async (client, record) => {
-      const { rowCount } = await client.query(
-        `INSERT INTO users (id, email, name, role, sites, identity) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-        [id, email, name, role, sites, digest],
-      );
-      if (rowCount === 1) await record(id, { type: 'user.added.v1', data: { role, sites } });
-    });
-  }
-
   /** Undefined unless the password is that of an active user. */
-  async authenticate(email: string, password: string): Promise<UserRow | undefined> {
-    const user = await this.findByEmail(email);
-    const isRight = await this.passwords.matches(password, user?.passwordHash);
+  async authenticate(user: UserRow | null, password: string, caller: HashCaller): Promise<UserRow | undefined> {
+    const isRight = await this.passwords.matches(password, user?.passwordHash, caller);
     return user && isRight && user.disabledAt === null ? user : undefined;
   }
 
@@ -262,16 +217,6 @@ function eventsOfChange(before: UserState, after: UserState): UserEvent[] {
   return events;
 }
 
-const VALID_TOKEN = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())';
-
-async function revokeTokensOf(client: PoolClient, userId: string): Promise<string[]> {
-  const { rows } = await client.query<{ id: string }>(
-    `UPDATE api_tokens SET revoked_at = now() WHERE owner_id = $1 AND ${VALID_TOKEN} RETURNING id`,
-    [userId],
-  );
-  return rows.map(({ id }) => id);
-}
-
 /** They can be used unless the user is disabled. */
 async function countValidTokens(client: PoolClient, userId: string): Promise<number> {
   const { rows } = await client.query<{ count: number }>(
@@ -279,14 +224,4 @@ async function countValidTokens(client: PoolClient, userId: string): Promise<num
     [userId],
   );
   return (rows[0] as { count: number }).count;
-}
-
-function toRevocation(tokenId: string): UserEvent {
-  return { type: 'user.token_revoked.v1', data: { tokenId } };
-}
-
-/** What a user can still enter with, apart from the password. */
-async function endAccess(client: PoolClient, userId: string): Promise<void> {
-  await deleteSessions(client, userId);
-  await client.query('DELETE FROM sign_in_links WHERE user_id = $1', [userId]);
 }

@@ -1,7 +1,7 @@
 import { networkOf } from '../kernel/addresses.js';
 
 const PRUNE_EVERY_MS = 10_000;
-/** At this number new callers are rejected until idle ones are pruned, so a flood of addresses uses bounded memory. */
+/** At this number new callers are rejected until full buckets are pruned, so a flood of addresses uses bounded memory. */
 const CALLERS_MAX = 100_000;
 
 interface Bucket {
@@ -9,7 +9,7 @@ interface Bucket {
   updatedMs: number;
 }
 
-/** Token-bucket rate limit of the tag's endpoints, per site and client network. */
+/** Token buckets per site and client network: for calls, or for what they store. */
 export class CallRate {
   private readonly buckets = new Map<string, Bucket>();
   private prunedMs = 0;
@@ -19,26 +19,29 @@ export class CallRate {
     private readonly burst: number,
   ) {}
 
-  /** Takes a token from the caller's bucket; false when it is empty. */
-  allows(site: string, address: string | undefined, nowMs: number): boolean {
-    if (nowMs - this.prunedMs > PRUNE_EVERY_MS) this.pruneIdle(nowMs);
+  /** Takes tokens from the caller's bucket. Returns 0, or the seconds until it has enough. */
+  take(site: string, address: string | undefined, nowMs: number, tokens = 1): number {
+    if (nowMs - this.prunedMs > PRUNE_EVERY_MS) this.pruneFull(nowMs);
     const key = `${site} ${networkOf(address)}`;
-    const bucket = this.buckets.get(key);
-    if (!bucket) {
-      if (this.buckets.size >= CALLERS_MAX) return false;
-      this.buckets.set(key, { tokens: this.burst - 1, updatedMs: nowMs });
-      return true;
+    const bucket = this.buckets.get(key) ?? { tokens: this.burst, updatedMs: nowMs };
+    if (!this.buckets.has(key)) {
+      if (this.buckets.size >= CALLERS_MAX) return PRUNE_EVERY_MS / 1_000;
+      this.buckets.set(key, bucket);
     }
-    const tokens = Math.min(this.burst, bucket.tokens + ((nowMs - bucket.updatedMs) / 1_000) * this.perSecond);
+    bucket.tokens = this.tokensIn(bucket, nowMs);
     bucket.updatedMs = nowMs;
-    bucket.tokens = tokens < 1 ? tokens : tokens - 1;
-    return tokens >= 1;
+    if (bucket.tokens < tokens) return (tokens - bucket.tokens) / this.perSecond;
+    bucket.tokens -= tokens;
+    return 0;
   }
 
-  /** Removes buckets that have refilled: a new one would be the same. */
-  private pruneIdle(nowMs: number): void {
+  private tokensIn({ tokens, updatedMs }: Bucket, nowMs: number): number {
+    return Math.min(this.burst, tokens + ((nowMs - updatedMs) / 1_000) * this.perSecond);
+  }
+
+  /** A new bucket would be the same. */
+  private pruneFull(nowMs: number): void {
     this.prunedMs = nowMs;
-    const refillMs = (this.burst / this.perSecond) * 1_000;
-    for (const [key, { updatedMs }] of this.buckets) if (nowMs - updatedMs > refillMs) this.buckets.delete(key);
+    for (const [key, bucket] of this.buckets) if (this.tokensIn(bucket, nowMs) >= this.burst) this.buckets.delete(key);
   }
 }

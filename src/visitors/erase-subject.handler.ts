@@ -13,11 +13,16 @@ export class EraseSubjectHandler implements ICommandHandler<EraseSubject> {
     private readonly secrets: Pick<SiteSecrets, 'recordKey'>,
   ) {}
 
-  /** Adds the person to the list first: an erasure that is not listed would be undone by a restore from a backup. */
+  /**
+   * Adds the person to the list first: an erasure that is not listed would be undone by a restore from a backup. Afterwards the list
+   * gets the position of the erasure: what the person does later is not erased when it is repeated.
+   */
   async execute({ actor, site, subject }: EraseSubject): Promise<ErasedSubject> {
     await this.secrets.recordKey();
     await this.list.add({ site, subject });
-    return this.erasure.erase(actor, site, subject);
+    const { position, ...erased } = await this.erasure.erase(actor, site, subject);
+    await this.list.add({ site, subject, position });
+    return erased;
   }
 }
 
@@ -32,8 +37,8 @@ export class RerunErasuresHandler implements ICommandHandler<RerunErasures> {
   async execute({ actor }: RerunErasures): Promise<{ people: number } & ErasedSubject> {
     const people = await this.list.read();
     const sum = { events: 0, identifiers: 0, claims: 0 };
-    for (const [index, { site, subject }] of people.entries()) {
-      const erased = await this.erasure.erase(actor, site, subject);
+    for (const [index, { site, subject, position }] of people.entries()) {
+      const erased = await this.erasure.erase(actor, site, subject, position ?? 'restored');
       for (const name of ['events', 'identifiers', 'claims'] as const) sum[name] += erased[name];
       this.onProgress(index + 1, people.length);
     }

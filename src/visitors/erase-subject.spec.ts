@@ -18,11 +18,11 @@ const newList = (path = join(folder, String(++files))) =>
 
 /** Records calls instead of deleting rows. */
 function recordingErasure(onErase: () => Promise<void> = async () => {}) {
-  const calls: string[][] = [];
-  const erase = async (...call: string[]) => {
+  const calls: unknown[][] = [];
+  const erase = async (...call: unknown[]) => {
     await onErase();
     calls.push(call);
-    return { events: 3, identifiers: 2, claims: 1 };
+    return { events: 3, identifiers: 2, claims: 1, position: 100 + calls.length };
   };
   return { calls, erasure: { erase } as unknown as Erasure };
 }
@@ -42,6 +42,16 @@ describe('EraseSubject', () => {
     expect(calls).toEqual([['cli', SITE, JANE]]);
   });
 
+  it('lists the position of the erasure afterwards', async () => {
+    const list = newList();
+    const { erasure } = recordingErasure();
+    const handler = new EraseSubjectHandler(erasure, list, ANY_KEY);
+    await handler.execute(new EraseSubject('cli', SITE, JANE));
+    expect(await list.read()).toEqual([{ site: SITE, subject: JANE, position: 101 }]);
+    await handler.execute(new EraseSubject('cli', SITE, JANE));
+    expect(await list.read()).toEqual([{ site: SITE, subject: JANE, position: 102 }]);
+  });
+
   it('erases nothing when the list cannot be written', async () => {
     const { calls, erasure } = recordingErasure();
     writeFileSync(join(folder, 'file'), '');
@@ -56,7 +66,8 @@ describe('EraseSubject', () => {
 describe('RerunErasures', () => {
   it('repeats each listed erasure once and adds up the counts', async () => {
     const list = newList();
-    for (const subject of [JANE, JOHN, JANE]) await list.add({ site: SITE, subject });
+    for (const subject of [JANE, JOHN]) await list.add({ site: SITE, subject });
+    await list.add({ site: SITE, subject: JANE, position: 7 });
     const { calls, erasure } = recordingErasure();
     const progress: number[][] = [];
     const handler = new RerunErasuresHandler(erasure, list, (...step) => progress.push(step));
@@ -66,9 +77,10 @@ describe('RerunErasures', () => {
       identifiers: 4,
       claims: 2,
     });
+    // Up to the moment of the erasure, which is unknown if it did not end.
     expect(calls).toEqual([
-      ['cli', SITE, JANE],
-      ['cli', SITE, JOHN],
+      ['cli', SITE, JANE, 7],
+      ['cli', SITE, JOHN, 'restored'],
     ]);
     expect(progress).toEqual([
       [1, 2],

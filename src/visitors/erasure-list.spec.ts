@@ -59,6 +59,17 @@ describe('ErasureList', () => {
     expect(await list.read()).toEqual([JANE, JOHN]);
   });
 
+  it('has each person once, with the latest position, unless an erasure began after it', async () => {
+    const list = listWith(oldKey);
+    const jane = JANE as ListedErasure;
+    for (const position of [undefined, undefined, 9, 7])
+      await list.add({ ...jane, ...(position !== undefined && { position }) });
+    await list.add(JOHN as ListedErasure);
+    expect(await list.read()).toEqual([{ ...jane, position: 9 }, JOHN]);
+    await list.add(jane);
+    expect(await list.read()).toEqual([JANE, JOHN]);
+  });
+
   it('tells who of a site is on it at each moment, as far as it changes', async () => {
     const list = listWith(oldKey);
     const current = list.subjectsOf('shop.example');

@@ -12,11 +12,13 @@ const LIST_LOCK = 4845010;
 export interface ListedErasure {
   readonly site: string;
   readonly subject: string;
+  /** Of the event that states the erasure. Undefined before it was carried out, and in lists of versions before 0.3. */
+  readonly position?: number;
 }
 
 /**
  * Erased data subjects, in a file outside the database and its backups: a restored database contains people who were
- * erased after the backup. Each line is encrypted, because the list holds the hashes of people who asked to be erased.
+ * erased after the backup. Each erasure has two lines: before it begins, and with its position when it is done. Each line is encrypted, because the list holds the hashes of people who asked to be erased.
  */
 export class ErasureList {
   constructor(
@@ -42,15 +44,26 @@ export class ErasureList {
       await syncFolder(this.path);
     }).catch((error: NodeJS.ErrnoException) => {
       throw new UserError(
-        `The list of erasures ${this.path} cannot be written (${error.code}). Nothing was erased. Set ERASURE_LIST to a writable file.`,
+        `The list of erasures ${this.path} cannot be written (${error.code}). ${
+          erasure.position === undefined ? 'Nothing was erased.' : 'The person was erased: do it again when it can be.'
+        } Set ERASURE_LIST to a writable file.`,
       );
     });
   }
 
-  /** Each person once, in the order of their first erasure. A line cut off by a crash is skipped: nothing was erased yet. */
+  /**
+   * Each person once, in the order of their first erasure, with the position of the last one; without it, if that was not carried out.
+   * A line cut off by a crash is skipped: nothing was erased yet.
+   */
   async read(): Promise<ListedErasure[]> {
-    const distinct = new Set((await this.lines()).map((line) => this.sealer.open(line, LABEL).toString()));
-    return [...distinct].map((text) => JSON.parse(text) as ListedErasure);
+    const people = new Map<string, ListedErasure>();
+    for (const line of await this.lines()) {
+      const { site, subject, position } = JSON.parse(this.sealer.open(line, LABEL).toString()) as ListedErasure;
+      const person = `${site} ${subject}`;
+      const last = Math.max(position ?? 0, people.get(person)?.position ?? 0);
+      people.set(person, { site, subject, ...(position !== undefined && { position: last }) });
+    }
+    return [...people.values()];
   }
 
   /** Of one site, as of each call. Reads the file again only if it has changed. */

@@ -1,6 +1,13 @@
 import { VISITOR, type VisitorEvent } from '../events/visitor.events.js';
+import type { Actor } from '../kernel/command.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import { countErasable, type Erased, eraseSubject, expirePersonalPartsAt } from '../log/erasure.js';
+import {
+  countErasable,
+  type Erased,
+  type ErasureOptions,
+  eraseSubject,
+  expirePersonalPartsAt,
+} from '../log/erasure.js';
 import type { Projection } from '../log/projection.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { ErasedSubject } from './erase-subject.command.js';
@@ -12,14 +19,19 @@ export class Erasure {
   constructor(
     private readonly postgres: Postgres,
     private readonly projections: readonly Projection[],
-    /** Deletes what was copied from the log of a site and may be about the person. */
-    private readonly deleteCopies: (site: string) => Promise<void>,
+    /** Deletes what other tables have about the person: see `erased-copies.ts`. */
+    private readonly deleteCopies: (site: string, subject: string, actor: Actor) => Promise<void>,
   ) {}
 
-  async erase(actor: string, site: string, subject: string): Promise<ErasedSubject> {
+  /** `until`: a position; what the person did afterwards stays. Resolves with the position of the event that states the erasure, too. */
+  async erase(
+    actor: Actor,
+    site: string,
+    subject: string,
+    until?: ErasureOptions['until'],
+  ): Promise<ErasedSubject & { readonly position: number }> {
     const erased = await eraseSubject(this.postgres, {
-      site,
-      subject,
+      ...{ site, subject, until },
       projections: this.projections,
       linkedSubjects,
       record: (erased) => {
@@ -28,8 +40,8 @@ export class Erasure {
       },
     });
     // Afterwards, so that nothing is copied again; also if nothing was found, because an erasure may have ended before this.
-    await this.deleteCopies(site);
-    return countsOf(erased);
+    await this.deleteCopies(site, subject, actor);
+    return { ...countsOf(erased), position: erased.position };
   }
 
   /** Deletes the personal parts of visits that have expired in another cell; later ones of the same visitors stay. */

@@ -25,7 +25,7 @@ export class TagMetrics {
     });
   }
 
-  countExceeded({ scope, limit }: Exceeded): void {
+  countExceeded({ scope, limit }: Pick<Exceeded, 'scope' | 'limit'>): void {
     this.exceeded.inc({ scope, limit });
   }
 

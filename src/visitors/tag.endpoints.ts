@@ -44,6 +44,11 @@ const USER_AGENT_MAX = 512;
 /** The tag sends `text/plain`, which needs no CORS preflight; other scripts may send JSON. */
 const CONTENT_TYPE = /^(?:text\/plain|application\/json)\s*(?:;|$)/i;
 
+const ALL_SITES = '';
+/** Of the events of a call, their indexes and what is folded from them: at most so much, as `test/tag-storage.e2e-spec.ts` measures. */
+const STORED_PER_CALL = 1_500;
+const STORED_PER_BYTE = 5;
+
 type CountedAnswer = Answer & { readonly outcome: TagOutcome };
 
 const refused = (status: number, text: string, outcome: TagOutcome): CountedAnswer => ({
@@ -90,6 +95,7 @@ const INTERNAL_ERROR = refused(500, 'Internal error', 'unavailable');
 export class TagEndpoints implements OnModuleInit {
   private readonly origin: RequestOrigin;
   private readonly rate: CallRate;
+  private readonly storage: CallRate;
   private readonly budgets: TagBudgets;
   private readonly countryHeader: string | undefined;
   private readonly cookieMaxAgeMs: number;
@@ -105,6 +111,9 @@ export class TagEndpoints implements OnModuleInit {
   ) {
     this.origin = new RequestOrigin(settings.trustedProxies);
     this.rate = new CallRate(settings.collectRate, settings.collectBurst);
+    // No hour has more than its bytes: half of them may be used at once, the other half as they come back.
+    const halfBytes = settings.tagBudgetStorage * 500_000;
+    this.storage = new CallRate(halfBytes / 3_600, halfBytes);
     const perPerson = { calls: settings.tagBudgetPerson, emails: 1, bytes: Number.POSITIVE_INFINITY };
     this.budgets = new TagBudgets({
       ...{ address: settings.tagBudgetAddress, visitor: settings.tagBudgetVisitor },
@@ -147,7 +156,7 @@ export class TagEndpoints implements OnModuleInit {
     if (isClosed(open.site)) return UNAVAILABLE;
     if (!isAllowed) return NOT_ALLOWED;
     const address = this.origin.address(request);
-    if (!this.rate.allows(open.site.host, address, performance.now())) return TOO_MANY;
+    if (this.rate.take(open.site.host, address, performance.now()) > 0) return TOO_MANY;
     const { headers } = request;
     if (!CONTENT_TYPE.test(headers['content-type'] ?? '') || headers['content-encoding'] !== undefined)
       return WRONG_TYPE;
@@ -161,6 +170,11 @@ export class TagEndpoints implements OnModuleInit {
     const message = { ...sent, consent, visit: sent.visit && visitDigest(open.dedupSecret, sent.visit) };
     const key = cookieKey(open.dedupSecret);
     const visitor = callingVisitor(readVisitorCookie(headers.cookie, key, nowMs), nowMs);
+    const waitS = this.storage.take(ALL_SITES, address, performance.now(), storedBytes(request, body));
+    if (waitS > 0) {
+      this.metrics.countExceeded({ scope: 'address', limit: 'bytes' });
+      return { ...TOO_MANY, headers: { 'Retry-After': String(Math.ceil(waitS)) } };
+    }
     const exceeded = this.budgets.take(
       {
         ...{ site: open.site.host, address, subject: message.subject, bytes: body.length },
@@ -220,4 +234,9 @@ export class TagEndpoints implements OnModuleInit {
     this.logger.error('Tag request failed', { error: messageOf(error), stack: (error as Error).stack });
     return INTERNAL_ERROR;
   }
+}
+
+function storedBytes({ headers }: IncomingMessage, body: Buffer): number {
+  const userAgent = Math.min(USER_AGENT_MAX, headers['user-agent']?.length ?? 0);
+  return STORED_PER_CALL + STORED_PER_BYTE * (body.length + userAgent);
 }

@@ -103,7 +103,7 @@ WITH made AS MATERIALIZED (
   UNION ALL
   SELECT p.at::integer, n, 1 + p.at::integer, 'conversion.delivered.v1', stream,
          json_build_object('conversionId', stream, 'platform', p.platform, 'attempt', 1, 'status', 'delivered',
-           'durationMs', 41, 'httpStatus', 200, 'requestId', random, 'bodySha256', random || random,
+           'durationMs', 41, 'httpStatus', 200, 'requestId', random, 'bodySha256', left(random || random, 43),
            'response', '{"events_received":1,"messages":[],"fbtrace_id":"' || random || '"}')
     FROM streams CROSS JOIN unnest($3::text[]) WITH ORDINALITY AS p (platform, at)
    WHERE p.at > 1 OR n % $4::bigint > 0

@@ -45,7 +45,7 @@ export async function startVisited(dataDir, root) {
   // All calls come from one address.
   const settings = {
     ...{ COLLECT_RATE: '100000', COLLECT_BURST: '1000000', TAG_BUDGET_PERSON: '1000000' },
-    ...{ TAG_BUDGET_ADDRESS: UNLIMITED, TAG_BUDGET_SITE: UNLIMITED },
+    ...{ TAG_BUDGET_ADDRESS: UNLIMITED, TAG_BUDGET_SITE: UNLIMITED, TAG_BUDGET_STORAGE: '1000000' },
   };
   const empty = await startService(dataDir, settings, root);
   await withClient(empty.server, insertIdentifiers);

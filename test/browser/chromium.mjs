@@ -16,7 +16,8 @@ export async function serveChromium() {
   const server = await startFirst((executablePath) => {
     // The package unpacks it into the temporary folder, which is another one in specs.
     process.env.CC_TEST_CHROMIUM_PATH = executablePath;
-    return chromium.launchServer({ executablePath });
+    // It ends with this process, whose signals it must not handle: a run that is terminated would continue without it.
+    return chromium.launchServer({ executablePath, handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false });
   });
   if (server) process.env.CC_TEST_CHROMIUM = server.wsEndpoint();
   return server;

@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { jest } from '@jest/globals';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { IssueKey } from '../../src/sites/key.commands.js';
 import { AddSite, EnableInbound } from '../../src/sites/site.commands.js';
@@ -18,8 +17,6 @@ import {
 import { eventually } from '../support/waiting.js';
 import { connectChromium } from './chromium.mjs';
 import { DOC_SAMPLES } from './shop-server.js';
-
-jest.setTimeout(120_000);
 
 const HOST = 'track.shop.localhost';
 const EMAIL = 'Jane.Doe@Example.com';
@@ -49,7 +46,7 @@ beforeAll(async () => {
   );
   await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
   browser = await connectChromium();
-}, 120_000);
+});
 afterAll(async () => {
   await browser?.close();
   pages.closeAllConnections();
@@ -57,7 +54,7 @@ afterAll(async () => {
   await admin.stop();
   await service.stop();
   await operator.close();
-}, 120_000);
+});
 
 interface JourneyOptions {
   /** Host of the page with the form. */

@@ -1,9 +1,6 @@
-import { jest } from '@jest/globals';
 import { eventually } from '../support/waiting.js';
 import { CONTRAST, problemsIn, RUNS } from './axe.js';
 import { type DashboardSite, SITE_PAGES, testDashboard } from './dashboard-test.js';
-
-jest.setTimeout(120_000);
 
 const PAGES = [
   ...[
@@ -48,7 +45,6 @@ beforeAll(async () => {
   const { body } = await eventually(
     () => test.api(`/sites/${site.host}/conversions`),
     (reply) => reply.body.items.length > 0,
-    { withinMs: 60_000 },
   );
   conversion = body.items[0].conversionId;
 });

@@ -1,9 +1,6 @@
-import { jest } from '@jest/globals';
 import { PASSWORD } from '../support/admin.js';
 import { eventually } from '../support/waiting.js';
 import { testDashboard } from './dashboard-test.js';
-
-jest.setTimeout(120_000);
 
 const test = testDashboard();
 const row = (text: string) => test.page.getByRole('row').filter({ hasText: text });

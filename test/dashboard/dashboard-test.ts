@@ -146,7 +146,7 @@ export class DashboardTest {
       await this.page.evaluate('new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve)))');
       return this.unanswered.size === 0 && (await this.page.getByText('Loading …').count()) === 0;
     };
-    await eventually(async () => (await isIdle()) && (await isIdle()), Boolean, { withinMs: 60_000 });
+    await eventually(async () => (await isIdle()) && (await isIdle()), Boolean);
   }
 
   private collectUnanswered(): void {

@@ -1,10 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { jest } from '@jest/globals';
 import { type Dispatcher, request } from 'undici';
 import { startTestAdmin, type TestAdmin } from '../support/admin.js';
 import { createDatabase } from '../support/databases.js';
-
-jest.setTimeout(60_000);
 
 const FIRST_PAGE_MAX_BYTES = 90_000;
 
@@ -15,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await admin?.stop();
-}, 60_000);
+});
 
 async function get(path: string, headers: Record<string, string> = {}) {
   const { statusCode, headers: received, body }: Dispatcher.ResponseData = await request(admin.url + path, { headers });

@@ -1,9 +1,6 @@
-import { jest } from '@jest/globals';
 import { PASSWORD } from '../support/admin.js';
 import { eventually } from '../support/waiting.js';
 import { testDashboard } from './dashboard-test.js';
-
-jest.setTimeout(120_000);
 
 const KEYS = '**/api/v1/sites/*/keys';
 const test = testDashboard();
@@ -20,11 +17,10 @@ describe('what all pages of the dashboard do', () => {
     await page.keyboard.press('g');
     await page.keyboard.press('t');
     await test.heading('Tag');
-    await eventually(focused, (text) => text === 'Tag', { withinMs: 60_000 });
+    await eventually(focused, (text) => text === 'Tag');
     await eventually(
       () => page.evaluate('scrollY'),
       (top) => top === 0,
-      { withinMs: 60_000 },
     );
     await page.keyboard.press('/');
     await page.getByRole('combobox', { name: 'Page or site' }).fill('traffic');
@@ -43,7 +39,6 @@ describe('what all pages of the dashboard do', () => {
         return page.getByRole('row').filter({ hasText: 'ORD-' }).count();
       },
       (count) => count === 3,
-      { withinMs: 60_000 },
     );
     const rowWithFocus = () =>
       page.evaluate<string>(
@@ -51,7 +46,7 @@ describe('what all pages of the dashboard do', () => {
       );
     const focusAfter = async (key: string, orderId: string) => {
       await page.keyboard.press(key);
-      await eventually(rowWithFocus, (text) => text === orderId, { withinMs: 60_000 });
+      await eventually(rowWithFocus, (text) => text === orderId);
     };
     await focusAfter('j', 'ORD-3');
     await focusAfter('j', 'ORD-2');
@@ -78,15 +73,15 @@ describe('what all pages of the dashboard do', () => {
     await test.dialog().getByRole('button', { name: 'Cancel' }).press('Enter');
     await test.dialog().waitFor({ state: 'detached' });
     const label = await revoke.textContent();
-    await eventually(focused, (text) => text === label, { withinMs: 60_000 });
+    await eventually(focused, (text) => text === label);
     await revoke.press('Enter');
     await test.dialog().getByRole('button', { name: 'Revoke' }).press('Enter');
     await revoke.waitFor({ state: 'detached' });
-    await eventually(focused, (text) => text === 'Inbound keys', { withinMs: 60_000 });
+    await eventually(focused, (text) => text === 'Inbound keys');
     // Without a button that opened it.
     await test.open(`/sites/${host}/keys?dialog=new`);
     await test.dialog().getByRole('button', { name: 'Cancel' }).press('Enter');
-    await eventually(focused, (text) => text === 'Inbound keys', { withinMs: 60_000 });
+    await eventually(focused, (text) => text === 'Inbound keys');
   });
 
   it('leaves a page once in the history, however often its dialogs are opened and closed', async () => {
@@ -101,7 +96,6 @@ describe('what all pages of the dashboard do', () => {
       await eventually(
         () => page.evaluate('location.search'),
         (query) => query === '',
-        { withinMs: 60_000 },
       );
     }
     await test.click('Create a key');
@@ -159,7 +153,6 @@ describe('what all pages of the dashboard do', () => {
     await eventually(
       async () => asked,
       (count) => count > 0,
-      { withinMs: 60_000 },
     );
     release();
     await test.message(/The receiver answered 20\d/);

@@ -1,8 +1,5 @@
-import { jest } from '@jest/globals';
 import { PASSWORD } from '../support/admin.js';
 import { testDashboard } from './dashboard-test.js';
-
-jest.setTimeout(120_000);
 
 const test = testDashboard();
 

@@ -1,8 +1,5 @@
-import { jest } from '@jest/globals';
 import { CLIENT, startTestProvider, type TestProvider } from '../support/oidc-provider.js';
 import { testDashboard } from './dashboard-test.js';
-
-jest.setTimeout(120_000);
 
 let provider: TestProvider;
 const test = testDashboard(async () => {

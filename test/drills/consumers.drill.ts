@@ -32,13 +32,13 @@ describe('consumers under kills, freezes and rebalances', () => {
     [server, brokers] = await Promise.all([startTestServer(), startTestBrokers()]);
     relayed = await RelayedLog.open(brokers, server);
     counts = await CountedConsumers.open(relayed, NODE_OPTIONS);
-  }, 120_000);
+  });
   afterAll(async () => {
     await counts?.close();
     await relayed?.close();
     await brokers?.remove();
     await server?.stop();
-  }, 60_000);
+  });
 
   it(`count every event once after ${ROUNDS} faults`, async () => {
     const random = seededRandom(printSeed('consumers'));

@@ -36,11 +36,11 @@ describe('a long outage of the broker', () => {
   beforeAll(async () => {
     brokers = await startTestBrokers();
     kafka = await KafkaEnabledService.open(brokers, { NODE_OPTIONS });
-  }, 180_000);
+  });
   afterAll(async () => {
     await kafka?.close();
     await brokers?.remove();
-  }, 120_000);
+  });
 
   const statuses = new Set<number>();
   /** Posts conversions for the given time and returns percentiles of the response time in milliseconds. */

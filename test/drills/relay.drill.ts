@@ -37,11 +37,11 @@ describe.each([1, 3])('the relay with %i broker(s) under kills and freezes', (no
   beforeAll(async () => {
     brokers = await startTestBrokers(nodes);
     kafka = await KafkaEnabledService.open(brokers, { KAFKA_PARTITIONS: '3', NODE_OPTIONS }, 2);
-  }, 180_000);
+  });
   afterAll(async () => {
     await kafka?.close();
     await brokers?.remove();
-  }, 120_000);
+  });
 
   const append = () =>
     Promise.all(

@@ -37,15 +37,15 @@ const logger = new Logger('silent');
 
   beforeAll(async () => {
     brokers = await sharedBroker();
-  }, 120_000);
+  });
 
   beforeEach(async () => {
     [north, south] = await Promise.all([RelayedLog.open(brokers), RelayedLog.open(brokers)]);
-  }, 60_000);
+  });
   afterEach(async () => {
     await south.close();
     await north.close();
-  }, 30_000);
+  });
 
   const violations = async (cell: RelayedLog) =>
     countViolations(await readTopics(brokers.kafka, cell.topics), await cell.expectedPositions());
@@ -150,7 +150,7 @@ const logger = new Logger('silent');
       const ids = [...(await north.log.read()), ...(await south.log.read())].map(({ id }) => id);
       expect(events.map(({ id }) => id).sort()).toEqual([...new Set(ids)].sort());
       expect(new Set(events.map(({ prefix }) => prefix))).toEqual(new Set([north.prefix, south.prefix]));
-    }, 90_000);
+    });
 
     it('are read without what Kafka has deleted', async () => {
       const moved = uuidv7();
@@ -174,7 +174,7 @@ const logger = new Logger('silent');
       south.startRelay();
       await south.published();
       expect(versionsOf(await read((events) => versionsOf(events, moved).length > 0), moved)).toEqual([3]);
-    }, 90_000);
+    });
   });
 
   describe('with one prefix', () => {
@@ -199,7 +199,7 @@ const logger = new Logger('silent');
         detail: expect.stringMatching(/which is not in this log/),
         fix: expect.stringContaining('KAFKA_TOPIC_PREFIX'),
       });
-    }, 60_000);
+    });
 
     it('count only events of their own', async () => {
       const counts = await Promise.all([CountedConsumers.open(north), CountedConsumers.open(south)]);
@@ -223,6 +223,6 @@ const logger = new Logger('silent');
       expect(await northern.rows()).toEqual(await northern.expectedRows());
       await southern.runner.catchUp('counted');
       expect(await southern.rows()).toEqual(await southern.expectedRows());
-    }, 120_000);
+    });
   });
 });

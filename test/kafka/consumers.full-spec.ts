@@ -19,7 +19,7 @@ const FROZEN_MS = 1_000;
 
   beforeAll(async () => {
     brokers = await sharedBroker();
-  }, 120_000);
+  });
 
   beforeEach(async () => {
     relayed = await RelayedLog.open(brokers);
@@ -28,7 +28,7 @@ const FROZEN_MS = 1_000;
   afterEach(async () => {
     await counts.close();
     await relayed.close();
-  }, 30_000);
+  });
 
   const startConsumer = (of = relayed, { runner } = counts) =>
     of.start(new ProjectionConsumer(of.postgres, of.settings(), counted, runner, new Logger('silent')));
@@ -42,7 +42,7 @@ const FROZEN_MS = 1_000;
     });
     await counts.caughtUp();
     expect(await counts.rows()).toEqual(await counts.expectedRows());
-  }, 90_000);
+  });
 
   it('ignores redelivered events', async () => {
     relayed.startRelay();
@@ -65,7 +65,7 @@ const FROZEN_MS = 1_000;
     await counts.appendMany(30);
     await counts.caughtUp();
     expect(await counts.rows()).toEqual(await counts.expectedRows());
-  }, 60_000);
+  });
 
   it('counts every event once when it is rebuilt, caught up and fed from the log while Kafka feeds it', async () => {
     relayed.startRelay();
@@ -92,7 +92,7 @@ const FROZEN_MS = 1_000;
     await tail.catchUp('counted');
     await tail.stop();
     expect(await counts.rows()).toEqual(await counts.expectedRows());
-  }, 60_000);
+  });
 
   it('equals a fold of the log also where consumers are ahead of its checkpoint', async () => {
     relayed.startRelay();
@@ -113,7 +113,7 @@ const FROZEN_MS = 1_000;
     const compared = await counts.runner.compare('counted', new Date(0));
     expect(compared).toMatchObject({ position: rows[0].position, missing: 0, surplus: 0 });
     expect(compared.rows).toBeGreaterThan(0);
-  }, 60_000);
+  });
 
   it('is parked with the id of the event that it cannot fold', async () => {
     relayed.startRelay();
@@ -124,7 +124,7 @@ const FROZEN_MS = 1_000;
     const poison = loosely(await relayed.log.read()).find(({ data }) => data['poison']);
     await waitUntil(async () => (await counts.runner.status())[0]?.state === 'parked');
     expect((await counts.runner.status())[0]?.reason).toContain(`event ${poison?.id} at position ${poison?.position}`);
-  }, 60_000);
+  });
 
   describe('on a database that fails over', () => {
     let failing: TestServer;
@@ -137,11 +137,11 @@ const FROZEN_MS = 1_000;
       lossy = await RelayedLog.open(brokers, failing);
       lossyCounts = await CountedConsumers.open(lossy);
       await lossyCounts.appendMany(60);
-    }, 60_000);
+    });
     afterEach(async () => {
       await lossy?.close();
       await failing?.stop();
-    }, 60_000);
+    });
 
     /** The first queries after a restart find that their connections are gone. */
     const answers = () =>
@@ -189,7 +189,7 @@ const FROZEN_MS = 1_000;
       await restore();
       await answers();
       await appendAndCompare();
-    }, 120_000);
+    });
 
     it('does not count events that the log has lost and the topics have', async () => {
       const relay = lossy.startRelay();
@@ -206,6 +206,6 @@ const FROZEN_MS = 1_000;
       await consumed();
       lossy.startRelay();
       await appendAndCompare();
-    }, 120_000);
+    });
   });
 });

@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
@@ -6,8 +5,6 @@ import { readTopics, type SharedBroker, sharedBroker } from '../support/kafka.js
 import { openOperator, post, startTestService, type TestService, type TestSite } from '../support/service.js';
 import { arrive, contentOf, copySite, leave, makeHistory, run, verified } from '../support/site-copies.js';
 import { eventually } from '../support/waiting.js';
-
-jest.setTimeout(300_000);
 
 const TOPICS = ['conversions', 'visitors', 'sites', 'inbound', 'outbound'];
 const purchase = (orderId: string) => ({
@@ -64,7 +61,7 @@ const purchase = (orderId: string) => ({
                                 AND name NOT IN ('dedup', 'identifiers', 'consent')) AS behind`,
         )
       ).rows[0]?.behind;
-    await eventually(head, (behind) => behind === false, { withinMs: 60_000 });
+    await eventually(head, (behind) => behind === false);
   }
 
   async function failures(cell: 0 | 1) {
@@ -124,7 +121,6 @@ const purchase = (orderId: string) => ({
         return records.filter(({ headers }) => headers['cc_site'] === site.host);
       },
       (records) => records.length >= rows.length,
-      { withinMs: 60_000 },
     );
     expect(found.map(({ headers }) => headers['ce_id']).sort()).toEqual(rows.map(({ id }) => id).sort());
   });

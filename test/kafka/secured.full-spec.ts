@@ -24,14 +24,14 @@ const CPU_SHARE_MAX = 0.25;
 
   beforeAll(async () => {
     brokers = await startSecuredBrokers();
-  }, 120_000);
+  });
   afterAll(async () => {
     await brokers?.remove();
-  }, 60_000);
+  });
   beforeEach(async () => {
     relayed = await RelayedLog.open(brokers);
   });
-  afterEach(() => relayed.close(), 30_000);
+  afterEach(() => relayed.close());
 
   const validSettings = (mechanism = 'plain') => ({
     KAFKA_SSL: 'true',
@@ -87,17 +87,13 @@ const CPU_SHARE_MAX = 0.25;
     return share;
   };
 
-  it.each(MECHANISMS)(
-    'accept the relay with %s authentication',
-    async (mechanism) => {
-      await publishesWith(validSettings(mechanism));
-      expect(await probeKafka(relayed.settings(validSettings(mechanism)), relayed.postgres.pool)).toEqual({
-        brokers: 1,
-        behind: 0,
-      });
-    },
-    60_000,
-  );
+  it.each(MECHANISMS)('accept the relay with %s authentication', async (mechanism) => {
+    await publishesWith(validSettings(mechanism));
+    expect(await probeKafka(relayed.settings(validSettings(mechanism)), relayed.postgres.pool)).toEqual({
+      brokers: 1,
+      behind: 0,
+    });
+  });
 
   it('accept a cell with the documented ACLs under its own prefix, and not under another one', async () => {
     const environment = { ...validSettings(), KAFKA_SASL_USERNAME: CELL_USER };
@@ -116,7 +112,7 @@ const CPU_SHARE_MAX = 0.25;
     const relay = relayed.startRelay(environment);
     await waitUntil(() => relay.current.state === 'refused');
     expect(relay.current.reason).toMatch(/deny the user .*TOPIC_AUTHORIZATION_FAILED.*Grant the ACLs/);
-  }, 90_000);
+  });
 
   const misconfigurations: {
     what: string;
@@ -174,7 +170,6 @@ const CPU_SHARE_MAX = 0.25;
       expect(`${lines.join()} ${relay.current.reason} ${probeError}`).not.toMatch(`${PASSWORD}|${WRONG_PASSWORD}`);
       await publishesWith(validSettings());
     },
-    60_000,
   );
 
   it('appear in readiness, which stays 200, and in doctor, without a password in any output', async () => {
@@ -198,5 +193,5 @@ const CPU_SHARE_MAX = 0.25;
     } finally {
       await kafka.close();
     }
-  }, 120_000);
+  });
 });

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { readHead } from '../../src/log/event-reader.js';
 import { leapBeyond } from '../../src/log/lineage.js';
@@ -33,8 +32,6 @@ import {
 } from '../support/site-copies.js';
 import { createSmallPartitions } from '../support/small-partitions.js';
 import { eventually } from '../support/waiting.js';
-
-jest.setTimeout(300_000);
 
 const folder = temporaryFolder('cc-copied-log-');
 const purchase = (orderId: string) => ({

@@ -1,11 +1,8 @@
-import { jest } from '@jest/globals';
 import { Client } from 'pg';
 import { parseCopiedRows } from '../../src/log/copied-rows.js';
 import { createEmptyDatabase, openDatabase } from '../support/databases.js';
 import { type EarlierVersion, restoreLog } from '../support/earlier-versions.js';
 import { readAll } from '../support/site-copies.js';
-
-jest.setTimeout(120_000);
 
 describe('the sites of a log that was written by', () => {
   it.each<EarlierVersion>(['0.1', '0.2'])('version %s have only rows that another log accepts', async (version) => {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { jest } from '@jest/globals';
 import { ReplayDeliveries } from '../../src/delivery/replay-deliveries.command.js';
 import { ReplayDeliveriesHandler } from '../../src/delivery/replay-deliveries.handler.js';
 import { LogUnavailable } from '../../src/kernel/errors.js';
@@ -16,8 +15,6 @@ import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase, sharedServer } from '../support/databases.js';
 import { claiming, thing } from '../support/event-log.contract.js';
 import { HoldingProxy } from '../support/holding-proxy.js';
-
-jest.setTimeout(120_000);
 
 describe('a fenced append', () => {
   let url: string;

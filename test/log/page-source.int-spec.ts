@@ -25,11 +25,11 @@ describe('the events of a page', () => {
   beforeAll(async () => {
     postgres = await openDatabase(await createDatabase());
     log = new PostgresEventLog(postgres, {}, recent);
-  }, 60_000);
+  });
   afterAll(async () => {
     await log.close();
     await postgres.close();
-  }, 60_000);
+  });
 
   const field = fc.oneof(
     fc.constantFrom(null, true, false, 'EUR', '', 'a\tb\\n"', '1', [], ['value'], { nested: [1, 'é'] }),
@@ -105,5 +105,5 @@ describe('the events of a page', () => {
       }),
       { numRuns: 60, seed: 1 },
     );
-  }, 120_000);
+  });
 });

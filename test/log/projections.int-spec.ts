@@ -42,7 +42,7 @@ describe('projections', () => {
   beforeEach(async () => {
     postgres = await openDatabase(await createDatabase());
     log = new PostgresEventLog(postgres);
-  }, 60_000);
+  });
   afterEach(async () => {
     for (const close of closing.splice(0)) await close();
     await log.close();
@@ -91,7 +91,7 @@ describe('projections', () => {
       await Promise.all(runners.map((runner) => runner.catchUp('counted')));
       for (const runner of runners) await runner.stop();
       expect(await counts()).toEqual([{ type: 'thing.happened.v1', count: 600 }]);
-    }, 30_000);
+    });
 
     it('parks a projection at an event that it cannot fold, with the reason, while others continue', async () => {
       await makeCountedTable();
@@ -127,7 +127,7 @@ describe('projections', () => {
       expect(await counts()).toEqual([{ type: 'thing.happened.v1', count: 5 }]);
       expect(rest).toMatchObject({ name: 'other', state: 'running', lag: 0 });
       expect(seen).toHaveLength(11);
-    }, 30_000);
+    });
 
     it('resumes a parked projection at its checkpoint when a fixed version starts', async () => {
       await makeCountedTable();
@@ -139,7 +139,7 @@ describe('projections', () => {
       await fixed.catchUp('counted');
       await fixed.stop();
       expect(await fixed.status()).toMatchObject([{ state: 'running', lag: 0 }]);
-    }, 30_000);
+    });
   });
 
   describe('a rebuild', () => {
@@ -294,7 +294,7 @@ describe('projections', () => {
       }
       // The rebuilt dedup claims still detect a duplicate.
       expect((await post('ORD-1')).receipt).toEqual({ ok: true, deduped: true });
-    }, 180_000);
+    });
 
     it('of a log longer than one swap has one row per key, the newest, and the same indexes', async () => {
       const { commands, directory, post, runner } = await inbound();
@@ -320,7 +320,7 @@ describe('projections', () => {
       expect(await runner.compare('dedup', new Date(0))).toMatchObject({ rows: live.length, missing: 0, surplus: 0 });
       await runner.rebuild('dedup');
       expect(await rowsOf('dedup')).toEqual(live);
-    }, 60_000);
+    });
 
     it('folds an event that is appended during the swap once', async () => {
       await makeCountedTable();

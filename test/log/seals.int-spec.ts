@@ -9,8 +9,6 @@ import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
 import { thing } from '../support/event-log.contract.js';
 
-jest.setTimeout(120_000);
-
 const SUBJECT = 'ab'.repeat(32);
 
 describe('the seals of the log', () => {

@@ -64,11 +64,11 @@ describe('projections of two instances that read recent events from memory', () 
     );
     await owner.end();
     instances.push(start(), start());
-  }, 60_000);
+  });
   afterAll(async () => {
     for (const { log } of instances) await log.close();
     await postgres.close();
-  }, 60_000);
+  });
 
   function start(): Instance {
     const recent = new RecentEvents();
@@ -137,7 +137,7 @@ describe('projections of two instances that read recent events from memory', () 
       }),
       { numRuns: 40, seed: 3 },
     );
-  }, 180_000);
+  });
 
   it('are not given a personal part that was erased after it was appended', async () => {
     const [instance] = instances as [Instance];

@@ -1,10 +1,7 @@
-import { jest } from '@jest/globals';
 import { countSite } from '../../src/log/site-copy.js';
 import { countCopiedEvents, countSiteEvents, firstOwnPosition } from '../../src/log/site-events.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
-
-jest.setTimeout(120_000);
 
 /** More than two queries look at. */
 const EVENTS = 250_000;

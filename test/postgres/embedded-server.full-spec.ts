@@ -22,7 +22,6 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { jest } from '@jest/globals';
 import { transformFile } from '@swc/core';
 import { Client } from 'pg';
 import { prepareCluster } from '../../src/postgres/cluster.js';
@@ -36,8 +35,6 @@ import { applicationName } from '../../src/postgres/instances.js';
 import { findBinaries } from '../../src/postgres/postgres-binaries.js';
 import { findPostmaster } from '../../src/postgres/postmaster.js';
 import { canReach } from '../../src/postgres/server-user.js';
-
-jest.setTimeout(60_000);
 
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? it : it.skip;

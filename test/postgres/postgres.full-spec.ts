@@ -13,8 +13,8 @@ describe('opening PostgreSQL', () => {
 
   beforeAll(async () => {
     server = await startTestServer();
-  }, 60_000);
-  afterAll(() => server.stop(), 60_000);
+  });
+  afterAll(() => server.stop());
 
   const asOwner = async (url: string, sql: string) => {
     const client = new Client({ connectionString: url });
@@ -115,7 +115,7 @@ it('lets queries wait for a connection as long as it was told to, in every pool'
   for (const pool of [postgres.pool, postgres.reserved]) expect(pool.options.connectionTimeoutMillis).toBe(20_000);
   await postgres.close();
   await server.stop();
-}, 120_000);
+});
 
 it('waits for a server that is restarting, and fails at once for one that answers', async () => {
   const server = await startTestServer();
@@ -136,17 +136,13 @@ it('waits for a server that is restarting, and fails at once for one that answer
   await expect(open).rejects.toThrow(/"missing" does not exist/);
   expect(messages).toHaveLength(1);
   await server.stop();
-}, 120_000);
+});
 
-it.each(['fsync', 'full_page_writes'])(
-  'rejects a server with %s off and names the setting',
-  async (setting) => {
-    const server = await startTestServer({ settings: { [setting]: 'off' } });
-    await expect(openDatabase(server.url())).rejects.toThrow(new RegExp(`${setting} = off.*Set ${setting} = on`, 's'));
-    await server.stop();
-  },
-  60_000,
-);
+it.each(['fsync', 'full_page_writes'])('rejects a server with %s off and names the setting', async (setting) => {
+  const server = await startTestServer({ settings: { [setting]: 'off' } });
+  await expect(openDatabase(server.url())).rejects.toThrow(new RegExp(`${setting} = off.*Set ${setting} = on`, 's'));
+  await server.stop();
+});
 
 it('reports a server that ends the connection in the same packet as its greeting', async () => {
   const message = (type: string, body: string) => {

@@ -1,9 +1,6 @@
-import { jest } from '@jest/globals';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { hasDebianPostgres, startTestServer, type TestServer } from '../support/postgres-server.js';
-
-jest.setTimeout(60_000);
 
 describe('a test server', () => {
   let server: TestServer;
@@ -12,7 +9,7 @@ describe('a test server', () => {
     server = await startTestServer();
   });
 
-  afterAll(() => server.stop(), 60_000);
+  afterAll(() => server.stop());
 
   it('keeps fsync on, like the embedded server', async () => {
     expect(await query(server.url(), `SELECT current_setting('fsync') AS fsync`)).toEqual([{ fsync: 'on' }]);

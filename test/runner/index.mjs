@@ -1,7 +1,6 @@
 // A runner for Jest (the `runner` of a project) whose workers keep their modules: see worker.mjs.
 import { randomInt } from 'node:crypto';
 import { Worker } from 'jest-worker';
-import './end-with-parent.mjs';
 
 const WORKER = new URL('./worker.mjs', import.meta.url).pathname;
 const REGISTER = new URL('./typescript.mjs', import.meta.url).href;
@@ -36,7 +35,7 @@ export default class NativeRunner {
           const { config } = test.context;
           await onResult(test, await pool.run({ path: test.path, config, globalConfig }));
         } catch (error) {
-          await onFailure(test, { message: error.message, stack: error.stack });
+          await onFailure(test, { message: String(error?.message ?? error), stack: error?.stack });
         }
       }
     };

@@ -31,9 +31,9 @@ const REAL_TIMERS = { setTimeout, setInterval, setImmediate, clearTimeout, clear
 
 /** Undoes what a spec file may have left. */
 export function resetJest(testTimeoutMs) {
-  timers.useRealTimers();
+  // In this order: a spy on a faked function restores the faked one, and one on a real function may have been faked.
   mocker.restoreAllMocks();
-  // A spy on a faked function restores the faked one.
+  timers.useRealTimers();
   Object.assign(globalThis, REAL_TIMERS);
   jest.setTimeout(testTimeoutMs);
 }

@@ -8,6 +8,8 @@ export default async function tearDown() {
   if (!keeper) return;
   globalThis.ccKeeper = undefined;
   delete process.env.CC_TEST_POSTGRES;
+  if (keeper.exitCode !== null || keeper.signalCode !== null)
+    throw new Error('The keeper of this run has ended early: its server still runs, and its folder exists.');
   const exited = once(keeper, 'exit');
   keeper.ref();
   keeper.stdin.end();

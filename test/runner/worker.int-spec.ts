@@ -53,6 +53,8 @@ const FAILING: Record<string, string> = {
 };
 const LOST: Record<string, string> = {
   'a rejection that is not handled': `it('ends', async () => { Promise.reject(new Error('lost')); await new Promise(setImmediate); });`,
+  'a rejection at the end of the last test': `it('ends', () => { Promise.reject(new Error('lost')); });`,
+  'an expectation that is not awaited': `it('ends', () => { expect(Promise.resolve('lost')).resolves.toBe(2); });`,
   'a failed hook after all': `afterAll(() => { throw new Error('lost') }); it('ends', () => {});`,
 };
 const LEAVING = `import { jest } from '@jest/globals';
@@ -60,12 +62,16 @@ const LEAVING = `import { jest } from '@jest/globals';
   it('spies', () => {
     jest.useFakeTimers();
     jest.spyOn(globalThis, 'setTimeout');
+    jest.spyOn(process, 'nextTick');
     jest.spyOn(Date, 'now').mockReturnValue(1);
   });`;
 const WAITING = `it('waits', async () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(Date.now()).toBeGreaterThan(1);
   });`;
+const THROWING_LATE = `it('ends', () => { setTimeout(() => { throw new Error('too late') }, 20); });`;
+const ASSERTING_AFTER = `afterAll(() => expect(1).toBe(1)); it('ends', () => {});`;
+const WITHOUT_ASSERTION = `it('fails', () => expect.hasAssertions());`;
 const IMPORTING = `import './once.mjs'; it('imports', () => {});`;
 
 describe('a worker of a test run', () => {
@@ -77,13 +83,17 @@ describe('a worker of a test run', () => {
       ...LOST,
       LEAVING,
       WAITING,
+      THROWING_LATE,
+      AFTER_THROWING: WAITING,
+      ASSERTING_AFTER,
+      WITHOUT_ASSERTION,
       IMPORTING,
       AGAIN: IMPORTING,
       MISSING: `import './missing.js';`,
     };
     const ran = await runFiles(Object.values(sources));
     for (const [index, name] of Object.keys(sources).entries()) results.set(name, ran[index] as FileResult);
-  }, 60_000);
+  });
 
   it.each(Object.keys(FAILING))('reports %s', (name) => {
     expect(results.get(name)).toEqual({ passed: [], failed: ['fails'], message: expect.any(String) });
@@ -99,6 +109,15 @@ describe('a worker of a test run', () => {
 
   it('restores mocks, timers and timeouts before the next file', () => {
     expect([results.get('LEAVING')?.passed, results.get('WAITING')?.passed]).toEqual([['spies'], ['waits']]);
+  });
+
+  it('reports an error after the end of a file for the next one, with its stack', () => {
+    const message = expect.stringMatching(/Error: too late\n.*file-\d+\.ts/);
+    expect(results.get('AFTER_THROWING')).toEqual({ passed: ['waits'], failed: [], message });
+  });
+
+  it('counts no assertion of an earlier file', () => {
+    expect(results.get('WITHOUT_ASSERTION')?.failed).toEqual(['fails']);
   });
 
   it('evaluates a module that several files import once', () => {

@@ -11,31 +11,36 @@ import * as jestGlobals from './jest-globals.mjs';
 const { resetJest, ...globals } = jestGlobals;
 const { expect } = globals;
 const DEFAULT_TIMEOUT_MS = 5_000;
+const NO_ASSERTIONS = { assertionCalls: 0, expectedAssertionsNumber: null, isExpectingAssertions: false };
 
 Object.assign(globalThis, globals);
 fc.configureGlobal({ seed: Number(process.env.TEST_SEED) });
 
 circus.addEventHandler(checkExpectations);
+circus.addEventHandler(awaitRejections);
 // A spec may start a dozen services, each of which handles signals.
 process.setMaxListeners(100);
 
-// An error outside of a test fails the file that runs.
-for (const event of ['uncaughtException', 'unhandledRejection'])
-  process.on(event, (error) => circus.getState().unhandledErrors.push(error));
+/** Errors outside of tests since the last file ended. They fail the file that runs, or the next one. */
+const unhandled = [];
+for (const event of ['uncaughtException', 'unhandledRejection']) process.on(event, (error) => unhandled.push(error));
+/** Also while timers are faked. */
+const { setImmediate } = globalThis;
 
 export async function run({ path, config, globalConfig }) {
   const start = Date.now();
-  process.env.JEST_WORKER_ID ??= '1';
   resetJest(config.testTimeout ?? globalConfig.testTimeout ?? DEFAULT_TIMEOUT_MS);
   circus.resetState();
-  expect.setState({ testPath: path, expand: globalConfig.expand, suppressedErrors: [] });
+  const { expand } = globalConfig;
+  expect.setState({ testPath: path, expand, suppressedErrors: [], ...NO_ASSERTIONS });
   if (globalConfig.testNamePattern) circus.getState().testNamePattern = new RegExp(globalConfig.testNamePattern, 'i');
   await import(pathToFileURL(path).href);
   const { testResults, unhandledErrors } = await circus.run();
+  const errors = [...unhandledErrors, ...unhandled.splice(0).map((error) => error?.stack ?? String(error))];
   resetJest(DEFAULT_TIMEOUT_MS);
   // Services that ran in this process.
   for (const signal of ['SIGINT', 'SIGTERM']) process.removeAllListeners(signal);
-  return toTestResult({ testResults, unhandledErrors, path, config, globalConfig, start });
+  return toTestResult({ testResults, unhandledErrors: errors, path, config, globalConfig, start });
 }
 
 /** What jest-circus leaves to its caller: `expect.assertions`, and the name of the test for messages. */
@@ -45,6 +50,11 @@ function checkExpectations({ name, test }) {
   for (const { error } of expect.extractExpectedAssertionsErrors()) test.errors.push(error);
   test.errors.push(...expect.getState().suppressedErrors);
   expect.setState({ suppressedErrors: [] });
+}
+
+/** Node reports a rejection when microtasks have run, which may be after the last test. */
+async function awaitRejections({ name }) {
+  if (name === 'run_finish') await new Promise((resolve) => setImmediate(resolve));
 }
 
 function namesOf(test) {

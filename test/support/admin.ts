@@ -65,7 +65,7 @@ export async function startTestAdmin(
   const settings = readSettings({ ...required, ...environment });
   const postgres = await openDatabase(databaseUrl, settings.standby);
   const running = await startAdmin({
-    settings,
+    settings: { ...settings, intervals: { ...settings.intervals, jobMs: 50 } },
     postgres,
     sealer: openSealer(settings),
     logger: new Logger(settings.logLevel),

@@ -57,6 +57,7 @@ export class ConnectedPlatform {
       destination: () => ({ state: this.state, connection: this.connection }),
       request: (request, connection) => client.request(platform, request, connection),
       accessToken: this.accessToken.bind(this),
+      optedOut: async () => new Set(),
       park: async (reason) => {
         this.state = 'parked';
         this.parked.push(reason);

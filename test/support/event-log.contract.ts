@@ -308,6 +308,15 @@ export function describeEventLog(log: () => EventLog): void {
       expect(await log().readStream('item', one)).toEqual([]);
     });
 
+    it('stores an event under the id that the request states, and finds it by its stream', async () => {
+      const [stream, id] = [uuidv7(), uuidv7()];
+      await log().append({
+        ...{ category: 'thing', stream, expected: 'new', site: 'shop.example', actor: 'system', ids: [id] },
+        events: [{ type: 'thing.one.v1', data: {} }],
+      });
+      expect(await log().findOpened('thing', [stream])).toEqual(new Map([[stream, { type: 'thing.one.v1', id }]]));
+    });
+
     it('counts events by site, type, minute and data fields', async () => {
       for (const mode of ['a', 'b', 'a']) await type('thing.one.v1', { mode });
       await type('thing.two.v1');

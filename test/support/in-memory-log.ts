@@ -62,7 +62,7 @@ export class InMemoryLog extends EventLog {
     for (const [index, { type, data, personal, reference }] of events.entries()) {
       const event = {
         position: this.newest() + this.leap + 1,
-        id: uuidv7(),
+        id: request.ids?.[index] ?? uuidv7(),
         type,
         stream: name,
         version: base + index + 1,
@@ -148,7 +148,7 @@ export class InMemoryLog extends EventLog {
 
   async findOpened(category: string, streams: readonly string[]) {
     const openings = await this.readOpenings(category, streams);
-    return new Map(openings.map(({ stream, type }) => [stream.slice(category.length + 1), type as string | undefined]));
+    return new Map(openings.map(({ stream, type, id }) => [stream.slice(category.length + 1), { type, id }]));
   }
 
   async readOpenings<Category extends string>(category: Category, streams: readonly string[]) {
@@ -197,6 +197,10 @@ export class InMemoryLog extends EventLog {
 
   async removedUntil(): Promise<number> {
     return 0;
+  }
+
+  async lastJump(): Promise<undefined> {
+    return undefined;
   }
 
   async pageEnd(after: number, limit: number): Promise<number> {

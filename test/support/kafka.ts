@@ -24,15 +24,9 @@ export async function startTestBrokers(
   // One random id in 64 begins with a dash, which Kafka's tool could parse as an option.
   writeFileSync(join(dataDir, 'cluster-id'), `-${randomBytes(16).toString('base64url').slice(1)}`);
   const cluster = await startBrokers({ dataDir, nodes, ...options });
-  const kafka = new Kafka({
-    brokers: cluster.brokers.split(','),
-    logLevel: logLevel.NOTHING,
-    retry: { retries: 20 },
-    ...client,
-  });
   return {
     ...cluster,
-    kafka,
+    kafka: clientOf(cluster.brokers, client),
     remove: async () => {
       await cluster.stop();
       rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
@@ -57,10 +51,11 @@ export async function sharedBroker(): Promise<SharedBroker> {
     300_000,
   );
   const brokers = readFileSync(address, 'utf8');
-  return {
-    brokers,
-    kafka: new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING, retry: { retries: 20 } }),
-  };
+  return { brokers, kafka: clientOf(brokers) };
+}
+
+function clientOf(brokers: string, options: Pick<KafkaConfig, 'ssl' | 'sasl'> = {}): Kafka {
+  return new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING, retry: { retries: 20 }, ...options });
 }
 
 /** Whether this process has created the folder. */

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import Provider, { type Configuration } from 'oidc-provider';
@@ -12,6 +12,10 @@ export interface TestProvider {
   readonly people: Map<string, Record<string, unknown>>;
   /** By how much its clock is ahead, or behind if it is negative. */
   clockAheadMs: number;
+  /** Its ID tokens have signatures that are not valid. */
+  forges: boolean;
+  /** It closes connections instead of answering. */
+  isAway: boolean;
   /** Accepts sign-ins for an application at this address. */
   register(application: string): void;
   stop(): Promise<void>;
@@ -26,6 +30,8 @@ export async function startTestProvider(): Promise<TestProvider> {
     issuer,
     people,
     clockAheadMs: 0,
+    forges: false,
+    isAway: false,
     register: (application) => {
       // It warns that its sample pages and keys are not for production.
       const warning = jest.spyOn(console, 'warn').mockImplementation(() => {});
@@ -39,6 +45,11 @@ export async function startTestProvider(): Promise<TestProvider> {
           const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + running.clockAheadMs);
           response.once('close', () => clock.mockRestore());
         }
+        if (running.isAway) {
+          request.destroy();
+          return;
+        }
+        if (running.forges) forgeSignature(response);
         void handle(request, response);
       });
     },
@@ -50,6 +61,19 @@ export async function startTestProvider(): Promise<TestProvider> {
   return running;
 }
 
+function forgeSignature(response: ServerResponse): void {
+  const end = response.end.bind(response) as (body?: unknown) => ServerResponse;
+  response.end = ((body?: unknown) => {
+    const text = String(body ?? '');
+    // Of the same length.
+    const forged = text.replace(
+      /("id_token":"[^"]+\.)([^".]+)"/,
+      (_, start, signature) => `${start}${'A'.repeat(signature.length)}"`,
+    );
+    return end(text === '' ? undefined : forged);
+  }) as never;
+}
+
 function configuration(application: string, people: ReadonlyMap<string, Record<string, unknown>>): Configuration {
   return {
     clients: [
@@ -59,13 +83,22 @@ function configuration(application: string, people: ReadonlyMap<string, Record<s
         redirect_uris: [`${application}/api/v1/session/provider/callback`],
         post_logout_redirect_uris: [`${application}/`],
         response_types: ['code'],
-        grant_types: ['authorization_code'],
+        grant_types: ['authorization_code', 'refresh_token'],
       },
     ],
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'roles'] },
     // Claims in the ID token, as most providers do.
     conformIdTokenClaims: false,
-    ttl: { AccessToken: 60, AuthorizationCode: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },
+    issueRefreshToken: async () => true,
+    ttl: {
+      AccessToken: 60,
+      AuthorizationCode: 60,
+      Grant: 60,
+      IdToken: 60,
+      Interaction: 60,
+      RefreshToken: 600,
+      Session: 60,
+    },
     pkce: { required: () => true },
     cookies: { keys: ['one key of the test'] },
     features: { devInteractions: { enabled: true }, rpInitiatedLogout: { enabled: true } },

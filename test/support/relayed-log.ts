@@ -4,7 +4,7 @@ import { Relay } from '../../src/kafka/relay.js';
 import { RelayCheckpoints } from '../../src/kafka/relay-checkpoint.js';
 import { PUBLISHED_CATEGORIES, topicOf } from '../../src/kafka/topics.js';
 import { Logger } from '../../src/kernel/logger.js';
-import { readSettings } from '../../src/kernel/settings.js';
+import { readSettings, type Settings } from '../../src/kernel/settings.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
@@ -49,11 +49,11 @@ export class RelayedLog {
     return PUBLISHED_CATEGORIES.map((category) => topicOf(this.prefix, category));
   }
 
-  settings(environment: Record<string, string> = {}): KafkaSettings {
+  settings(environment: Record<string, string> = {}): KafkaSettings & Pick<Settings, 'intervals'> {
     const defaults = { KAFKA_BROKERS: this.brokers, KAFKA_TOPIC_PREFIX: this.prefix, KAFKA_PARTITIONS: '3' };
     const settings = readSettings({ ...defaults, ...environment });
     if (!usesKafka(settings)) throw new Error('Kafka is not configured');
-    return settings;
+    return { ...settings, intervals: { ...settings.intervals, relayMs: 50 } };
   }
 
   startRelay(environment: Record<string, string> = {}, logger = new Logger('silent')): Relay {

@@ -8,7 +8,7 @@ import { startService } from '../../src/app/service.js';
 import type { CommandExecutor } from '../../src/kernel/command.js';
 import type { AttemptWindow, Intervals } from '../../src/kernel/intervals.js';
 import { Sealer } from '../../src/kernel/sealing.js';
-import { readSettings } from '../../src/kernel/settings.js';
+import { readSettings, type Settings } from '../../src/kernel/settings.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
@@ -35,7 +35,16 @@ export interface TestService {
 }
 
 /** What specs wait for is found soon. */
-const POLLS = { followMs: 50, foldMs: 50, retryMs: 50, scanMs: 100, lateMatchMs: 50 };
+export const POLLS = {
+  followMs: 50,
+  foldMs: 50,
+  retryMs: 50,
+  scanMs: 100,
+  lateMatchMs: 50,
+  jobMs: 50,
+  pushMs: 50,
+  relayMs: 50,
+};
 
 /** The order of deadlines of production, for specs of what is owed whose platforms answer at once or never. */
 export const SHORT_ATTEMPTS: AttemptWindow = {
@@ -44,14 +53,18 @@ export const SHORT_ATTEMPTS: AttemptWindow = {
   lease: { startWithinMs: 3_000, recordWithinMs: 6_000, endsAfterMs: 7_000 },
 };
 
-/** `environment` adds to or overrides the required settings: a database, the secret key, a free port. */
+/**
+ * `environment` adds to or overrides the required settings: a database, the secret key, a free port. `shorter` are settings that
+ * no installation can have.
+ */
 export async function startTestService(
   databaseUrl: string,
   environment: Record<string, string> = {},
   intervals: Partial<Intervals> = {},
+  shorter: Partial<Pick<Settings, 'confirmationPollMs'>> = {},
 ): Promise<TestService> {
   const required = { PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
-  const settings = readSettings({ ...required, ...environment });
+  const settings = { ...readSettings({ ...required, ...environment }), ...shorter };
   const { app } = await startService({ ...settings, intervals: { ...settings.intervals, ...POLLS, ...intervals } });
   const agent = new http.Agent({ keepAlive: true });
   const tlsAgent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });

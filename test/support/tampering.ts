@@ -44,7 +44,8 @@ const ERASED = '(SELECT min(position) FROM cc.erased_parts)';
 const SPARE = '(SELECT min(position) FROM public.spare_position)';
 
 export const CHANGE_VALUE = `UPDATE cc.events SET data = replace(data::text, '"value":10', '"value":90000')::json WHERE position = ${RECEIVED}`;
-export const DROP_CHECKPOINTS = 'DELETE FROM cc.checkpoints';
+/** With the key: one without a checkpoint shows that there were some. */
+export const DROP_CHECKPOINTS = 'DELETE FROM cc.checkpoints; DELETE FROM cc.signing_keys';
 const FAILED_TO_DELIVERED = `UPDATE cc.events
    SET type = 'conversion.delivered.v1', data = replace(data::text, '"failed"', '"delivered"')::json WHERE position = ${FAILED}`;
 /** A second conversion like the first, with another stream, id and conversion id. */
@@ -75,6 +76,12 @@ export interface Tampering {
 }
 
 export const TAMPERINGS: readonly Tampering[] = [
+  {
+    what: 'deleted checkpoints',
+    change: `${CHANGE_VALUE}; ${RECOMPUTE_CHAIN}; DELETE FROM cc.checkpoints`,
+    check: 'checkpoints',
+    says: /a signing key and no checkpoint/,
+  },
   { what: 'a changed amount', change: CHANGE_VALUE, check: 'chain', says: /differs from its seal/, at: RECEIVED },
   {
     what: 'an outcome turned from failed into delivered',
@@ -206,7 +213,7 @@ export const TAMPERINGS: readonly Tampering[] = [
       const { privateKey, publicKey } = generateKeyPairSync('ed25519');
       const pem = publicKey.export({ format: 'pem', type: 'spki' }) as string;
       const id = keyIdOf(publicKey);
-      await client.query(`DELETE FROM cc.signing_keys; ${DROP_CHECKPOINTS}`);
+      await client.query(DROP_CHECKPOINTS);
       await client.query('INSERT INTO cc.signing_keys VALUES ($1, $2, true)', [id, pem]);
       const { rows } = await client.query(
         `SELECT last, encode(head, 'hex') AS head FROM cc.seals ORDER BY last DESC LIMIT 1`,

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export async function eventually<Answer>(
   poll: () => Promise<Answer>,
   isExpected: (answer: Answer) => boolean,
-  { withinMs = 20_000, everyMs = 10 } = {},
+  { withinMs = 120_000, everyMs = 10 } = {},
 ): Promise<Answer> {
   const beganMs = performance.now();
   for (;;) {

@@ -166,6 +166,25 @@ describe('an import', () => {
     expect(await log.head()).toBe(3);
   });
 
+  it('counts a line as a duplicate that another import has stored while its append had no answer', async () => {
+    const other = importer();
+    let failures = 2;
+    const refusing = {
+      findOpened: log.findOpened.bind(log),
+      readOpenings: log.readOpenings.bind(log),
+      append: async (request: AppendRequest) => {
+        if (failures-- <= 0) return log.append(request);
+        await other.store(commands([order('A'), order('B')]));
+        throw new LogUnavailable('The append timed out');
+      },
+    };
+    expect(await importer({ log: refusing }).store(commands([order('A'), order('B')]))).toEqual([
+      'deduplicated',
+      'deduplicated',
+    ]);
+    expect(await log.head()).toBe(2);
+  });
+
   it('waits while the log is unavailable, and stores nothing twice', async () => {
     const rounds: number[] = [];
     const stalled = {

@@ -3,7 +3,8 @@ import type { Clock } from '../../kernel/clock.js';
 import type { Actor } from '../../kernel/command.js';
 import { LogUnavailable, messageOf } from '../../kernel/errors.js';
 import { withLogTimeout } from '../../kernel/log-timeout.js';
-import type { AppendOutcome, AsOf, DedupClaim } from '../../log/event.js';
+import { uuidv7 } from '../../kernel/uuid.js';
+import type { AppendOutcome, AsOf, DedupClaim, Opened } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import type { PersonalHashes } from '../../platforms/personal-hashes.js';
 import type { LoadedSite } from '../../sites/site-directory.js';
@@ -37,8 +38,10 @@ interface Line {
   readonly command: ReceiveConversion;
   readonly hashes: PersonalHashes;
   id: string;
-  /** Of an append without an answer: what is stored under the id may be this line itself. */
-  isInDoubt?: true;
+  /** Of its event: tells what an append without an answer has stored from what another import has. */
+  readonly eventId: string;
+  /** The log has refused the event because the id is stored. */
+  isStored?: true;
   /** How many of its decisions the log has refused, because it has a newer event about the person. */
   stale: number;
   outcome?: LineOutcome;
@@ -82,7 +85,7 @@ export class ConversionImporter {
 
   private toLine(command: ReceiveConversion): Line {
     const hashes = hashPersonal(command.fields, command.loadedSite.site.settings.country ?? undefined);
-    return { command, hashes, id: lineId(command, hashes), stale: 0 };
+    return { command, hashes, id: lineId(command, hashes), eventId: uuidv7(), stale: 0 };
   }
 
   private async storeAll(lines: readonly Line[]): Promise<void> {
@@ -102,14 +105,15 @@ export class ConversionImporter {
     const { log } = this.dependencies;
     const find = (ids: readonly string[]) => withLogTimeout(log.findOpened(CONVERSION, ids));
     const opened = await find(lines.map(({ id }) => id));
-    for (const line of lines)
-      if (opened.has(line.id) && opened.get(line.id) !== FILTERED)
-        line.outcome = storedBefore(line, opened.get(line.id));
+    for (const line of lines) {
+      const stored = opened.get(line.id) ?? (line.isStored && {});
+      if (stored && stored.type !== FILTERED) line.outcome = outcomeOf(line, stored);
+    }
     const undecided = lines.filter(({ outcome }) => outcome === undefined);
     const decided = await Promise.all(undecided.map((line) => this.decide(line, requiresRecords)));
     const wasFiltered = decided.filter(({ line }) => opened.has(line.id));
     const decisions = decided.filter(({ line }) => !opened.has(line.id));
-    if (wasFiltered.length > 0) decisions.push(...(await this.decideAgain(wasFiltered, find, requiresRecords)));
+    if (wasFiltered.length > 0) decisions.push(...(await this.decideAgain(wasFiltered, opened, find, requiresRecords)));
     const results = await Promise.allSettled(decisions.map((decision) => this.append(decision)));
     const failure = results.find((result) => result.status === 'rejected');
     if (failure) throw failure.reason;
@@ -118,19 +122,25 @@ export class ConversionImporter {
   /** Lines that were filtered when they were imported before, and may not be any more. */
   private async decideAgain(
     decisions: readonly Decision[],
-    find: (ids: readonly string[]) => Promise<Map<string, string | undefined>>,
+    filtered: ReadonlyMap<string, Opened>,
+    find: (ids: readonly string[]) => Promise<Map<string, Opened>>,
     requiresRecords: boolean,
   ): Promise<Decision[]> {
     const counted: Line[] = [];
     for (const { line, opening } of decisions) {
-      if (opening.type === FILTERED) line.outcome = storedBefore(line, FILTERED);
+      const stored = filtered.get(line.id) as Opened;
+      // Stored by this import: decided once.
+      if (opening.type === FILTERED || stored.id === line.eventId) line.outcome = outcomeOf(line, stored);
       else {
         line.id = lineId(line.command, line.hashes, true);
         counted.push(line);
       }
     }
     const opened = await find(counted.map(({ id }) => id));
-    for (const line of counted) if (opened.has(line.id)) line.outcome = storedBefore(line, opened.get(line.id));
+    for (const line of counted) {
+      const stored = opened.get(line.id);
+      if (stored) line.outcome = outcomeOf(line, stored);
+    }
     const open = counted.filter(({ outcome }) => outcome === undefined);
     return Promise.all(open.map((line) => this.decide(line, requiresRecords)));
   }
@@ -160,8 +170,8 @@ export class ConversionImporter {
     // Decided again in the next round.
     if (outcome.status === 'stale') line.stale += 1;
     else if (outcome.status === 'appended') line.outcome = opening.type === FILTERED ? 'filtered' : 'accepted';
-    // Stored by an append that had no answer, or by another import of the same line.
-    else if (outcome.status === 'conflict' || outcome.by === line.id) line.outcome = storedBefore(line, opening.type);
+    // By an append that had no answer, or by another import of the same line: the next round finds it.
+    else if (outcome.status === 'conflict' || outcome.by === line.id) line.isStored = true;
     else await this.appendDuplicate(line, opening, outcome.by);
   }
 
@@ -187,22 +197,20 @@ export class ConversionImporter {
         site: line.command.loadedSite.site.host,
         actor: this.dependencies.actor,
         events: [event],
+        ids: [line.eventId],
         claim,
         asOf,
       });
     } catch (error) {
-      if (error instanceof LogUnavailable) {
-        line.isInDoubt = true;
-        throw error;
-      }
+      if (error instanceof LogUnavailable) throw error;
       line.outcome = { rejected: messageOf(error) };
       return undefined;
     }
   }
 }
 
-/** Of an id that is stored already, with this first event: by this import if it is in doubt, otherwise by an earlier one. */
-function storedBefore({ isInDoubt }: Line, type: string | undefined): LineOutcome {
-  if (!isInDoubt || type === 'conversion.deduplicated.v1') return 'deduplicated';
+/** Of a line whose id is stored already, with this first event. */
+function outcomeOf({ eventId }: Line, { id, type }: Opened): LineOutcome {
+  if (id !== eventId || type === 'conversion.deduplicated.v1') return 'deduplicated';
   return type === FILTERED ? 'filtered' : 'accepted';
 }

@@ -1,5 +1,6 @@
 import { type CsvError, parse } from 'csv-parse';
 import { UserError } from '../../kernel/errors.js';
+import { unescapeFormula } from '../../kernel/formulas.js';
 import { type Column, REASON_COLUMN, readColumns } from './columns.js';
 import { readDefaults, readRow } from './csv-row.js';
 import { type Delimiter, detectDelimiter, formatRecord, statedDelimiter } from './delimiter.js';
@@ -17,14 +18,17 @@ export async function openCsv(source: SourceBytes, options: ReadOptions): Promis
   const chunks = readRecords(source, delimiter);
   const first = await readFirst(chunks, stated ? 2 : 1);
   if (stated) first.shift();
-  const header = first.shift();
-  if (!header) throw new UserError('The file has no header.');
+  const written = first.shift();
+  if (!written) throw new UserError('The file has no header.');
+  const reasonAt = written.indexOf(REASON_COLUMN);
+  // A file of rejected lines was written with cells that no spreadsheet runs.
+  const cellsOf = (record: readonly string[]) => (reasonAt === -1 ? record : record.map(unescapeFormula));
+  const header = cellsOf(written);
   const columns = readColumns(
     header.map((name) => name.trim()),
     options.map,
     options.defaults,
   );
-  const reasonAt = header.indexOf(REASON_COLUMN);
   const format = (cells: readonly string[], reason: string) => {
     // A file of rejected lines that is imported again has the column already.
     const others = reasonAt === -1 ? cells : cells.filter((_, index) => index !== reasonAt);
@@ -33,7 +37,9 @@ export async function openCsv(source: SourceBytes, options: ReadOptions): Promis
   const mark = source.hasMark ? BYTE_ORDER_MARK : '';
   return {
     rejectedHeader: mark + format(header, REASON_COLUMN),
-    chunks: readChunks(first, chunks, (records) => readLines(records, header.length, columns, options, format)),
+    chunks: readChunks(first, chunks, (records) =>
+      readLines(records.map(cellsOf), header.length, columns, options, format),
+    ),
   };
 }
 
@@ -58,7 +64,7 @@ async function* readChunks(
 }
 
 function* readLines(
-  records: readonly string[][],
+  records: readonly (readonly string[])[],
   width: number,
   columns: readonly Column[],
   options: ReadOptions,
@@ -75,18 +81,24 @@ function* readLines(
   }
 }
 
-/** Collects the records of each chunk by itself: the parser's stream drops what precedes an error in the same chunk. */
+/**
+ * Collects the records of each chunk by itself: the parser's stream drops what precedes an error in the same chunk. It also
+ * bounds their bytes by itself, because the parser does not count delimiters.
+ */
 async function* readRecords(source: SourceBytes, delimiter: Delimiter): AsyncGenerator<string[][]> {
   let records: string[][] = [];
   let failure: Error | undefined;
+  const read = { records: 0, lines: 0, bytes: 0, blankLines: 0 };
   const parser = parse({
     delimiter,
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     relax_quotes: true,
     skip_empty_lines: true,
-    max_record_size: LINE_MAX_BYTES,
-    on_record: (record: string[]) => {
+    on_record: (record: string[], { bytes, lines }) => {
+      read.records += 1;
+      read.lines = lines;
+      read.bytes = bytes;
       records.push(record);
       return null;
     },
@@ -96,28 +108,34 @@ async function* readRecords(source: SourceBytes, delimiter: Delimiter): AsyncGen
   };
   parser.on('error', fail);
   parser.resume();
-  let count = 0;
   const take = () => {
     const taken = records;
     records = [];
-    count += taken.length;
     return taken;
   };
+  let bytes = 0;
   for await (const chunk of source.chunks) {
     await new Promise<void>((resolve) => parser.write(chunk, (error) => resolve(fail(error))));
     yield take();
-    if (failure !== undefined) throw describeFailure(failure, count);
+    // Blank lines are no part of a record.
+    if (parser.info.empty_lines > read.blankLines) read.bytes = Math.max(read.bytes, bytes);
+    read.blankLines = parser.info.empty_lines;
+    bytes += chunk.length;
+    if (bytes - read.bytes > LINE_MAX_BYTES) fail(new RecordTooLong());
+    if (failure !== undefined) throw describeFailure(failure, read);
   }
   await new Promise<void>((resolve) => parser.end((error?: Error) => resolve(fail(error))));
   yield take();
-  if (failure !== undefined) throw describeFailure(failure, count);
+  if (failure !== undefined) throw describeFailure(failure, read);
 }
 
-/** The parser's own messages quote the file, which holds personal data. */
-function describeFailure(error: unknown, records: number): unknown {
-  const { code, lines } = error as CsvError & { lines?: number };
-  const where = `Record ${records + 1} of the file${lines === undefined ? '' : ` (about line ${lines})`}`;
-  if (code === 'CSV_MAX_RECORD_SIZE')
+class RecordTooLong extends Error {}
+
+/** The parser's own messages quote the file, which holds personal data. `read`: what precedes the record that failed. */
+function describeFailure(error: Error, read: { readonly records: number; readonly lines: number }): Error {
+  const { code } = error as CsvError;
+  const where = `Record ${read.records + 1} of the file (about line ${read.lines + 1})`;
+  if (error instanceof RecordTooLong)
     return new UserError(
       `${where} is longer than ${LINE_MAX_BYTES / 1024} KiB: probably a quote is not closed. ${AGAIN}`,
     );

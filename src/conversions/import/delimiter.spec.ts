@@ -1,5 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
+import { unescapeFormula } from '../../kernel/formulas.js';
 import { detectDelimiter, formatRecord, statedDelimiter } from './delimiter.js';
 
 describe('the delimiter of a CSV file', () => {
@@ -30,7 +31,7 @@ describe('the delimiter of a CSV file', () => {
         fc.constantFrom(',' as const, ';' as const, '\t' as const),
         (cells, mark) => {
           const [read] = parse(`${formatRecord(['x', ...cells], mark)}\n`, { delimiter: mark, relax_quotes: true });
-          expect(read).toEqual(['x', ...cells]);
+          expect((read as unknown as string[]).map(unescapeFormula)).toEqual(['x', ...cells]);
         },
       ),
       { seed: 16 },

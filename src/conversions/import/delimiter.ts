@@ -1,3 +1,5 @@
+import { escapeFormula } from '../../kernel/formulas.js';
+
 const DELIMITERS = [',', ';', '\t', '|'] as const;
 
 export type Delimiter = (typeof DELIMITERS)[number];
@@ -27,6 +29,7 @@ export function statedDelimiter(line: string): Delimiter | undefined {
 /** A record of a CSV file, without a line end. */
 export function formatRecord(cells: readonly string[], delimiter: Delimiter): string {
   return cells
+    .map(escapeFormula)
     .map((cell) =>
       cell.includes(delimiter) || /["\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
     )

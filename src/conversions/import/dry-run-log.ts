@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.js';
 import { withLogTimeout } from '../../kernel/log-timeout.js';
 import type { StoredClaim } from '../../log/claims.js';
-import type { AppendOutcome, AppendRequest, DedupClaim } from '../../log/event.js';
+import type { AppendOutcome, AppendRequest, DedupClaim, Opened } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import type { ImporterDependencies } from './conversion-importer.js';
 import { IdSet } from './id-set.js';
@@ -33,9 +33,9 @@ export class DryRunLog implements Pick<EventLog, 'append' | 'findOpened' | 'read
     return this.stored.isFull;
   }
 
-  async findOpened(category: string, streams: readonly string[]): Promise<Map<string, string | undefined>> {
+  async findOpened(category: string, streams: readonly string[]): Promise<Map<string, Opened>> {
     const opened = await this.log.findOpened(category, streams);
-    for (const stream of streams) if (!opened.has(stream) && this.stored.has(stream)) opened.set(stream, undefined);
+    for (const stream of streams) if (!opened.has(stream) && this.stored.has(stream)) opened.set(stream, {});
     return opened;
   }
 

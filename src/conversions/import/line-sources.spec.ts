@@ -101,9 +101,40 @@ describe('the lines of a CSV file', () => {
     );
   });
 
-  it('end at a record of more than 1 MiB', async () => {
-    const source = await csv(`email,event\na@x.example,lead\n"${'x\n'.repeat(5_000_000)}`, { size: 65_536 });
-    await expect(linesOf(source)).rejects.toThrow(/longer than 1024 KiB: probably a quote is not closed/);
+  it.each([
+    ['text', 'x'],
+    ['delimiters', ','],
+    ['quotes', '""'],
+    ['line breaks within quotes', '\n'],
+  ])('end at a record with 8 MiB of %s, and the error names the line in which it begins', async (_, unit) => {
+    const long = (unit === ',' ? '' : '"') + unit.repeat((8 * 1024 * 1024) / unit.length);
+    const source = await csv(`email,event\n\na@x.example,lead\n${long}\nb@x.example,lead\n`, { size: 65_536 });
+    await expect(linesOf(source)).rejects.toThrow(/^Record 3 of the file \(about line 4\) is longer than 1024 KiB/);
+  });
+
+  it('may be blank for more than 1 MiB', async () => {
+    const blank = '\r\n'.repeat(1_000_000);
+    expect(await bodies(await csv(`email,event\n${blank}a@x.example,lead\n`, { size: 65_536 }))).toHaveLength(1);
+  });
+
+  it('are no formulas in the file of rejected lines, and are read from it as they were', async () => {
+    const cells = ['=1+1', '+4930901820', '-1', '@SUM(A1)', "'=1", '"\t=1"', "O'Neill"];
+    const source = await csv(`email;event;=a;b;c;d;e;f;g\nx@x.example;lead;${cells.join(';')}\n`);
+    const [line] = await linesOf(source);
+    expect(source.rejectedHeader).toBe("rejected_reason;email;event;'=a;b;c;d;e;f;g\n");
+    expect(line?.rejected).toBe(`wrong;x@x.example;lead;'=1+1;'+4930901820;'-1;'@SUM(A1);''=1;'\t=1;O'Neill\n`);
+    const map = new Map([
+      ['firstName', '=a'],
+      ['phone', 'b'],
+      ['lastName', 'e'],
+    ]);
+    const again = await csv(source.rejectedHeader + line?.rejected, { map });
+    expect(again.rejectedHeader).toBe(source.rejectedHeader);
+    const [read] = await linesOf(again);
+    expect(read).toEqual({
+      reading: { body: expect.objectContaining({ firstName: '=1+1', phone: '+4930901820', lastName: "'=1" }) },
+      rejected: line?.rejected,
+    });
   });
 
   it('need a header with the required columns', async () => {
@@ -152,10 +183,10 @@ describe('the lines of an NDJSON file', () => {
     ['[1]', 'the line is not a JSON object'],
     ['{"a":1,"a":2}', 'the line has an object with the same key twice'],
     ['{"a":"\\u0000"}', 'the line has a \\u0000'],
-    [`{"a":"${'x'.repeat(2_000_000)}"}`, 'the line is longer than 1024 KiB'],
+    [`{"a":"${'x'.repeat(2_000_000)}"}`, 'line 2 of the file is longer than 1024 KiB'],
     ['['.repeat(100_000), 'the line is nested more than'],
   ])('%.20s… is rejected and the next line is read', async (text, error) => {
-    const lines = await linesOf(await ndjson(`${text}\n{"email":"a@x.example"}\n`, { size: 65_536 }));
+    const lines = await linesOf(await ndjson(`\n${text}\n{"email":"a@x.example"}\n`, { size: 65_536 }));
     expect(lines).toHaveLength(2);
     expect(lines[0]?.reading).toEqual({ error: expect.stringContaining(error) });
     expect(JSON.parse(lines[0]?.rejected as string)).toMatchObject({ rejected_reason: 'wrong' });

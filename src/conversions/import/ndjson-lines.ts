@@ -22,11 +22,13 @@ async function* readChunks(
 ): AsyncGenerator<SourceLine[]> {
   let parts: Buffer[] = [];
   let length = 0;
+  let number = 0;
   for await (const chunk of chunks) {
     const lines: SourceLine[] = [];
     let from = 0;
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, from)) {
-      const line = toLine(parts, length, chunk.subarray(from, end), map, defaults);
+      number += 1;
+      const line = toLine(number, parts, length, chunk.subarray(from, end), map, defaults);
       [parts, length, from] = [[], 0, end + 1];
       if (line) lines.push(line);
     }
@@ -37,12 +39,13 @@ async function* readChunks(
     if (length <= LINE_MAX_BYTES) parts.push(rest);
     else parts = [];
   }
-  const line = toLine(parts, length, Buffer.alloc(0), map, defaults);
+  const line = toLine(number + 1, parts, length, Buffer.alloc(0), map, defaults);
   if (line) yield [line];
 }
 
 /** Undefined for a blank line. */
 function toLine(
+  number: number,
   parts: readonly Buffer[],
   length: number,
   rest: Buffer,
@@ -50,7 +53,7 @@ function toLine(
   defaults: Body,
 ): SourceLine | undefined {
   if (length + rest.length > LINE_MAX_BYTES) {
-    const error = `the line is longer than ${LINE_MAX_BYTES / 1024} KiB`;
+    const error = `line ${number} of the file is longer than ${LINE_MAX_BYTES / 1024} KiB`;
     return {
       reading: { error },
       rawBody: '',

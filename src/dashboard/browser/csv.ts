@@ -1,5 +1,4 @@
-/** A spreadsheet runs a cell that begins with one of these as a formula, and text comes from senders and platforms. */
-const FORMULA = /^[=+\-@\t\r]/;
+import { escapeFormula } from '../../kernel/formulas.js';
 
 /** Rows as CSV (RFC 4180). */
 export function toCsv(rows: readonly (readonly (string | number | undefined)[])[]): string {
@@ -9,6 +8,6 @@ export function toCsv(rows: readonly (readonly (string | number | undefined)[])[
 function cellOf(value: string | number | undefined): string {
   if (value === undefined) return '';
   if (typeof value === 'number') return String(value);
-  const text = FORMULA.test(value) ? `'${value}` : value;
+  const text = escapeFormula(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,10 +1,11 @@
+import type { Pool } from 'pg';
 import { type Checkpoint, readCheckpoint } from '../../checkpoints/checkpoint.js';
 import { readStoredCheckpoints } from '../../checkpoints/checkpoints.js';
-import { readFirstKey } from '../../checkpoints/signing-keys.js';
+import { readFirstKey, readPublicKeys } from '../../checkpoints/signing-keys.js';
 import { type KeyRotation, TrustedKeys } from '../../checkpoints/trusted-keys.js';
 import { KEY_STREAM, LOG } from '../../events/log.events.js';
 import { isSignedBy } from '../../kernel/jws.js';
-import { readHeadsAt } from '../../log/chain-audit.js';
+import { readChainHead, readHeadsAt } from '../../log/chain-audit.js';
 import type { EventLog } from '../../log/event-log.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
@@ -28,6 +29,12 @@ export const checkpointsCheck: Check = {
     const stored = (await readStoredCheckpoints(pool)).map(({ position, token }) => ({ token, storedAt: position }));
     for (const found of stored) signatures.add({ ...found, from: 'this database' });
     const { length: ofDatabase } = signatures.signed;
+    // The first checkpoint follows its key at once.
+    const hasKey = stored.length === 0 && (await readPublicKeys(pool)).length > 0;
+    if (hasKey && (await readChainHead(pool)))
+      violations.add(
+        'this database has a signing key and no checkpoint: if "history checkpoint" was not interrupted, its checkpoints were deleted',
+      );
     if (against) for (const token of against.tokens) signatures.add({ token, from: against.name });
     const { signed } = signatures;
 

@@ -9,8 +9,8 @@ import { Violations } from './violations.js';
 const FINAL: readonly string[] = ['delivered', 'confirmed', 'rejected', 'skipped', 'failed', 'validated'];
 
 /**
- * Every received conversion has exactly one status for each platform that was connected at that time, and no outcome for any
- * other: per platform, received = delivered + accepted + skipped + queued + failed + validated.
+ * Every received conversion has exactly one status for each platform that was connected at that time, or that an operator
+ * requested a delivery to, and no outcome for any other: per platform, received = delivered + accepted + skipped + queued + failed + validated.
  */
 export function deliveriesCheck(isShortened: boolean): StreamCheck {
   const violations = new Violations();
@@ -23,7 +23,11 @@ export function deliveriesCheck(isShortened: boolean): StreamCheck {
       if (!first?.stream.startsWith(`${CONVERSION}-`) || ((isShortened || isCopied(first)) && !isOpening(first)))
         return;
       const pinned = first.type === 'conversion.received.v1' ? (first.data.platforms ?? []) : [];
-      for (const platform of pinned) received.set(platform, (received.get(platform) ?? 0) + 1);
+      const requested = stream.flatMap(({ type, data }) =>
+        type === 'conversion.send_requested.v1' ? data.platform : [],
+      );
+      for (const platform of new Set([...pinned, ...requested]))
+        received.set(platform, (received.get(platform) ?? 0) + 1);
       for (const [platform, { status }] of Object.entries(resultsOf(stream))) {
         const counts = statuses.get(platform) ?? new Map<string, number>();
         statuses.set(platform, counts.set(status, (counts.get(status) ?? 0) + 1));

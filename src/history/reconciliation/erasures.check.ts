@@ -2,6 +2,8 @@ import type { EventCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
 const ERASED = 'visitor.erased.v1';
+/** Deletes the value of the filter, which is a personal part. */
+const FILTER_REMOVED = 'site.filter_removed.v1';
 
 interface SiteErasures {
   /** Positions whose personal part is recorded as erased. */
@@ -13,7 +15,7 @@ interface SiteErasures {
 }
 
 /**
- * A personal part is only missing because a data subject was erased: each erased part is followed by an erasure event of its
+ * A personal part is only missing because a data subject was erased, or a filter of the site was removed: each erased part is followed by an erasure event of its
  * site, and these events account for all of them. Retention removes personal parts as well, and records it. (A part that is
  * missing without being recorded as erased does not match its seal, which the chain check finds.)
  */
@@ -29,9 +31,9 @@ export function erasuresCheck(): EventCheck {
     name: 'erasures',
     read(row) {
       if (row.isErased) of(row.site).erased.push(row.position);
-      if (row.type !== ERASED) return;
+      if (row.type !== ERASED && row.type !== FILTER_REMOVED) return;
       const site = of(row.site);
-      site.recorded += (row.data() as { events: number }).events;
+      site.recorded += row.type === ERASED ? (row.data() as { events: number }).events : 1;
       site.last = row.position;
     },
     finish(removals) {

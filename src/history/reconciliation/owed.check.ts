@@ -1,7 +1,7 @@
-import { ATTEMPT_WINDOW } from '../../delivery/attempt-window.js';
 import { type Delivery, foldDeliveries, isOutcome } from '../../delivery/delivery.js';
 import { CONVERSION } from '../../events/conversion.events.js';
 import { SITE } from '../../events/site.events.js';
+import { INTERVALS } from '../../kernel/intervals.js';
 import { isCopied, type StoredEvent } from '../../log/event.js';
 import { isHeldBack } from '../../sites/connection.js';
 import { evolve, isHeld } from '../../sites/site.js';
@@ -126,5 +126,5 @@ function dueAt({ platform, last }: Delivery, stream: readonly StoredEvent[]): nu
   if (last) return last.status === 'deferred' ? Date.parse(last.nextTry ?? '') : undefined;
   const requested = stream.findLast((event) => 'platform' in event.data && event.data.platform === platform);
   if (requested) return Date.parse(requested.time);
-  return Date.parse((stream[0] as StoredEvent).time) + ATTEMPT_WINDOW.owedAfterMs;
+  return Date.parse((stream[0] as StoredEvent).time) + INTERVALS.attempts.owedAfterMs;
 }

@@ -42,6 +42,10 @@ import { SitesElsewhere0000000000059 } from './0059-sites-elsewhere.js';
 import { MovedErasures0000000000061 } from './0061-moved-erasures.js';
 import { CopiedClaims0000000000062 } from './0062-copied-claims.js';
 import { LineageLeap0000000000063 } from './0063-lineage-leap.js';
+import { CopiedDatabases0000000000064 } from './0064-copied-databases.js';
+import { RecordedSessions0000000000065 } from './0065-recorded-sessions.js';
+import { ProviderRoles0000000000066 } from './0066-provider-roles.js';
+import { SiteFilters0000000000067 } from './0067-site-filters.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -97,6 +101,10 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   MovedErasures0000000000061,
   CopiedClaims0000000000062,
   LineageLeap0000000000063,
+  CopiedDatabases0000000000064,
+  RecordedSessions0000000000065,
+  ProviderRoles0000000000066,
+  SiteFilters0000000000067,
 ];
 
 /** The number at the end of a migration's name. */

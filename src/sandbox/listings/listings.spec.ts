@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import { type ListingOptions, listAccount, listingClient } from '../../delivery/account-listing.js';
 import type { PlatformClient } from '../../delivery/platform-client.js';
@@ -7,8 +6,6 @@ import { verdictOfOne } from '../../platforms/common-verdict.js';
 import { PLATFORMS } from '../../platforms/index.js';
 import type { Connection, Platform, Settings } from '../../platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../sandbox.js';
-
-jest.setTimeout(60_000);
 
 interface Account {
   readonly settings?: Settings;

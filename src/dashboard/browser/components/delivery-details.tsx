@@ -101,7 +101,7 @@ function Payload({
         <strong>Payload</strong>{' '}
         <span class="dim">
           {payloadIsExact
-            ? `exactly as sent${digest === undefined ? '' : ` · sha256 ${digest.slice(0, 8)}…`}`
+            ? `exactly as sent${digest === undefined ? '' : ` · digest ${digest.slice(0, 8)}…`}`
             : 'rebuilt; what was sent differed in a detail'}
         </span>
       </p>

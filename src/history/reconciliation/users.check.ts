@@ -1,0 +1,49 @@
+import type { ClientBase } from 'pg';
+import { USER } from '../../events/user.events.js';
+import type { StreamEvent } from '../../log/event.js';
+import { readEvents } from '../../log/event-reader.js';
+import {
+  type AccessState,
+  accessDifferences,
+  foldAccess,
+  type SessionState,
+  type TokenState,
+  type UserState,
+} from '../../users/user-history.js';
+import type { Check } from '../verify.js';
+import { Violations } from './violations.js';
+
+/** Users, their sessions and their tokens are those that the log says: none was added or changed in the database alone. */
+export const usersCheck: Check = {
+  name: 'users',
+  async examine({ postgres }) {
+    const client = await postgres.connect('verify');
+    try {
+      // One snapshot, so that a change meanwhile is no difference.
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const events = (await readEvents(client, { categories: [USER] })) as StreamEvent<'user'>[];
+      const stored = await readAccess(client);
+      const violations = new Violations();
+      for (const difference of accessDifferences(foldAccess(events), stored)) violations.add(difference);
+      const { users, sessions, tokens } = stored;
+      return violations.finding(`${users.length} users, ${sessions.length} sessions, ${tokens.length} tokens`);
+    } finally {
+      await client.end();
+    }
+  },
+};
+
+async function readAccess(client: ClientBase): Promise<AccessState> {
+  const users = await client.query<UserState>(
+    `SELECT id, role, sites, disabled_at IS NOT NULL AS disabled,
+            encode(sha256(convert_to(password_hash, 'UTF8')), 'hex') AS password FROM cc.users ORDER BY id`,
+  );
+  const sessions = await client.query<SessionState>(
+    `SELECT encode(sha256(hash), 'hex') AS digest, user_id AS "userId", expires_at AS "expiresAt" FROM cc.user_sessions`,
+  );
+  const tokens = await client.query<TokenState>(
+    `SELECT id, owner_id AS "userId", scopes, sites, expires_at AS "expiresAt", revoked_at IS NOT NULL AS revoked,
+            encode(sha256(hash), 'hex') AS digest FROM cc.api_tokens ORDER BY id`,
+  );
+  return { users: users.rows, sessions: sessions.rows, tokens: tokens.rows };
+}

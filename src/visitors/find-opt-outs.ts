@@ -1,0 +1,31 @@
+import type { Pool, QueryConfig } from 'pg';
+import type { FindOptOuts } from '../delivery/opt-outs.js';
+import { decideConsent, type StoredStatement } from './consent.js';
+
+const TIMEOUT_MS = 2_000;
+
+interface Row {
+  readonly subject: string;
+  readonly statements: readonly StoredStatement[];
+}
+
+/**
+ * Reads who of the people has opted out. That of a person depends on the operator's statement and on the newest denial only, so no
+ * number of other statements makes it slow.
+ */
+export function findOptOuts({ pool }: { readonly pool: Pick<Pool, 'query'> }): FindOptOuts {
+  return async (site, subjects) => {
+    const { rows } = await pool.query<Row>({
+      text: `SELECT q.subject, made.statements FROM unnest($2::text[]) AS q (subject) CROSS JOIN LATERAL (
+               SELECT json_agg(json_build_array(encode(visitor, 'hex'), position, state)) AS statements
+                 FROM (SELECT visitor, position, state FROM cc.consent
+                        WHERE site = $1 AND subject = decode(q.subject, 'hex') AND (denies OR visitor = '\\x00')
+                        ORDER BY visitor = '\\x00' DESC, position DESC LIMIT 2) newest) made
+              WHERE made.statements IS NOT NULL`,
+      values: [site, subjects],
+      query_timeout: TIMEOUT_MS,
+    } as QueryConfig);
+    const optedOut = rows.filter(({ statements }) => decideConsent(statements, [], false).withheld === 'opted_out');
+    return new Set(optedOut.map(({ subject }) => subject));
+  };
+}

@@ -1,0 +1,207 @@
+import { randomUUID } from 'node:crypto';
+import { ReplayDeliveries, type ReplayRequest } from '../src/delivery/replay-deliveries.command.js';
+import { ReplayDeliveriesHandler } from '../src/delivery/replay-deliveries.handler.js';
+import { CONVERSION } from '../src/events/conversion.events.js';
+import { subjectOf } from '../src/kernel/email.js';
+import { platformOf } from '../src/platforms/index.js';
+import type { Platform } from '../src/platforms/platform.js';
+import { ConnectPlatform, PauseConnection, ResumeConnection } from '../src/sites/connection.commands.js';
+import { StateConsent } from '../src/visitors/change-consent.command.js';
+import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
+import { findOptOuts } from '../src/visitors/find-opt-outs.js';
+import { createDatabase } from './support/databases.js';
+import { loosely } from './support/loose-event.js';
+import {
+  conversionId,
+  type Operator,
+  openOperator,
+  post,
+  send,
+  startTestService,
+  type TestService,
+  type TestSite,
+} from './support/service.js';
+import { eventually } from './support/waiting.js';
+import { type Answer, startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+
+const IP = '203.0.113.77';
+const CLICK = 'click-of-jane';
+const META = platformOf('meta') as Platform;
+
+let receiver: WebhookReceiver;
+let operator: Operator;
+let service: TestService;
+let site: TestSite;
+let people = 0;
+let email: string;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  const databaseUrl = await createDatabase();
+  operator = await openOperator(databaseUrl);
+  service = await startTestService(databaseUrl, { DELIVERY_RETRY_SCHEDULE: '2s' });
+});
+afterAll(async () => {
+  await service?.stop();
+  await operator?.close();
+  await receiver?.stop();
+});
+beforeEach(async () => {
+  people += 1;
+  email = `jane-${people}@example.com`;
+  receiver.calls.length = 0;
+  receiver.answer = accepting;
+  site = await operator.openSite();
+  const connection = { set: { pixel_id: '1', access_token: 'token' }, endpoint: receiver.url };
+  await operator.execute(new ConnectPlatform('cli', site.host, META, connection));
+  await service.refreshSites();
+});
+
+const accepting: Answer = (call, response) => {
+  call.status = 200;
+  response.writeHead(200, { 'content-type': 'application/json' }).end(`{"events_received":${itemsOf(call).length}}`);
+};
+const answering =
+  (status: number, body: string): Answer =>
+  (_, response) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+const itemsOf = ({ body }: { body: string }) => JSON.parse(body).data as unknown[];
+const sent = () => receiver.calls.map(({ body }) => body);
+const identified = (body: string) => body.includes(IP) || body.includes(CLICK);
+
+async function convert(orderId: string): Promise<string> {
+  const body = { email, event: 'purchase', value: 5, currency: 'EUR', orderId };
+  return conversionId(await post(service, site, { ...body, ipAddress: IP, clickIds: { fbclid: CLICK } }));
+}
+const optOut = () =>
+  new StateConsentHandler(operator.log).execute(new StateConsent('cli', site.host, subjectOf(email), 'denied'));
+
+const outcomes = async (id: string) =>
+  loosely(await operator.log.readStream(CONVERSION, id)).flatMap(({ type, data }) =>
+    type === 'conversion.received.v1' || type === 'conversion.send_requested.v1'
+      ? []
+      : [`${type.split('.')[1]}${data['reason'] === undefined ? '' : ` ${data['reason']}`}`],
+  );
+const lastOutcome = (id: string, isExpected: (outcome: string) => boolean) =>
+  eventually(
+    async () => (await outcomes(id)).at(-1) ?? '',
+    (outcome) => isExpected(outcome),
+  );
+const isFinal = (outcome: string) => /^(delivered|skipped|failed)/.test(outcome);
+
+async function replay(options: Partial<ReplayRequest>): Promise<number> {
+  const request = {
+    ...{ site: site.host, platform: 'meta' as const, settingsPosition: await operator.log.head() },
+    ...{ statuses: ['failed', 'skipped', 'queued'] as const, force: false, dryRun: false, nowMs: Date.now() },
+    ...{ range: { after: 0, until: await operator.log.head() } },
+    ...options,
+  };
+  const counts = await new ReplayDeliveriesHandler(operator.log).execute(new ReplayDeliveries('cli', request));
+  return counts.requested;
+}
+
+describe.each([
+  ['identifiers', 'delivered'],
+  ['everything', 'skipped consent_denied'],
+])('a withdrawal of consent on a site that withholds %s', (withhold, end) => {
+  beforeEach(async () => {
+    await operator.set(site.host, 'withhold', withhold);
+    await service.refreshSites();
+  });
+
+  it('stops identifiers of a delivery that is queued because its connection is paused', async () => {
+    await operator.execute(new PauseConnection('cli', site.host, 'meta'));
+    await service.refreshSites();
+    const id = await convert('A');
+    await optOut();
+    await operator.execute(new ResumeConnection('cli', site.host, 'meta'));
+    expect(await lastOutcome(id, isFinal)).toBe(end);
+    expect(sent().filter(identified)).toEqual([]);
+  });
+
+  it('stops identifiers of a retry', async () => {
+    receiver.answer = answering(429, '{}');
+    const id = await convert('A');
+    expect(await outcomes(id)).toEqual(['deferred throttled']);
+    expect(sent().filter(identified)).toHaveLength(1);
+    await optOut();
+    receiver.answer = accepting;
+    expect(await lastOutcome(id, isFinal)).toBe(end);
+    expect(sent().slice(1).filter(identified)).toEqual([]);
+  });
+
+  it('stops identifiers of a bulk replay, and of a forced one', async () => {
+    receiver.answer = answering(400, '{"error":{"message":"bad","code":100}}');
+    const ids = [await convert('A'), await convert('B')];
+    for (const id of ids) expect(await lastOutcome(id, isFinal)).toMatch(/^failed/);
+    receiver.calls.length = 0;
+    receiver.answer = accepting;
+    await optOut();
+    expect(await replay({})).toBe(2);
+    for (const id of ids) expect(await lastOutcome(id, (last) => !last.startsWith('failed'))).toBe(end);
+    expect(await replay({ force: true, range: { conversion: ids[0] as string } })).toBe(1);
+    const ended = async () => (await outcomes(ids[0] as string)).length;
+    await eventually(ended, (count) => count === 3);
+    expect(await outcomes(ids[0] as string)).toEqual([expect.stringMatching(/^failed/), end, end]);
+    expect(sent().filter(identified)).toEqual([]);
+  });
+});
+
+it('ends a retry of what the platform may have accepted, because it cannot be repeated with less', async () => {
+  receiver.answer = answering(500, '');
+  const id = await convert('A');
+  await optOut();
+  receiver.answer = accepting;
+  expect(await lastOutcome(id, isFinal)).toBe('skipped consent_denied');
+  expect(sent()).toHaveLength(1);
+});
+
+it('stops a delivery that waits in memory for other requests', async () => {
+  const held: (() => void)[] = [];
+  receiver.answer = (call, response) => void held.push(() => accepting(call, response));
+  const others = Array.from({ length: 8 }, async (_, index) => {
+    const body = { email: `other-${index}@example.com`, event: 'purchase', value: 5, orderId: `O-${index}` };
+    // One after the other, so that each has a request of its own.
+    await eventually(
+      async () => held.length,
+      (length) => length >= index,
+    );
+    return post(service, site, body);
+  });
+  await eventually(
+    async () => held.length,
+    (length) => length === 8,
+  );
+  const waiting = convert('A');
+  const stored = await eventually(
+    async () => (await operator.conversions(site.host)).filter(({ data }) => data['orderId'] === 'A'),
+    (events) => events.length > 0,
+  );
+  await optOut();
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  receiver.answer = accepting;
+  for (const answer of held) answer();
+  await Promise.all([...others, waiting]);
+  expect(await lastOutcome(stored[0]?.data['conversionId'] as string, isFinal)).toBe('delivered');
+  expect(sent()).toHaveLength(9);
+  expect(sent().filter(identified)).toEqual([]);
+});
+
+it('is found among any number of other statements, and taken back by an operator only', async () => {
+  const find = async () => [...(await findOptOuts(operator.postgres)(site.host, [subjectOf(email), 'f'.repeat(64)]))];
+  const headers = { Host: site.host, Origin: `https://${site.host}`, 'Content-Type': 'text/plain' };
+  const state = async (consent: object) => {
+    const body = JSON.stringify({ v: 1, visitor: randomUUID(), hash: subjectOf(email), consent });
+    expect((await send(service, { method: 'POST', path: '/__cc/consent', headers, body })).status).toBe(204);
+  };
+  expect(await find()).toEqual([]);
+  await state({ ad_storage: 'denied' });
+  expect(await find()).toEqual([subjectOf(email)]);
+  for (let call = 0; call < 3; call += 1) await state({ ad_storage: 'granted', ad_user_data: 'granted' });
+  expect(await find()).toEqual([subjectOf(email)]);
+  const granted = new StateConsent('cli', site.host, subjectOf(email), 'granted');
+  await new StateConsentHandler(operator.log).execute(granted);
+  expect(await find()).toEqual([]);
+  await state({ gpc: true });
+  expect(await find()).toEqual([subjectOf(email)]);
+});

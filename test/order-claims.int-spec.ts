@@ -1,0 +1,196 @@
+import { hash, randomUUID } from 'node:crypto';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import fc from 'fast-check';
+import { allProjections } from '../src/app/projections.js';
+import { runCli } from '../src/cli/run-cli.js';
+import { Sealer } from '../src/kernel/sealing.js';
+import { platformOf } from '../src/platforms/index.js';
+import type { Platform } from '../src/platforms/platform.js';
+import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { Erasure } from '../src/visitors/erasure.js';
+import { createDatabase } from './support/databases.js';
+import { SECRET_KEY } from './support/secret-key.js';
+import {
+  type Operator,
+  openOperator,
+  post,
+  send,
+  startTestService,
+  type TestService,
+  type TestSite,
+} from './support/service.js';
+import { eventually } from './support/waiting.js';
+
+const RUNS = 12;
+const GOOGLE = { customer_id: '1234567890', client_id: 'client', client_secret: 'secret', refresh_token: 'refresh' };
+const CONNECTIONS = {
+  google_ads: { ...GOOGLE, 'event.purchase': '987', require_click_id: 'yes' },
+  ga4: { measurement_id: 'G-ABC1234', api_secret: 'secret', synthetic_client_id: 'yes', refund_event: 'refund' },
+};
+const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; rv:115.0) Gecko/20100101 Firefox/115.0';
+const SIGNALS = { webdriver: false, languages: 2, screen: [1920, 1080], viewport: [1200, 800], touch: 0, plugins: 5 };
+
+let databaseUrl: string;
+let operator: Operator;
+let service: TestService;
+let sandbox: RunningSandbox;
+let erasure: Erasure;
+
+beforeAll(async () => {
+  sandbox = await new Sandbox().start();
+  databaseUrl = await createDatabase();
+  operator = await openOperator(databaseUrl);
+  service = await startTestService(databaseUrl, { COLLECT_BURST: '10000', TRUSTED_PROXIES: '127.0.0.1' });
+  const secrets = new SiteSecrets(operator.postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
+  erasure = new Erasure(operator.postgres, allProjections(secrets), async () => {});
+});
+afterAll(async () => {
+  await service?.stop();
+  await operator?.close();
+  await sandbox?.stop();
+});
+
+type Step =
+  | { readonly kind: 'visit' | 'identify' | 'erase'; readonly person: number }
+  | { readonly kind: 'post' | 'correct'; readonly person: number; readonly order: number | undefined }
+  | { readonly kind: 'repeat' };
+
+const person = fc.nat(1);
+const order = fc.option(fc.nat(1), { nil: undefined, freq: 3 });
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    fc.record({ kind: fc.constantFrom('visit', 'identify', 'erase'), person }),
+    fc.record({ kind: fc.constantFrom('post', 'correct'), person, order }),
+    fc.record({ kind: fc.constant('repeat') }),
+  ) as fc.Arbitrary<Step>,
+  { minLength: 6, maxLength: 16 },
+);
+
+/** The sequence that once freed the claim of an order. */
+const LATE_MATCH: Step[] = [
+  { kind: 'visit', person: 0 },
+  { kind: 'post', person: 0, order: 0 },
+  { kind: 'identify', person: 0 },
+  { kind: 'erase', person: 0 },
+  { kind: 'repeat' },
+];
+
+interface Body {
+  readonly email: string;
+  readonly event: string;
+  readonly orderId: string | undefined;
+}
+
+/** A site and its people, with what must be stored about them. */
+class Model {
+  private readonly people = [0, 1].map((index) => ({
+    email: `person-${index}@example.com`,
+    browser: { visitor: randomUUID(), cookie: undefined as string | undefined, clickedMs: 0 },
+    identified: false,
+    /** Received conversions that have to be reopened when the person is identified. */
+    unmatched: 0,
+  }));
+  /** Dedup keys that are claimed, and by which person, unless an order claims them. */
+  private readonly claims = new Map<string, string | undefined>();
+  private last: Body | undefined;
+  private reopened = 0;
+
+  constructor(private readonly site: TestSite) {}
+
+  async take(step: Step): Promise<void> {
+    if (step.kind === 'repeat') return this.last && this.post(this.last);
+    const someone = this.people[step.person] as (typeof this.people)[number];
+    switch (step.kind) {
+      case 'visit':
+        someone.browser.clickedMs ||= Date.now();
+        return this.callTag('collect', someone, {});
+      case 'identify': {
+        await this.callTag('identify', someone, { hash: hash('sha256', someone.email) });
+        someone.identified = true;
+        if (someone.browser.clickedMs > 0) this.reopened += someone.unmatched;
+        someone.unmatched = 0;
+        return this.waitForLateMatches();
+      }
+      case 'erase': {
+        await erasure.erase('cli', this.site.host, hash('sha256', someone.email));
+        for (const [key, by] of this.claims) if (by === someone.email) this.claims.delete(key);
+        someone.browser = { visitor: randomUUID(), cookie: undefined, clickedMs: 0 };
+        Object.assign(someone, { identified: false, unmatched: 0 });
+        return;
+      }
+      default: {
+        // A correction names its order.
+        const orderId = step.order === undefined && step.kind === 'post' ? undefined : `ORD-${step.order ?? 0}`;
+        const event = step.kind === 'post' ? 'purchase' : 'refund';
+        return this.post({ email: someone.email, event, orderId });
+      }
+    }
+  }
+
+  private async post(body: Body): Promise<void> {
+    this.last = body;
+    const { event, orderId, email } = body;
+    const key = `${event} ${orderId ?? email}`;
+    const headers = { 'X-Forwarded-Proto': 'https' };
+    const reply = await post(service, this.site, { ...body, value: 129.9, currency: 'EUR' }, { headers });
+    expect(JSON.parse(reply.body)).toMatchObject({ ok: true, ...(this.claims.has(key) && { deduped: true }) });
+    if (this.claims.has(key)) return;
+    expect(reply.body).not.toContain('deduped');
+    this.claims.set(key, orderId === undefined ? email : undefined);
+    const someone = this.people.find((each) => each.email === email) as (typeof this.people)[number];
+    if (event === 'purchase' && someone.browser.clickedMs > 0 && !someone.identified) someone.unmatched += 1;
+  }
+
+  private async callTag(call: string, { browser }: (typeof this.people)[number], fields: object): Promise<void> {
+    const clicks = browser.clickedMs > 0 ? { gclid: { id: 'Gclid-1', t: browser.clickedMs } } : {};
+    const headers = {
+      ...{ Host: this.site.host, Origin: `https://www.${this.site.host}`, 'X-Forwarded-Proto': 'https' },
+      ...{ 'User-Agent': BROWSER, 'Accept-Language': 'de', 'Content-Type': 'text/plain', 'Sec-Fetch-Mode': 'no-cors' },
+      Cookie: browser.cookie,
+    };
+    const message = { v: 1, visitor: browser.visitor, visit: randomUUID(), signals: SIGNALS, clicks, ...fields };
+    const reply = await send(service, {
+      ...{ method: 'POST', path: `/__cc/${call}`, headers, body: JSON.stringify(message) },
+    });
+    expect(reply.status).toBe(204);
+    browser.cookie ??= String(reply.headers['set-cookie']).split(';')[0];
+  }
+
+  private async waitForLateMatches(): Promise<void> {
+    await eventually(
+      async () =>
+        (await operator.conversions(this.site.host)).filter(({ type }) => type === 'conversion.reopened.v1').length,
+      (found) => found === this.reopened,
+    );
+  }
+}
+
+async function openSite(): Promise<TestSite> {
+  const site = await operator.openSite();
+  for (const [name, set] of Object.entries(CONNECTIONS)) {
+    const endpoint = `${sandbox.url}/${name}`;
+    await operator.execute(new ConnectPlatform('cli', site.host, platformOf(name) as Platform, { set, endpoint }));
+  }
+  await service.refreshSites();
+  return site;
+}
+
+describe('the claim of an order', () => {
+  it('survives visits, identifications, corrections and erasures of its person in every order', async () => {
+    const property = fc.asyncProperty(steps, async (drawn) => {
+      const model = new Model(await openSite());
+      for (const step of drawn) await model.take(step);
+    });
+    await fc.assert(property, { numRuns: RUNS, examples: [[LATE_MATCH]], endOnFailure: true });
+    const stdout = new PassThrough();
+    const env = { DATABASE_URL: databaseUrl, SECRET_KEY };
+    const code = await runCli(['history', 'verify', '--json'], { env, stdout, stderr: new PassThrough().resume() });
+    stdout.end();
+    const { checks } = JSON.parse(await text(stdout)) as { checks: { name: string; ok: boolean; detail: string }[] };
+    expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+    expect(code).toBe(0);
+  });
+});

@@ -1,0 +1,100 @@
+import { byNetwork, SignInThrottle } from '../src/users/sign-in-throttle.js';
+import { type AdminReply, cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { createDatabase } from './support/databases.js';
+
+const WRONG = 'wrong horse battery staple';
+
+let admin: TestAdmin;
+
+beforeAll(async () => {
+  admin = await startTestAdmin(await createDatabase(), { TRUSTED_PROXIES: '127.0.0.1,::1' });
+});
+afterAll(() => admin?.stop());
+
+/** A user who has chosen a password, with the answer that signed it in. */
+async function addUser(): Promise<{ email: string; first: AdminReply }> {
+  const { id, email } = await admin.addUser('admin');
+  const { secret: link } = await admin.users.reset(id);
+  return {
+    email,
+    first: await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } }),
+  };
+}
+
+function signIn(email: string, password: string, headers: Record<string, string>): Promise<AdminReply> {
+  return admin.anonymous('/session', { method: 'POST', body: { email, password }, headers });
+}
+
+/** All cookies that an answer sets, as a browser sends them. */
+function browserOf({ headers }: AdminReply): string {
+  return [headers['set-cookie'] ?? []]
+    .flat()
+    .map((line) => line.split(';')[0])
+    .join('; ');
+}
+
+/** As 20 networks do that guess ten passwords each. */
+async function guessFromManyNetworks(email: string): Promise<void> {
+  // By the table: 200 passwords at full cost take a minute.
+  const throttle = new SignInThrottle(admin.postgres);
+  for (let network = 1; network <= 20; network += 1)
+    for (let count = 0; count < 10; count += 1)
+      expect(await throttle.admit(byNetwork(email, `203.0.113.${network}`))).toBe(0);
+}
+
+describe('after guesses from many networks', () => {
+  it('an unknown browser is told when to try again, and the browser of the owner signs in', async () => {
+    const { email, first } = await addUser();
+    await guessFromManyNetworks(email);
+    const stranger = await signIn(email, PASSWORD, { 'x-forwarded-for': '198.51.100.1' });
+    expect(stranger.status).toBe(429);
+    const seconds = Number(stranger.headers['retry-after']);
+    expect(seconds).toBeGreaterThan(0);
+    expect(seconds).toBeLessThanOrEqual(900);
+    const owner = await signIn(email, PASSWORD, { 'x-forwarded-for': '198.51.100.2', cookie: browserOf(first) });
+    expect(owner.status).toBe(200);
+  });
+
+  it('a session changes its password', async () => {
+    const { email, first } = await addUser();
+    await guessFromManyNetworks(email);
+    const session = admin.withHeaders({ cookie: cookieOf(first), 'x-cc-csrf': '1' });
+    const body = { current: PASSWORD, password: 'another horse battery staple' };
+    const changed = await session('/session/password', { method: 'PUT', body });
+    expect(changed.status).toBe(204);
+    // The browser is known by the new password from then on, and no longer by the old one.
+    const again = { 'x-forwarded-for': '198.51.100.3' };
+    expect((await signIn(email, body.password, { ...again, cookie: browserOf(first) })).status).toBe(429);
+    expect((await signIn(email, body.password, { ...again, cookie: browserOf(changed) })).status).toBe(200);
+  });
+});
+
+describe('a known browser', () => {
+  it('is not known for another account', async () => {
+    const [one, other] = [await addUser(), await addUser()];
+    const headers = { 'x-forwarded-for': '198.51.100.4', cookie: browserOf(one.first) };
+    await guessFromManyNetworks(other.email);
+    expect((await signIn(other.email, PASSWORD, headers)).status).toBe(429);
+  });
+});
+
+describe('many guesses at once from one network', () => {
+  it('do not keep others out, and are told when to try again', async () => {
+    const [attacked, { email, first }] = [await addUser(), await addUser()];
+    const guesses = Array.from({ length: 40 }, (_, index) =>
+      signIn(`${index}${attacked.email}`, WRONG, { 'x-forwarded-for': '192.0.2.1' }),
+    );
+    const unknown = signIn(email, PASSWORD, { 'x-forwarded-for': '198.51.100.5' });
+    const known = signIn(email, PASSWORD, { 'x-forwarded-for': '192.0.2.1', cookie: browserOf(first) });
+    expect([(await unknown).status, (await known).status]).toEqual([200, 200]);
+    const answers = await Promise.all(guesses);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 429]));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.map(({ headers }) => headers['retry-after'])).toEqual(refused.map(() => '5'));
+    // A password that was not checked is no attempt.
+    const { rows } = await admin.postgres.pool.query('SELECT FROM cc.sign_in_attempts WHERE key = $1', [
+      byNetwork('', '192.0.2.1')[1]?.key,
+    ]);
+    expect(rows).toHaveLength(40 - refused.length);
+  });
+});
