@@ -808,9 +808,15 @@ describe('a duplicate', () => {
           () => post(service, site, { ...first, orderId: 'B' }),
           () => post(service, site, { ...first, orderId: 'a' }),
           () => post(service, site, { ...first, orderId: ' A' }),
+          () => post(service, site, { ...first, event: ' purchase\n' }),
+          () => post(service, site, { ...first, orderId: 'fu\u0308r' }),
+          () => post(service, site, { ...first, orderId: 'f\u00fcr' }),
         ]),
       ),
-    ).toEqual(['received', 'deduplicated', 'received', 'received', 'received', 'received']);
+    ).toEqual([
+      ...['received', 'deduplicated', 'received', 'received', 'received'],
+      ...['deduplicated', 'deduplicated', 'received', 'deduplicated'],
+    ]);
   });
 
   it('may send its order id as a number or as a string', async () => {

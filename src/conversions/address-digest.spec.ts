@@ -50,6 +50,7 @@ describe('storedForms', () => {
       storedText(SECRET, 'jane@example.com'),
       'jane@example.com',
     ]);
+    expect(storedForms(SECRET, ' ORD-u\u0308 ')).toEqual(['ORD-\u00fc', ' ORD-u\u0308 ']);
   });
 });
 

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { canonicalText } from '../kernel/canonical-text.js';
 import { containsEmail } from '../kernel/email.js';
 import type { Item } from '../platforms/conversion.js';
 
@@ -25,7 +26,7 @@ export function storedItems(secret: string, items: readonly Item[]): readonly It
 
 /** Every form in which an order or event may be stored: earlier versions stored it as it was sent. */
 export function storedForms(secret: string, text: string): readonly string[] {
-  return [...new Set([storedText(secret, text), text])];
+  return [...new Set([canonicalText(text), text].flatMap((form) => [storedText(secret, form), form]))];
 }
 
 /** The warning to the sender; undefined if no address was replaced. Contains none itself. */

@@ -18,11 +18,14 @@ import { differences } from './differences.js';
 import { hashPersonal } from './hash-personal.js';
 import { receiptOf } from './receipt.js';
 import type { ReceiveConversion, Received } from './receive-conversion.command.js';
+import { withStoredSpelling } from './stored-spelling.js';
 
 /** A conversion that is in the log. */
 export interface StoredConversion {
   /** What was stored: received, deduplicated or filtered. */
   readonly opening: OpeningEvent;
+  /** The name of the event, if it was sent in another form than the stored one. */
+  readonly sentEvent: string | undefined;
   readonly warning: string | undefined;
   /** Present if it is to be delivered. */
   readonly received?: ReceivedConversion;
@@ -113,7 +116,8 @@ export class ConversionReceiver {
     }
   }
 
-  private async prepare(command: ReceiveConversion): Promise<Prepared> {
+  private async prepare(sent: ReceiveConversion): Promise<Prepared> {
+    const command = sent.fields.sent ? await withLogTimeout(withStoredSpelling(this.log, sent)) : sent;
     const { site } = command.loadedSite;
     const hashes = hashPersonal(command.fields, site.settings.country ?? undefined);
     const record = this.matcher.absent(site, hashes.subject) ?? (await this.matcher.find(site, hashes.subject));
@@ -137,16 +141,23 @@ export class ConversionReceiver {
   /** `firsts`: the conversions that hold the dedup keys of duplicates. */
   private async storedOf({ prepared, outcome }: Appended, firsts: Promise<Firsts>): Promise<StoredConversion> {
     const { command, opening, warning } = prepared;
+    const { fields } = command;
+    const sentEvent = fields.event === opening.data.event ? fields.sent?.event : undefined;
     if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
     if (outcome.status === 'appended') {
       const { position, time } = outcome;
       const { host } = command.loadedSite.site;
-      if (opening.type !== 'conversion.received.v1') return { opening, warning };
-      return { opening, warning, received: { site: host, position, time, ...opening, span: command.trace?.span } };
+      if (opening.type !== 'conversion.received.v1') return { opening, sentEvent, warning };
+      return {
+        opening,
+        sentEvent,
+        warning,
+        received: { site: host, position, time, ...opening, span: command.trace?.span },
+      };
     }
     const duplicate = duplicateOf(opening, outcome.by, (await firsts).get(outcome.by));
     await this.append(command, duplicate);
-    return { opening: duplicate, warning };
+    return { opening: duplicate, sentEvent, warning };
   }
 
   private async readFirsts(ids: readonly string[]): Promise<Firsts> {
@@ -172,9 +183,9 @@ export class ConversionReceiver {
 }
 
 /** The answer to the sender. */
-export function receivedOf({ opening, warning }: StoredConversion, results: Results): Received {
+export function receivedOf({ opening, sentEvent, warning }: StoredConversion, results: Results): Received {
   const { data } = opening;
-  const receipt = receiptOf(opening, results);
+  const receipt = receiptOf(opening, results, sentEvent);
   const first = 'firstConversionId' in data ? { firstConversionId: data.firstConversionId } : undefined;
   const { conversionId, correction } = data;
   return { conversionId, ...first, receipt, ...(correction && { correction }), ...(warning && { warning }) };

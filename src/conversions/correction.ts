@@ -1,9 +1,11 @@
+import { canonicalText } from '../kernel/canonical-text.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import type { InboundFields } from './inbound-field.js';
 
 /** Whether some connection of the site names the event in `refund_event`. */
 export function isCorrection({ connections }: LoadedSite, event: string): boolean {
-  for (const { connection } of connections.values()) if (connection.settings['refund_event'] === event) return true;
+  const name = canonicalText(event);
+  for (const { connection } of connections.values()) if (connection.settings['refund_event'] === name) return true;
   return false;
 }
 

@@ -8,6 +8,7 @@ export interface InboundFields {
   email?: string;
   /** SHA-256, hex, lower case. Absent when an email was sent, which takes precedence. */
   hashedEmail?: string;
+  /** Canonical, as the order id is. */
   event: string;
   value?: number;
   /** ISO 4217, upper case. */
@@ -26,6 +27,8 @@ export interface InboundFields {
   clickIds?: NonNullable<SentIdentifiers['clickIds']>;
   ipAddress?: string;
   userAgent?: string;
+  /** Present if the event or the order was sent in another form than the canonical one. */
+  sent?: { event?: string; orderId?: string };
 }
 
 /** One field of the request body; the parser and the OpenAPI schema both derive from it. */

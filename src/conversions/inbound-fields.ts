@@ -1,4 +1,5 @@
 import { integerText } from '../http/strict-json.js';
+import { canonicalText } from '../kernel/canonical-text.js';
 import type { Clock } from '../kernel/clock.js';
 import { fitsCodePoints } from '../kernel/code-points.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
@@ -57,14 +58,18 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
       minLength: 1,
       maxLength: 100,
       pattern: '\\S',
-      description: 'Event name, e.g. purchase, lead, signup.',
+      description:
+        'Event name, e.g. purchase, lead, signup. Compared in Unicode NFC and without white space at both ends; case is significant.',
       example: 'purchase',
     },
     read: (sent, fields) => {
-      // A blank name counts as missing; any other is stored as sent.
-      if (sent === undefined || (typeof sent === 'string' && isBlank(sent))) return 'event required';
-      if (typeof sent !== 'string' || !fitsCodePoints(sent, 100)) return 'event must be 1 to 100 characters';
-      fields.event = sent;
+      const event = typeof sent === 'string' ? canonicalText(sent) : sent;
+      // A blank name counts as missing.
+      if (event === undefined || event === '') return 'event required';
+      if (typeof event !== 'string' || !fitsCodePoints(sent as string, 100) || !fitsCodePoints(event, 100))
+        return 'event must be 1 to 100 characters';
+      fields.event = event;
+      if (event !== sent) fields.sent = { event: sent as string };
     },
   },
   {
@@ -104,17 +109,19 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
         { type: 'string', minLength: 1, maxLength: 255, pattern: '\\S' },
         { type: 'integer', minimum: 0 },
       ],
-      description: 'Order or transaction identifier; a repeat within the dedup window is not counted again.',
+      description:
+        'Order or transaction identifier; a repeat within the dedup window is not counted again. Compared as the event name is.',
       example: 'ORD-1001',
     },
     read: (sent, fields, rawBody) => {
       if (sent === undefined) return;
-      const orderId = typeof sent === 'number' ? integerText(sent, rawBody, 'orderId') : sent;
+      const text = typeof sent === 'number' ? integerText(sent, rawBody, 'orderId') : sent;
+      const orderId = typeof text === 'string' ? canonicalText(text) : '';
       // A blank id is rejected: all orders with it would be duplicates of the first.
-      if (typeof orderId !== 'string' || isBlank(orderId) || !fitsCodePoints(orderId, 255)) {
+      if (orderId === '' || !fitsCodePoints(text as string, 255) || !fitsCodePoints(orderId, 255))
         return 'orderId must be 1 to 255 characters';
-      }
       fields.orderId = orderId;
+      if (orderId !== text) fields.sent = { ...fields.sent, orderId: text as string };
     },
   },
   {
@@ -220,8 +227,4 @@ export function readInboundFields(
     if (error !== undefined) return { ok: false, error, reason: fieldRejection(name, error) };
   }
   return { ok: true, fields };
-}
-
-function isBlank(text: string): boolean {
-  return text.trim() === '';
 }

@@ -1,4 +1,5 @@
 import type { ConversionPersonal } from '../events/conversion.events.js';
+import { canonicalText } from '../kernel/canonical-text.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Conversion } from '../platforms/conversion.js';
 import { isSelected, mappedEvent } from '../platforms/event-mapping.js';
@@ -87,7 +88,11 @@ export function isCorrectedBy(
   settings: Settings,
   { data }: ReceivedConversion,
 ): platform is CorrectingPlatform {
-  return data.correction === true && platform.correction !== undefined && settings['refund_event'] === data.event;
+  return (
+    data.correction === true &&
+    platform.correction !== undefined &&
+    settings['refund_event'] === canonicalText(data.event)
+  );
 }
 
 type CorrectingPlatform = Platform & Required<Pick<Platform, 'correction'>>;

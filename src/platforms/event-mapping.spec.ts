@@ -1,6 +1,7 @@
 import { SAMPLE_CONVERSIONS } from '../../test/support/sample-conversions.js';
 import {
   actionsProblem,
+  canonicalSettings,
   checkCustomField,
   customFields,
   customObject,
@@ -13,6 +14,25 @@ import {
 import { FIRST_PAYLOAD_VERSION } from './payload-version.js';
 
 describe('event selection and mapping', () => {
+  it('compares names in Unicode NFC and without white space at both ends, also those that earlier versions stored', () => {
+    const settings = canonicalSettings({
+      'event. fu\u0308r': '17',
+      events: 'fu\u0308r, lead',
+      refund_event: ' refund',
+      pixel_id: '1',
+    });
+    expect(settings).toEqual({
+      'event.f\u00fcr': '17',
+      events: 'f\u00fcr, lead',
+      refund_event: 'refund',
+      pixel_id: '1',
+    });
+    for (const event of ['f\u00fcr', 'fu\u0308r ']) {
+      expect(mappedEvent(settings, event)).toBe('17');
+      expect(isSelected(settings, event)).toBe(true);
+    }
+  });
+
   it.each([
     [{}, 'purchase', undefined],
     [{ 'event.purchase': 'Sale' }, 'purchase', 'Sale'],

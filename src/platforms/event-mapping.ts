@@ -1,3 +1,4 @@
+import { canonicalText } from '../kernel/canonical-text.js';
 import type { Conversion } from './conversion.js';
 import { externalIdOf } from './external-id.js';
 import { unitsIn } from './items.js';
@@ -6,7 +7,18 @@ import type { Payload, Settings } from './platform.js';
 
 /** The platform's name or id of an event, if the connection maps it: `event.<ours>=<theirs>`. */
 export function mappedEvent(settings: Settings, event: string): string | undefined {
-  return settings[`event.${event}`];
+  return settings[`event.${canonicalText(event)}`];
+}
+
+/** With the names of events in the form in which they are compared. Before 0.3 they were stored as they were given. */
+export function canonicalSettings(settings: Settings): Settings {
+  return Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => {
+      if (name.startsWith('event.')) return [`event.${canonicalText(name.slice('event.'.length))}`, value];
+      if (name === 'events' || name === 'refund_event') return [name, canonicalText(value)];
+      return [name, value];
+    }),
+  );
 }
 
 /** As many destinations as one request to Google's Data Manager may have. */
@@ -40,7 +52,9 @@ export function payloadFor(actions: readonly string[], itemFor: (action: string)
 /** `events=purchase,lead` selects the events that are sent; without it all are. */
 export function isSelected(settings: Settings, event: string): boolean {
   const { events } = settings;
-  return events === undefined || events.split(',').some((name) => name.trim() === event);
+  if (events === undefined) return true;
+  const name = canonicalText(event);
+  return events.split(',').some((selected) => selected.trim() === name);
 }
 
 /** The values of a conversion that `field.<theirs>=<ours>` can refer to. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { UserError } from '../kernel/errors.js';
 import { redactUrl } from '../kernel/redact-url.js';
-import { checkCustomField } from '../platforms/event-mapping.js';
+import { canonicalSettings, checkCustomField } from '../platforms/event-mapping.js';
 import { oneOf } from '../platforms/fields.js';
 import type { Connection, Field, Platform } from '../platforms/platform.js';
 
@@ -37,7 +37,7 @@ export function changedConnection(
 ): ChangedConnection {
   const settings: Record<string, string> = { ...current.settings };
   const secrets: Record<string, string> = { ...current.secrets };
-  for (const [name, text] of Object.entries(request.set)) {
+  for (const [name, text] of Object.entries(canonicalSettings(request.set))) {
     const field = findField(platform, name);
     const values = field.secret ? secrets : settings;
     const value = text.trim();

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ConnectionEvent, type PlatformConnection } from '../events/site.events.js';
 import { type StoredEvent, siteOrder } from '../log/event.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
+import { canonicalSettings } from '../platforms/event-mapping.js';
 import type { Connection, Settings } from '../platforms/platform.js';
 
 /** A site's connection to a platform, folded from the site's events. Its secrets are stored sealed in `cc.secrets`. */
@@ -75,10 +76,11 @@ function evolveConnection(
 
 function connected(
   before: SiteConnection | undefined,
-  { platform, settings, secretNames, endpoint, reconnected }: PlatformConnection,
+  { platform, settings: stored, secretNames, endpoint, reconnected }: PlatformConnection,
   place: number,
   time: string,
 ): SiteConnection {
+  const settings = canonicalSettings(stored);
   const keepsState = before && !before.disconnected && !isReactivatedByConnecting(before);
   const earlier = before?.versions ?? [];
   const last = earlier.at(-1);

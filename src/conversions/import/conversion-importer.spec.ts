@@ -154,6 +154,7 @@ describe('an import', () => {
     let failures = 2;
     const unanswered = {
       findOpened: log.findOpened.bind(log),
+      find: log.find.bind(log),
       readOpenings: log.readOpenings.bind(log),
       append: async (request: AppendRequest) => {
         const outcome = await log.append(request);
@@ -171,6 +172,7 @@ describe('an import', () => {
     let failures = 2;
     const refusing = {
       findOpened: log.findOpened.bind(log),
+      find: log.find.bind(log),
       readOpenings: log.readOpenings.bind(log),
       append: async (request: AppendRequest) => {
         if (failures-- <= 0) return log.append(request);
@@ -192,6 +194,7 @@ describe('an import', () => {
         if (rounds.length < 3) throw new LogUnavailable('The log did not answer in time');
         return log.findOpened(category, streams);
       },
+      find: log.find.bind(log),
       readOpenings: log.readOpenings.bind(log),
       append: log.append.bind(log),
     };
@@ -219,6 +222,7 @@ describe('an import', () => {
   it('rejects a line that the log refuses and stores the others', async () => {
     const refusing = {
       findOpened: log.findOpened.bind(log),
+      find: log.find.bind(log),
       readOpenings: log.readOpenings.bind(log),
       append: (request: AppendRequest) =>
         request.events[0].reference === 'A' ? Promise.reject(new Error('refused')) : log.append(request),

@@ -15,6 +15,7 @@ import { correctionProblem } from '../correction.js';
 import { type CurrentDecision, decideOnRecord } from '../decide-conversion.js';
 import { hashPersonal } from '../hash-personal.js';
 import type { ReceiveConversion } from '../receive-conversion.command.js';
+import { withStoredSpelling } from '../stored-spelling.js';
 import { lineId } from './line-id.js';
 
 export type LineOutcome = 'accepted' | 'deduplicated' | 'filtered' | { readonly rejected: string };
@@ -22,7 +23,7 @@ export type LineOutcome = 'accepted' | 'deduplicated' | 'filtered' | { readonly 
 export interface ImporterDependencies {
   /** Who imports. */
   readonly actor: Actor;
-  readonly log: Pick<EventLog, 'append' | 'findOpened' | 'readOpenings'>;
+  readonly log: Pick<EventLog, 'append' | 'find' | 'findOpened' | 'readOpenings'>;
   readonly matcher: Pick<Matcher, 'absent' | 'find'>;
   readonly clock: Clock;
   planOf(site: LoadedSite): DeliveryPlan;
@@ -63,7 +64,7 @@ export class ConversionImporter {
 
   /** One outcome per conversion. While the log is unavailable it waits; `pause` ends that by throwing. */
   async store(commands: readonly ReceiveConversion[]): Promise<LineOutcome[]> {
-    const lines = commands.map((command) => this.toLine(command));
+    const lines = (await this.withStoredSpellings(commands)).map((command) => this.toLine(command));
     const own: Line[] = [];
     for (const line of lines) {
       const problem = correctionProblem(line.command.loadedSite, line.command.fields);
@@ -81,6 +82,19 @@ export class ConversionImporter {
       for (const id of ids) this.inFlight.delete(id);
     }
     return lines.map(({ outcome }) => outcome as LineOutcome);
+  }
+
+  private async withStoredSpellings(commands: readonly ReceiveConversion[]): Promise<readonly ReceiveConversion[]> {
+    if (!commands.some(({ fields }) => fields.sent)) return commands;
+    const { log, pause } = this.dependencies;
+    for (let round = 0; ; round += 1) {
+      try {
+        return await withLogTimeout(Promise.all(commands.map((command) => withStoredSpelling(log, command))));
+      } catch (error) {
+        if (!(error instanceof LogUnavailable)) throw error;
+        await pause(round, error);
+      }
+    }
   }
 
   private toLine(command: ReceiveConversion): Line {

@@ -15,7 +15,8 @@ interface Lookup {
 }
 
 /** The log as an import would find it. Stores nothing, and remembers what would have been stored. */
-export class DryRunLog implements Pick<EventLog, 'append' | 'findOpened' | 'readOpenings'> {
+export class DryRunLog implements Pick<EventLog, 'append' | 'find' | 'findOpened' | 'readOpenings'> {
+  readonly find: EventLog['find'];
   readonly readOpenings: EventLog['readOpenings'];
   private readonly stored = new IdSet();
   private pending: Lookup[] = [];
@@ -25,6 +26,7 @@ export class DryRunLog implements Pick<EventLog, 'append' | 'findOpened' | 'read
     private readonly findClaims: FindClaims,
     private readonly clock: Clock,
   ) {
+    this.find = (site, reference, some) => log.find(site, reference, some);
     this.readOpenings = (category, streams) => log.readOpenings(category, streams);
   }
 
