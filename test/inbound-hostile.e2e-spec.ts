@@ -839,14 +839,19 @@ describe('5,000 generated bodies', () => {
     const sent = JSON.parse(body.toString().replace(/^\ufeff/, ''));
     const email = typeof sent.email === 'string' ? sent.email.trim().toLowerCase() : '';
     return {
-      event: sent.event,
+      event: canonical(sent.event),
       value: sent.value === null ? undefined : sent.value === 0 ? 0 : sent.value,
       currency: (sent.currency ?? 'USD').toUpperCase(),
-      orderId: sent.orderId === null || sent.orderId === undefined ? undefined : String(sent.orderId),
+      orderId: sent.orderId === null || sent.orderId === undefined ? undefined : canonical(String(sent.orderId)),
       subject: email === '' ? sent.hashed_email.trim().toLowerCase() : sha256(email),
       firstName: nameOf(sent.firstName),
       lastName: nameOf(sent.lastName),
     };
+  }
+
+  /** Orders and event names are stored in the form in which they are compared. */
+  function canonical(text: string): string {
+    return text.trim().normalize('NFC');
   }
 
   /** A name of nothing but spaces and punctuation is not stored. */
@@ -861,7 +866,7 @@ describe('5,000 generated bodies', () => {
     return { event, value, currency, orderId, subject, firstName: firstName, lastName };
   }
 
-  it('are answered according to the contract, and accepted ones are stored as sent', async () => {
+  it('are answered according to the contract, and accepted ones are stored', async () => {
     const site = await newSite();
     const samples = fc.sample(anyBody, { numRuns: 5_000, seed: 20_260_101 });
     const replies = await runConcurrently(32, samples, ({ body }) => post(service, site, body));
@@ -874,11 +879,10 @@ describe('5,000 generated bodies', () => {
         accepted += 1;
         const event = stored.get(conversionId(reply)) as LooseEvent;
         expect({ ...context, ...storedOf(event) }).toEqual({ ...context, ...expectedOf(body) });
+        // The answer names the event as it was sent.
+        const { event: sentName } = JSON.parse(body.toString().replace(/^\ufeff/, ''));
         const { ok, event: name, deduped } = JSON.parse(reply.body);
-        expect([ok, name ?? deduped]).toEqual([
-          true,
-          event.type === 'conversion.received.v1' ? event.data['event'] : true,
-        ]);
+        expect([ok, name ?? deduped]).toEqual([true, event.type === 'conversion.received.v1' ? sentName : true]);
         continue;
       }
       expect({ ...context, status: reply.status, isValid }).toEqual({ ...context, status: 400, isValid: false });
