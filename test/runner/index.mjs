@@ -2,6 +2,8 @@
 import { randomInt } from 'node:crypto';
 import { Worker } from 'jest-worker';
 
+const SLOWEST_FIRST = ['full', 'browser', 'e2e', 'journey', 'integration', 'unit'];
+const projectOf = ({ config }) => config.displayName.name;
 const WORKER = new URL('./worker.mjs', import.meta.url).pathname;
 const REGISTER = new URL('./typescript.mjs', import.meta.url).href;
 
@@ -27,7 +29,8 @@ export default class NativeRunner {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       },
     });
-    const queue = [...tests];
+    // The slow ones first, so that no worker waits for another one at the end. Otherwise in Jest's order.
+    const queue = SLOWEST_FIRST.flatMap((name) => tests.filter(({ context }) => projectOf(context) === name));
     const runNext = async () => {
       for (let test = queue.shift(); test && !watcher.isInterrupted(); test = queue.shift()) {
         await onStart(test);
