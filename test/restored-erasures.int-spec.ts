@@ -109,4 +109,23 @@ describe('visitors erase --rerun on a restored database', () => {
     const { checks } = (await run(restored, 'history', 'verify')).printed as { checks: { ok: boolean }[] };
     expect(checks.filter(({ ok }) => !ok)).toEqual([]);
   });
+
+  it('ends blocks of the person from before the erasure, and keeps one that was set since', async () => {
+    const url = await createDatabase();
+    const [before, since] = await withService(url, async (_, operator) => {
+      const sites = [await operator.openSite(), await operator.openSite()] as const;
+      await operator.set(sites[0].host, 'block', JANE);
+      return sites;
+    });
+    const restored = await copyDatabase(url);
+    for (const { host } of [before, since])
+      expect(await run(url, 'visitors', 'erase', '--site', host, '--email', JANE)).toMatchObject({ code: 0 });
+    await withService(restored, async (_, operator) => {
+      await operator.set(since.host, 'block', JANE);
+      expect(await run(restored, 'visitors', 'erase', '--rerun')).toMatchObject({ code: 0 });
+      const blocked = async ({ host }: TestSite) => (await run(restored, 'sites', 'show', host)).printed.settings?.blocked;
+      expect([await blocked(before), await blocked(since)]).toEqual([[], [hash('sha256', JANE)]]);
+    });
+    expect((await run(restored, 'history', 'verify')).code).toBe(0);
+  });
 });

@@ -8,23 +8,33 @@ import {
   type NestInterceptor,
   UnprocessableEntityException,
 } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 import type { FastifyReply } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { Sealer } from '../kernel/sealing.js';
 import { Postgres } from '../postgres/postgres.js';
 import { IdempotencyKeys } from '../users/idempotency-keys.js';
-import type { AdminRequest } from './access.decorators.js';
+import { ACCESS, type Access, type AdminRequest } from './access.decorators.js';
 import { isRefusal } from './problem.filter.js';
 
-export const IDEMPOTENCY_KEY_PATTERN = '^[\\x21-\\x7e]{1,255}$';
+/** Visible ASCII characters. Without `@`: keys are stored as they are, and one that has an email address would not be erased. */
+export const IDEMPOTENCY_KEY_PATTERN = '^[\\x21-\\x3f\\x41-\\x7e]{1,255}$';
 
 /** Of what is stored about an answer. Earlier versions stored its body alone. */
 const STORED_FORMAT = 2;
 
 interface Stored {
+  /** Empty after an erasure. */
   readonly request: Buffer;
   readonly status: number | null;
   readonly answer: Buffer | null;
+}
+
+interface Key {
+  readonly actor: string;
+  readonly key: string;
+  /** Whose erasures delete what is stored about the request. */
+  readonly site: string | undefined;
 }
 
 /** What is repeated. */
@@ -39,6 +49,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   constructor(
     private readonly postgres: Postgres,
     private readonly sealer: Sealer,
+    private readonly reflector: Reflector,
   ) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -48,41 +59,39 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const { principal } = request;
     if (key === undefined || !principal || ['GET', 'HEAD'].includes(request.method)) return next.handle();
     if (typeof key !== 'string' || !new RegExp(IDEMPOTENCY_KEY_PATTERN).test(key))
-      throw new BadRequestException('Idempotency-Key: send 1 to 255 visible ASCII characters.');
+      throw new BadRequestException('Idempotency-Key: send 1 to 255 visible ASCII characters, without @.');
     const reply = http.getResponse<FastifyReply>();
     const { actor } = principal;
-    return from(this.once(actor, key, request, reply, next));
+    const access = this.reflector.get<Access | undefined>(ACCESS, context.getHandler());
+    // An erasure would delete its own answer, which has nothing about the person.
+    const isErasure = typeof access === 'object' && access.permission === 'erase';
+    const { site } = request.params as { site?: string };
+    return from(this.once({ actor, key, site: isErasure ? undefined : site }, request, reply, next));
   }
 
-  private async once(
-    actor: string,
-    key: string,
-    request: AdminRequest,
-    reply: FastifyReply,
-    next: CallHandler,
-  ): Promise<unknown> {
-    const stored = await this.start(actor, key, digestOf(request));
-    if (stored) return this.repeat(actor, key, stored, reply);
+  private async once(key: Key, request: AdminRequest, reply: FastifyReply, next: CallHandler): Promise<unknown> {
+    const stored = await this.start(key, digestOf(request));
+    if (stored) return this.repeat(key, stored, reply);
     let body: unknown;
     try {
       body = await lastValueFrom(next.handle(), { defaultValue: undefined });
     } catch (error) {
       // A write that was refused has changed nothing, so the key can be used again. After any other error it may have.
-      if (isRefusal(error)) await this.forget(actor, key);
+      if (isRefusal(error)) await this.forget(key);
       throw error;
     }
-    await this.finish(actor, key, reply.statusCode, { body, cookie: reply.getHeader('set-cookie') });
+    await this.finish(key, reply.statusCode, { body, cookie: reply.getHeader('set-cookie') });
     return body;
   }
 
   /** Undefined if the request is to be carried out now. */
-  private async start(actor: string, key: string, request: Buffer): Promise<Stored | undefined> {
+  private async start({ actor, key, site }: Key, request: Buffer): Promise<Stored | undefined> {
     // The service also does so from time to time; a key must not be found any longer because it has not yet.
     await new IdempotencyKeys(this.postgres).clean();
     const { rowCount } = await this.postgres.pool.query(
-      'INSERT INTO idempotency_keys (actor, key, request) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+      'INSERT INTO idempotency_keys (actor, key, request, site) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING',
       // Sealed: with a plain digest, a guess of the email address in the body of an erasure could be confirmed.
-      [actor, key, this.sealer.seal(request, labelOf(actor, key))],
+      [actor, key, this.sealer.seal(request, labelOf(actor, key)), site ?? null],
     );
     if (rowCount === 1) return undefined;
     const { rows } = await this.postgres.pool.query<Stored>(
@@ -92,12 +101,16 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const [stored] = rows;
     // Forgotten in between, because the other request was refused.
     if (!stored) throw new ConflictException('A request with this Idempotency-Key has just failed. Send it again.');
+    if (stored.request.length === 0)
+      throw new ConflictException(
+        'The answer to this Idempotency-Key was deleted, because personal data of the site was erased. Look up what the request changed, then use a new key.',
+      );
     if (!this.sealer.tryOpen(stored.request, labelOf(actor, key))?.plain.equals(request))
       throw new UnprocessableEntityException('This Idempotency-Key was used for another request. Use a new one.');
     return stored;
   }
 
-  private repeat(actor: string, key: string, { status, answer }: Stored, reply: FastifyReply): unknown {
+  private repeat({ actor, key }: Key, { status, answer }: Stored, reply: FastifyReply): unknown {
     const opened = answer && this.sealer.tryOpen(answer, labelOf(actor, key));
     if (status === null || (answer && !opened))
       throw new ConflictException(
@@ -110,7 +123,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     return body;
   }
 
-  private async finish(actor: string, key: string, status: number, { body, cookie }: Answer): Promise<void> {
+  private async finish({ actor, key }: Key, status: number, { body, cookie }: Answer): Promise<void> {
     const answer =
       body === undefined && cookie === undefined
         ? null
@@ -119,12 +132,12 @@ export class IdempotencyInterceptor implements NestInterceptor {
             labelOf(actor, key),
           );
     await this.postgres.pool.query(
-      'UPDATE idempotency_keys SET status = $3, answer = $4 WHERE actor = $1 AND key = $2',
+      `UPDATE idempotency_keys SET status = $3, answer = CASE WHEN request <> '' THEN $4::bytea END WHERE actor = $1 AND key = $2`,
       [actor, key, status, answer],
     );
   }
 
-  private async forget(actor: string, key: string): Promise<void> {
+  private async forget({ actor, key }: Key): Promise<void> {
     await this.postgres.pool.query('DELETE FROM idempotency_keys WHERE actor = $1 AND key = $2', [actor, key]);
   }
 }

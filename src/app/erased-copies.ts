@@ -3,11 +3,13 @@ import type { Actor } from '../kernel/command.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { withoutErased } from '../sites/settings-decision.js';
 import { NoSite, SiteMoved, type SiteRepository } from '../sites/site-repository.js';
+import { IdempotencyKeys } from '../users/idempotency-keys.js';
 
 /** Deletes what other tables may have about an erased person of a site, and ends what the site decides by it. */
 export function copiesDeleter(postgres: Postgres, sites: SiteRepository) {
   return async (site: string, subject: string, actor: Actor): Promise<void> => {
     await new JobStore(postgres).deleteExports(site);
+    await new IdempotencyKeys(postgres).forgetAnswers(site);
     await removeFilters(sites, site, subject, actor);
   };
 }

@@ -4,7 +4,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { ManagementCleaning } from './management-cleaning.js';
 
 describe('the cleaning of what the management API keeps', () => {
-  it('deletes tokens of sign-ins and repeatable answers also while files cannot be deleted', async () => {
+  it('deletes tokens of sign-ins, repeatable answers and attempts to sign in also while files cannot be deleted', async () => {
     const queries: string[] = [];
     const warnings: string[] = [];
     const query = async (asked: string | { text: string }) => {
@@ -18,6 +18,7 @@ describe('the cleaning of what the management API keeps', () => {
     await new ManagementCleaning(postgres, new Sealer(Buffer.alloc(32)), logger).clean();
     expect(queries).toContainEqual(expect.stringContaining('DELETE FROM platform_sign_ins'));
     expect(queries).toContainEqual(expect.stringContaining('DELETE FROM idempotency_keys'));
+    expect(queries).toContainEqual(expect.stringContaining('DELETE FROM cc.sign_in_attempts'));
     expect(warnings).toEqual(['Old files were not deleted; retrying in 30 s']);
   });
 });

@@ -1,3 +1,4 @@
+import type { ConversionPersonal } from '../events/conversion.events.js';
 import { TimedOut, withTimeout } from '../kernel/with-timeout.js';
 import { isRequestId, redact, shorten } from '../platforms/common-verdict.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
@@ -8,6 +9,7 @@ import { CircuitBreaker } from './circuit-breaker.js';
 import type { Destination } from './connections.js';
 import type { DeferReason } from './delivery.js';
 import { deliveryRequest } from './delivery-request.js';
+import { hidePersonal } from './hide-personal.js';
 import { type DecidedConsent, outdatedConsents } from './opt-outs.js';
 import type { DeliveryPayload } from './payload.js';
 import { NoResponse } from './platform-client.js';
@@ -37,6 +39,8 @@ export interface QueuedDelivery {
   readonly mayDeliver: () => boolean;
   /** Undefined if an opt-out would change nothing. */
   readonly consent?: DecidedConsent | undefined;
+  /** What the platform may repeat, and must not be stored of its answer. */
+  readonly personal?: ConversionPersonal | null | undefined;
   /** Sent to receivers of the site only, if the connection is set so. */
   readonly traceparent?: string | undefined;
   readonly done: (result: AttemptResult) => void;
@@ -215,7 +219,12 @@ export class DestinationQueue {
         },
       );
       isRequested = true;
-      const response = await this.dependencies.request(request, connection);
+      const answer = await this.dependencies.request(request, connection);
+      // Before anything is cut off: a part of a value would not be recognised.
+      const response = hidePersonal(
+        answer,
+        batch.map(({ personal }) => personal),
+      );
       const verdict = this.platform.verdict(response, batch.length);
       // The token may have been revoked before it expired: repeat the request once with a fresh one.
       const isRefused = firstOf(verdict).kind === 'unauthorized';

@@ -110,6 +110,7 @@ export class PlatformDelivery {
       probe: request.probe ?? false,
       mayDeliver: request.mayDeliver,
       consent: consentOf(request),
+      personal: request.received.personal,
       traceparent: span?.traceparent ?? request.received.personal?.traceparent,
       done: (result: AttemptResult) => {
         if (result.status === 'withdrawn') {

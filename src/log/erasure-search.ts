@@ -7,7 +7,7 @@ export interface ErasureSearch {
   readonly subject: string;
   /** Further subjects that are named in personal parts of this one and are erased with it. */
   linkedSubjects(personal: readonly unknown[]): string[];
-  /** Only streams that began up to this place in the order of the site's events. All, if it is undefined. */
+  /** Only events in whose stream the first part about the person is up to this place in the order of the site's events. All, if it is undefined. */
   readonly until?: number | undefined;
   /** All projections; those that declare `subjectColumns` lose the rows of the subject, those with `forget` its events. */
   readonly projections: readonly Projection[];
@@ -110,8 +110,8 @@ async function findPersonal(
     `SELECT p.position::float8 AS position, p.data FROM cc.personal p
       WHERE p.site = $1 AND p.subject = ANY ($2) AND p.position > $3 AND p.position <= $4
         AND ($5::bigint IS NULL OR EXISTS (
-          SELECT FROM cc.events e JOIN cc.events other USING (stream)
-           WHERE e.position = p.position AND coalesce(other.origin, other.position) <= $5))`,
+          SELECT FROM cc.events e JOIN cc.events other USING (stream) JOIN cc.personal part ON part.position = other.position
+           WHERE e.position = p.position AND part.subject = p.subject AND coalesce(other.origin, other.position) <= $5))`,
     [site, bytesOf(subjects), after, until, place],
   );
   return rows;

@@ -13,4 +13,14 @@ export class IdempotencyKeys {
       [KEPT_HOURS],
     );
   }
+
+  /**
+   * Deletes what is kept about the writes of a site, also of those that are being carried out: their answers are not stored then.
+   * The keys stay, so that no write is carried out twice.
+   */
+  async forgetAnswers(site: string): Promise<void> {
+    await this.postgres.pool.query(`UPDATE cc.idempotency_keys SET request = '', answer = NULL WHERE site = $1`, [
+      site,
+    ]);
+  }
 }

@@ -85,6 +85,13 @@ export class SignInThrottle {
     await this.postgres.reserved.query('DELETE FROM sign_in_attempts WHERE key = $1', [attempt[0].key]);
   }
 
+  /** Deletes attempts that do not count any more; the next attempt would, too. */
+  async clean(): Promise<void> {
+    await this.postgres.pool.query('DELETE FROM cc.sign_in_attempts WHERE at < now() - make_interval(mins => $1)', [
+      WINDOW_MINUTES,
+    ]);
+  }
+
   private async takeBack(attempt: Attempt): Promise<void> {
     await this.postgres.reserved.query(
       `DELETE FROM sign_in_attempts WHERE ctid = ANY (ARRAY(
