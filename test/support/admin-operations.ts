@@ -136,7 +136,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST /sites/{site}/keys/{id}/rotate': { ...write, bodies: () => ({ foreign: [{ overlap: '0s' }] }) },
   'DELETE /sites/{site}/keys/{id}': write,
 
-'POST /sites/{site}/connections/{connection}/sign-in': { ...write, by: 'user' },
+  'POST /sites/{site}/connections/{connection}/sign-in': { ...write, by: 'user' },
   'GET /sites/{site}/connections/{connection}/sign-in/{id}': readByUser,
   'POST /sites/{site}/connections/{connection}/sign-in/{id}/options': {
     ...write,
@@ -246,6 +246,6 @@ export const PLAIN_NAMES: ReadonlySet<string> = new Set([
   ...['name', 'format', 'trial', 'force', 'dedupWindow', 'expiresInDays', 'endpoint', 'secret', 'url', 'settings'],
   ...['add', 'remove', 'hash', 'botThreshold', 'botMode', 'botFilter', 'consentRequired', 'withhold', 'country'],
   ...['origins', 'blockDisposable', 'blockIps', 'allowIps', 'blockUserAgents', 'blockCountries', 'emailCapture'],
-  // Of a new site, and of a first administrator; an account among those that the platform lists to who has signed in there.
-  ...['aliases', 'email', 'account'],
+  // Patterns of the site's own filter. Of a new site, and of a first administrator; an account among those that the platform lists to who has signed in there.
+  ...['blocked', 'aliases', 'email', 'account'],
 ]);
