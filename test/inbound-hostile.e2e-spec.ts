@@ -839,14 +839,19 @@ describe('5,000 generated bodies', () => {
     const sent = JSON.parse(body.toString().replace(/^\ufeff/, ''));
     const email = typeof sent.email === 'string' ? sent.email.trim().toLowerCase() : '';
     return {
-      event: sent.event,
+      event: canonical(sent.event),
       value: sent.value === null ? undefined : sent.value === 0 ? 0 : sent.value,
       currency: (sent.currency ?? 'USD').toUpperCase(),
-      orderId: sent.orderId === null || sent.orderId === undefined ? undefined : String(sent.orderId),
+      orderId: sent.orderId === null || sent.orderId === undefined ? undefined : canonical(String(sent.orderId)),
       subject: email === '' ? sent.hashed_email.trim().toLowerCase() : sha256(email),
       firstName: nameOf(sent.firstName),
       lastName: nameOf(sent.lastName),
     };
+  }
+
+  /** As order ids and event names are compared. */
+  function canonical(sent: string): string {
+    return sent.trim().normalize('NFC');
   }
 
   /** A name of nothing but spaces and punctuation is not stored. */
