@@ -156,6 +156,26 @@ it('ends a retry of what the platform may have accepted, because it cannot be re
   expect(sent()).toHaveLength(1);
 });
 
+it('sends nothing while the newest consent cannot be read, and what is allowed afterwards', async () => {
+  receiver.answer = answering(429, '{}');
+  const id = await convert('A');
+  await optOut();
+  receiver.answer = accepting;
+  const client = await operator.postgres.connect('slow');
+  try {
+    await client.query('BEGIN');
+    await client.query('LOCK TABLE cc.consent');
+    // The retry is due after 2 s, and its lookup ends without an answer 2 s later.
+    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    expect(await outcomes(id)).toEqual(['deferred throttled']);
+    expect(sent()).toHaveLength(1);
+  } finally {
+    await client.end();
+  }
+  expect(await lastOutcome(id, isFinal)).toBe('delivered');
+  expect(sent().slice(1).filter(identified)).toEqual([]);
+});
+
 it('stops a delivery that waits in memory for other requests', async () => {
   const held: (() => void)[] = [];
   receiver.answer = (call, response) => void held.push(() => accepting(call, response));

@@ -213,7 +213,9 @@ describe.each(PROXIES.filter(({ binary }) => existsSync(binary)))('the $name con
   it('gets 431 for so many headers that its own would be dropped after them', async () => {
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, '1']));
     expect((await overTls(...conversion('some-headers', many(80)))).status).toBe(200);
-    expect((await overTls(...conversion('150-headers', many(150)))).status).toBe(431);
+    // Those of the proxy come after them, and are among the first that a server with a limit of 1,000 drops.
+    for (const count of [150, 900, 985, 990, 995])
+      expect([count, (await overTls(...conversion(`${count}-headers`, many(count)))).status]).toEqual([count, 431]);
     expect((await overTls(...conversion('1100-headers', many(1_100)))).status).toBe(proxy.manyHeadersStatus);
   });
 

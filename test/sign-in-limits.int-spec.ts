@@ -78,6 +78,35 @@ describe('a known browser', () => {
   });
 });
 
+describe('many guesses at once from many IPv6 networks of one owner', () => {
+  it('keep neither a known browser nor a session out, and others are told when to try again', async () => {
+    const { email, first } = await addUser();
+    const session = admin.withHeaders({ cookie: cookieOf(first), 'x-cc-csrf': '1' });
+    const guesses = Array.from({ length: 60 }, (_, index) =>
+      signIn(email, WRONG, { 'x-forwarded-for': `2001:db8:0:${index}::1` }),
+    );
+    const known = signIn(email, PASSWORD, { 'x-forwarded-for': '2001:db8:0:1::2', cookie: browserOf(first) });
+    const body = { current: PASSWORD, password: 'another horse battery staple' };
+    expect((await known).status).toBe(200);
+    expect((await session('/session/password', { method: 'PUT', body })).status).toBe(204);
+    const answers = await Promise.all(guesses);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 429]));
+    for (const { status, headers } of answers)
+      if (status === 429) expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+  });
+
+  it('are one network if their first 64 bits are the same', async () => {
+    const { email } = await addUser();
+    const throttle = new SignInThrottle(admin.postgres);
+    const admit = (host: number) => throttle.admit(byNetwork(email, `2001:db8:1:1:${host}::1`));
+    for (let count = 0; count < 10; count += 1) expect(await admit(count)).toBe(0);
+    expect(await admit(10)).toBeGreaterThan(0);
+    // The same address in another form.
+    expect(await throttle.admit(byNetwork(email, '2001:0DB8:0001:0001::1'))).toBeGreaterThan(0);
+    expect(await throttle.admit(byNetwork(email, '2001:db8:1:2::1'))).toBe(0);
+  });
+});
+
 describe('many guesses at once from one network', () => {
   it('do not keep others out, and are told when to try again', async () => {
     const [attacked, { email, first }] = [await addUser(), await addUser()];

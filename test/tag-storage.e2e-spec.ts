@@ -20,12 +20,20 @@ describe('the calls of one address of an anonymous caller', () => {
   it.each([
     ['large visits', 'collect', () => ({ ...ids(), clicks: clicks(180), utm: texts(180) }), BROWSER],
     ['small visits', 'collect', () => ({ ...ids(), clicks: { gclid: { id: random(8) } } }), BROWSER],
+    [
+      'large visits of one visitor',
+      'collect',
+      () => ({ ...ids(), clicks: clicks(180), utm: texts(180) }),
+      BROWSER,
+      'cookie',
+    ],
     ['visits of bots', 'collect', () => ({ ...ids(), utm: { source: 'x' } }), `curl/8 ${'x'.repeat(500)}`],
     ['identifications', 'identify', () => ({ ...ids(), hash: hash(), clicks: clicks(180) }), BROWSER],
     ['identifications of one person', 'identify', () => ({ ...ids(), hash: JANE, clicks: clicks(180) }), BROWSER],
     ['consents', 'consent', () => ({ ...ids(), hash: hash(), statement: randomUUID(), consent: CONSENT }), BROWSER],
   ] as const)('add at most the bytes of TAG_BUDGET_STORAGE to the database in an hour: %s', async (...row) => {
-    const [, call, bodyOf, agent] = row;
+    const [, call, bodyOf, agent, cookies] = row;
+    let cookie: string | undefined;
     const databaseUrl = await createDatabase();
     const service = await startTestService(databaseUrl, {
       ...{ TRUSTED_PROXIES: '127.0.0.1', COLLECT_RATE: '100000', COLLECT_BURST: '1000000' },
@@ -40,14 +48,17 @@ describe('the calls of one address of an anonymous caller', () => {
         const { rows } = await operator.postgres.pool.query('SELECT pg_database_size(current_database()) AS bytes');
         return Number(rows[0].bytes);
       };
-      const collect = (address: string) =>
-        send(service, {
+      const collect = async (address: string) => {
+        const answer = await send(service, {
           ...{ method: 'POST', path: `/__cc/${call}`, body: JSON.stringify(bodyOf()) },
           headers: {
             ...{ Host: site.host, Origin: `https://${site.host}`, 'Content-Type': 'text/plain', 'User-Agent': agent },
-            ...{ 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': address },
+            ...{ 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': address, Cookie: cookie },
           },
         });
+        if (cookies) cookie = String(answer.headers['set-cookie']).split(';')[0];
+        return answer;
+      };
       const before = await size();
       let reply = await collect('198.51.100.1');
       for (let calls = 1; reply.status === 204 && calls < 2_000; calls += 1) reply = await collect('198.51.100.1');

@@ -1,5 +1,9 @@
+import { hash } from 'node:crypto';
+import { USER } from '../src/events/user.events.js';
 import { usersCheck } from '../src/history/reconciliation/users.check.js';
 import type { Finding, VerifyDependencies } from '../src/history/verify.js';
+import { readStream } from '../src/log/event-reader.js';
+import { ExternalUsersService } from '../src/users/external-users.service.js';
 import { type CreatedToken, TokensService } from '../src/users/tokens.service.js';
 import { type AdminClient, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
@@ -68,6 +72,16 @@ describe('history verify: users', () => {
     ['a token of another scope', `UPDATE cc.api_tokens SET scopes = '{move}' WHERE owner_id = $1`, /another scopes/],
     ['a token without an end', 'UPDATE cc.api_tokens SET expires_at = NULL WHERE owner_id = $1', /another expiresAt/],
     ['a revived token', 'UPDATE cc.api_tokens SET revoked_at = NULL WHERE owner_id = $1', /another revoked than/],
+    [
+      'a planted account of the sign-in provider',
+      `UPDATE cc.users SET identity = sha256('x') WHERE id = $1`,
+      /user \S+ has another identity than/,
+    ],
+    [
+      'a planted link',
+      `INSERT INTO cc.sign_in_links (hash, user_id, expires_at) SELECT 'x', $1, now() + interval '1 day'`,
+      /a sign-in link of user \S+ was not created by an event/,
+    ],
     ['a deleted token', 'DELETE FROM cc.api_tokens WHERE owner_id = $1', /token \S+ is missing/],
   ])('finds %s', async (_, change, says) => {
     const { id } = await admin.addUser('analyst', ['shop.example']);
@@ -83,9 +97,56 @@ describe('history verify: users', () => {
     await restore(before);
     expect(await examine()).toMatchObject({ ok: true });
   });
+
+  it('finds a session that was signed out and is there again', async () => {
+    const user = await admin.signedIn('analyst');
+    const before = await copyOf();
+    await user('/session', { method: 'DELETE' });
+    expect(await examine()).toMatchObject({ ok: true });
+    await restore(before);
+    expect(await examine()).toMatchObject({ ok: false, detail: expect.stringMatching(/or has ended/) });
+    await user('/session', { method: 'DELETE' });
+    expect(await examine()).toMatchObject({ ok: true });
+  });
+
+  it('finds another account of the sign-in provider in place of the one that was linked', async () => {
+    const { id, email } = await admin.addUser('analyst');
+    const people = new ExternalUsersService(admin.postgres, admin.users);
+    const claims = { issuer: 'https://provider.example', name: undefined, email } as const;
+    const linked = await people.findOrAdd({ ...claims, subject: 'ada', role: undefined });
+    expect(linked?.id).toBe(id);
+    const added = await people.findOrAdd({ ...claims, subject: 'bob', email: 'bob@team.example', role: 'analyst' });
+    expect(await examine()).toMatchObject({ ok: true });
+    const before = await copyOf();
+    for (const user of [id, added?.id]) {
+      await admin.postgres.pool.query(`UPDATE cc.users SET identity = sha256('x') WHERE id = $1`, [user]);
+      const detail = expect.stringMatching(`user ${user} has another identity than its events say`);
+      expect(await examine()).toMatchObject({ ok: false, detail });
+      await restore(before);
+    }
+    // The events do not tell whose accounts they are.
+    const { rows } = await admin.postgres.pool.query(
+      `SELECT encode(identity, 'hex') AS digest FROM cc.users WHERE id = $1`,
+      [id],
+    );
+    const events = await readStream(admin.postgres.pool, USER, id);
+    expect(JSON.stringify(events)).not.toContain(rows[0].digest);
+    expect(JSON.stringify(events)).not.toContain(hash('sha256', Buffer.from(rows[0].digest, 'hex')));
+  });
+
+  it('finds a password that was chosen with a planted link', async () => {
+    const { id } = await admin.addUser('analyst');
+    await admin.postgres.pool.query(
+      `INSERT INTO cc.sign_in_links (hash, user_id, expires_at) SELECT sha256('planted'), $1, now() + interval '1 day'`,
+      [id],
+    );
+    await admin.users.choosePassword('planted', PASSWORD);
+    const detail = expect.stringMatching(`user ${id} chose a password with a link that was not created by an event`);
+    expect(await examine()).toMatchObject({ ok: false, detail });
+  });
 });
 
-const TABLES = ['users', 'user_sessions', 'api_tokens'] as const;
+const TABLES = ['users', 'user_sessions', 'api_tokens', 'sign_in_links'] as const;
 
 async function copyOf(): Promise<string[]> {
   const texts: string[] = [];

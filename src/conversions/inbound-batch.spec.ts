@@ -29,6 +29,7 @@ function request(body?: string): IncomingMessage {
   return message;
 }
 
+const callerNow = async () => CALLER;
 const closed = (message: IncomingMessage) =>
   new Promise((resolve) => {
     message.once('close', resolve);
@@ -44,9 +45,9 @@ describe('slots of batches', () => {
     for (let count = 0; count < 16; count += 1) {
       const message = request(body);
       await closed(message);
-      void batch.answer(message, CALLER);
+      void batch.answer(message, CALLER, callerNow);
     }
-    expect((await batch.answer(request('[]'), CALLER)).status).toBe(200);
+    expect((await batch.answer(request('[]'), CALLER, callerNow)).status).toBe(200);
   });
 
   it.each([
@@ -56,9 +57,9 @@ describe('slots of batches', () => {
     const batch = setUp();
     for (let count = 0; count < 16; count += 1) {
       const message = request(body);
-      void batch.answer(message, CALLER);
+      void batch.answer(message, CALLER, callerNow);
       await closed(message);
     }
-    expect((await batch.answer(request('[]'), CALLER)).status).toBe(200);
+    expect((await batch.answer(request('[]'), CALLER, callerNow)).status).toBe(200);
   });
 });

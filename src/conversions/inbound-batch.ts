@@ -45,7 +45,12 @@ export class InboundBatch {
     this.tooLarge = tooLarge(settings.maxBatchBytes, 'Send several batches.');
   }
 
-  async answer(request: IncomingMessage, caller: Caller): Promise<CountedAnswer> {
+  /** `callerNow`: the sender, or its refusal, once the body has arrived. */
+  async answer(
+    request: IncomingMessage,
+    caller: Caller,
+    callerNow: () => Promise<Caller | CountedAnswer>,
+  ): Promise<CountedAnswer> {
     const { headers } = request;
     const format = batchFormatOf(headers['content-type']);
     if (!format || headers['content-encoding'] !== undefined) return NOT_A_BATCH;
@@ -60,7 +65,9 @@ export class InboundBatch {
     try {
       const body = await readBody(request, this.settings.maxBatchBytes);
       isReading = false;
-      return body ? await this.receive(body, format, caller) : this.tooLarge;
+      if (!body) return this.tooLarge;
+      const sender = await callerNow();
+      return 'status' in sender ? sender : await this.receive(body, format, sender);
     } finally {
       leave();
     }

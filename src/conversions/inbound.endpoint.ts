@@ -83,9 +83,7 @@ export class InboundEndpoint implements OnModuleInit {
     const route = routeInbound(request.method, request.url as string);
     if (route.kind === 'unknown') return NOT_FOUND;
     if (route.kind === 'refused') return methodNotAllowed(route.allow);
-    // After a freeze or a lost database connection, the log may hold a key's revocation that this process has not read.
-    if (!this.sites.isFresh()) await this.sites.refresh();
-    const caller = this.authenticate(request);
+    const caller = await this.authenticate(request);
     if ('status' in caller) return caller;
     if (route.kind === 'receipt') return this.showReceipt(route, caller);
     // The append refuses it in any case. Here the body is not even read.
@@ -102,7 +100,9 @@ export class InboundEndpoint implements OnModuleInit {
 
   private async answerPost(request: IncomingMessage, caller: Caller, isBatch: boolean): Promise<CountedAnswer> {
     try {
-      return await (isBatch ? this.batch.answer(request, caller) : this.receive(request, caller));
+      return await (isBatch
+        ? this.batch.answer(request, caller, () => this.callerOfBody(request, caller))
+        : this.receive(request, caller));
     } catch (error) {
       return this.answerToFailure(error, caller.trace);
     }
@@ -121,11 +121,14 @@ export class InboundEndpoint implements OnModuleInit {
     return { traceparent, span };
   }
 
-  private async receive(request: IncomingMessage, { loadedSite, key, trace }: Caller): Promise<CountedAnswer> {
+  private async receive(request: IncomingMessage, sender: Caller): Promise<CountedAnswer> {
     const { headers } = request;
     if (!isJsonContentType(headers['content-type']) || headers['content-encoding'] !== undefined) return NOT_JSON;
     const body = await readBody(request, this.settings.maxBodyBytes);
     if (!body) return this.tooLarge;
+    const caller = await this.callerOfBody(request, sender);
+    if ('status' in caller) return caller;
+    const { loadedSite, key, trace } = caller;
     const reading = readInboundFields(parseStrictJson(body), body, this.clock);
     if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid', rejection: reading.reason };
     const problem = correctionProblem(loadedSite, reading.fields);
@@ -134,8 +137,21 @@ export class InboundEndpoint implements OnModuleInit {
     return received(await this.commands.execute(command));
   }
 
+  /**
+   * The sender, once the body has arrived. A client may take seconds to send it, and what was changed meanwhile is in force: its key
+   * may be revoked, and a platform connected.
+   */
+  private async callerOfBody(request: IncomingMessage, caller: Caller): Promise<Caller | CountedAnswer> {
+    if (this.sites.isFresh() && this.sites.find(this.origin.host(request)) === caller.loadedSite) return caller;
+    const now = await this.authenticate(request);
+    if ('status' in now) return now;
+    return now.loadedSite.site.paused ? UNAVAILABLE : { ...caller, ...now };
+  }
+
   /** Finds the site by host, then checks the key. */
-  private authenticate(request: IncomingMessage): Caller | CountedAnswer {
+  private async authenticate(request: IncomingMessage): Promise<Caller | CountedAnswer> {
+    // After a freeze or a lost database connection, the log may hold a key's revocation that this process has not read.
+    if (!this.sites.isFresh()) await this.sites.refresh();
     const loadedSite = this.sites.find(this.origin.host(request));
     // Another cell checks its keys, and counts the wrong ones.
     if (loadedSite && isClosed(loadedSite.site)) return UNAVAILABLE;

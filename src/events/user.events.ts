@@ -20,8 +20,9 @@ export type UserEvent =
   | { type: 'user.reset.v1'; data: Record<string, never> }
   /** `kept`: the session that is not ended. Without it, none is. */
   | { type: 'user.password_chosen.v1'; data: { digest?: string; kept?: string } }
-  | { type: 'user.identity_linked.v1'; data: Record<string, never> }
+  | { type: 'user.identity_linked.v1'; data: { digest?: string } }
   | { type: 'user.signed_in.v1'; data: { session: string } }
+  | { type: 'user.signed_out.v1'; data: { session: string } }
   | { type: 'user.signed_out_everywhere.v1'; data: { kept?: string } }
   | {
       type: 'user.token_created.v1';
@@ -45,6 +46,11 @@ const digest = (what: string): JsonSchema => ({
 });
 const session = digest('the session');
 const kept = digest('the session that stays');
+const account: JsonSchema = {
+  type: 'string',
+  pattern: '^[0-9a-f]{64}$',
+  description: 'SHA-256 of the stored digest of the account and a random salt beside it, which is not published.',
+};
 const empty = { type: 'object', properties: {}, required: [], additionalProperties: false } as const;
 
 export const userSchemas: SchemasOf<UserEvent> = {
@@ -72,9 +78,16 @@ export const userSchemas: SchemasOf<UserEvent> = {
       additionalProperties: false,
     },
   },
-  'user.identity_linked.v1': { summary: 'An account at the sign-in provider can sign in as the user.', data: empty },
+  'user.identity_linked.v1': {
+    summary: 'An account at the sign-in provider can sign in as the user.',
+    data: { type: 'object', properties: { digest: account }, required: [], additionalProperties: false },
+  },
   'user.signed_in.v1': {
     summary: 'The user signed in: it has another session.',
+    data: { type: 'object', properties: { session }, required: ['session'], additionalProperties: false },
+  },
+  'user.signed_out.v1': {
+    summary: 'The user signed out: a session ended before it expired.',
     data: { type: 'object', properties: { session }, required: ['session'], additionalProperties: false },
   },
   'user.signed_out_everywhere.v1': {

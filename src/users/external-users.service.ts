@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import type { UserEvent } from '../events/user.events.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { UserError } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
@@ -6,9 +8,12 @@ import { Postgres } from '../postgres/postgres.js';
 import type { Role } from './access.js';
 import { endAccess, revokeTokensOf } from './end-access.js';
 import { type ExternalIdentity, identityDigest } from './external-identity.js';
+import { digestOf } from './secret-token.js';
 import { inTransaction } from './transaction.js';
 import { UserRow } from './user.row.js';
 import { UsersService } from './users.service.js';
+
+const SALT_BYTES = 16;
 
 /** Users who sign in at a provider, which may also decide about their roles. */
 @Injectable()
@@ -78,25 +83,32 @@ export class ExternalUsersService {
     const unlinked = `FROM users WHERE email = $2 AND identity IS NULL AND NOT EXISTS (SELECT FROM users WHERE identity = $1)`;
     // As a rule it was linked before: then nothing is to be recorded, which would let other appends wait.
     if ((await this.postgres.pool.query(`SELECT ${unlinked}`, [digest, email])).rowCount === 0) return;
+    const salt = randomBytes(SALT_BYTES);
     await inTransaction(this.postgres, 'system', async (client, record) => {
       const { rows } = await client.query<{ id: string }>(
-        `UPDATE users SET identity = $1 WHERE id = (SELECT id ${unlinked} FOR UPDATE) RETURNING id`,
-        [digest, email],
+        `UPDATE users SET identity = $1, identity_salt = $3 WHERE id = (SELECT id ${unlinked} FOR UPDATE) RETURNING id`,
+        [digest, email, salt],
       );
-      for (const { id } of rows) await record(id, { type: 'user.identity_linked.v1', data: {} });
+      for (const { id } of rows) await record(id, linkedEvent(digest, salt));
     });
   }
 
   private async add(user: { email: string; name: string; role: Role; digest: Buffer }): Promise<void> {
     const { email, name, role, digest } = user;
     // Sites are given by an administrator; a role at the provider says nothing about them.
-    const [id, sites] = [uuidv7(), role === 'admin' ? null : []];
+    const [id, sites, salt] = [uuidv7(), role === 'admin' ? null : [], randomBytes(SALT_BYTES)];
     await inTransaction(this.postgres, 'system', async (client, record) => {
       const { rowCount } = await client.query(
-        `INSERT INTO users (id, email, name, role, sites, identity) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-        [id, email, name, role, sites, digest],
+        `INSERT INTO users (id, email, name, role, sites, identity, identity_salt)
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+        [id, email, name, role, sites, digest, salt],
       );
-      if (rowCount === 1) await record(id, { type: 'user.added.v1', data: { role, sites } });
+      if (rowCount === 1) await record(id, { type: 'user.added.v1', data: { role, sites } }, linkedEvent(digest, salt));
     });
   }
+}
+
+/** Salted, because an account at a provider can be guessed, as if it was an email address. */
+function linkedEvent(identity: Buffer, salt: Buffer): UserEvent {
+  return { type: 'user.identity_linked.v1', data: { digest: digestOf(Buffer.concat([identity, salt])) } };
 }

@@ -63,7 +63,17 @@ export class SessionsService {
   }
 
   async close(cookie: string): Promise<void> {
-    await (await this.postgres.repository(UserSessionRow)).delete({ hash: hashSecretToken(cookie) });
+    const hash = hashSecretToken(cookie);
+    const { rows } = await this.postgres.pool.query<{ user: string }>(
+      'SELECT user_id AS user FROM user_sessions WHERE hash = $1',
+      [hash],
+    );
+    const [session] = rows;
+    if (!session) return;
+    await inTransaction(this.postgres, `user:${session.user}`, async (client, record) => {
+      const { rowCount } = await client.query('DELETE FROM user_sessions WHERE hash = $1', [hash]);
+      if (rowCount === 1) await record(session.user, { type: 'user.signed_out.v1', data: { session: digestOf(hash) } });
+    });
   }
 
   /** The sessions of a user that are valid, the one used last first. `current`: the one with this cookie. */

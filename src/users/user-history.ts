@@ -10,6 +10,8 @@ export interface UserState {
   readonly disabled: boolean;
   /** Digest; null without a password, undefined if the events do not say. */
   readonly password: string | null | undefined;
+  /** Digest of the account at the sign-in provider; null without one, undefined if the events do not say. */
+  readonly identity: string | null | undefined;
 }
 
 export interface SessionState {
@@ -34,6 +36,13 @@ export interface AccessState {
   readonly users: readonly UserState[];
   readonly sessions: readonly SessionState[];
   readonly tokens: readonly TokenState[];
+  /** The users who have a link to choose a password. */
+  readonly links: readonly string[];
+}
+
+export interface RecordedAccess extends AccessState {
+  /** The users who chose a password with a link that no event created. */
+  readonly withoutLink: readonly string[];
 }
 
 const SESSION_MS = SESSION_DAYS * 24 * 60 * 60 * 1_000;
@@ -41,8 +50,10 @@ const SESSION_MS = SESSION_DAYS * 24 * 60 * 60 * 1_000;
 const SESSION_TOLERANCE_MS = 60_000;
 
 /** What the events about users, in log order, say about who has access. Sessions that ended by themselves are among them. */
-export function foldAccess(events: readonly StreamEvent<'user'>[]): AccessState {
+export function foldAccess(events: readonly StreamEvent<'user'>[]): RecordedAccess {
   const users = new Map<string, UserState>();
+  const links = new Set<string>();
+  const withoutLink = new Set<string>();
   const tokens = new Map<string, TokenState>();
   let sessions: SessionState[] = [];
   const end = (userId: string, kept?: string) => {
@@ -53,10 +64,14 @@ export function foldAccess(events: readonly StreamEvent<'user'>[]): AccessState 
     const user = users.get(id);
     const change = (changed: Partial<UserState>) => user && users.set(id, { ...user, ...changed });
     switch (event.type) {
-      case 'user.added.v1':
+      case 'user.added.v1': {
         // Earlier versions did not record that the first administrator chose a password.
-        users.set(id, { id, ...event.data, disabled: false, password: users.size === 0 ? undefined : null });
+        const isFirst = users.size === 0;
+        users.set(id, { id, ...event.data, disabled: false, password: isFirst ? undefined : null, identity: null });
+        // There is no user yet whose link it could be.
+        if (isFirst) links.add(id);
         break;
+      }
       case 'user.changed.v1':
         change(event.data);
         break;
@@ -70,16 +85,25 @@ export function foldAccess(events: readonly StreamEvent<'user'>[]): AccessState 
       case 'user.reset.v1':
         change({ password: null });
         end(id);
+        links.add(id);
+        break;
+      case 'user.identity_linked.v1':
+        change({ identity: event.data.digest });
         break;
       case 'user.password_chosen.v1':
         change({ password: event.data.digest });
         if (event.data.kept !== undefined) end(id, event.data.kept);
+        else if (event.data.digest !== undefined && !links.has(id)) withoutLink.add(id);
+        links.delete(id);
         break;
       case 'user.signed_in.v1': {
         const expiresAt = new Date(Date.parse(event.time) + SESSION_MS);
         sessions.push({ digest: event.data.session, userId: id, expiresAt });
         break;
       }
+      case 'user.signed_out.v1':
+        sessions = sessions.filter(({ digest }) => digest !== event.data.session);
+        break;
       case 'user.signed_out_everywhere.v1':
         end(id, event.data.kept);
         break;
@@ -96,13 +120,19 @@ export function foldAccess(events: readonly StreamEvent<'user'>[]): AccessState 
       }
     }
   }
-  return { users: [...users.values()], sessions, tokens: [...tokens.values()] };
+  return {
+    ...{ users: [...users.values()], sessions, tokens: [...tokens.values()] },
+    ...{ links: [...links], withoutLink: [...withoutLink] },
+  };
 }
 
 /** How what is stored differs from what the events say. Ids only, because names are personal. */
-export function accessDifferences(expected: AccessState, stored: AccessState): string[] {
+export function accessDifferences(expected: RecordedAccess, stored: AccessState): string[] {
+  const planted = stored.links.filter((id) => !expected.links.includes(id));
   return [
-    ...differences('user', expected.users, stored.users, ['role', 'sites', 'disabled', 'password']),
+    ...expected.withoutLink.map((id) => `user ${id} chose a password with a link that was not created by an event`),
+    ...planted.map((id) => `a sign-in link of user ${id} was not created by an event`),
+    ...differences('user', expected.users, stored.users, ['role', 'sites', 'disabled', 'password', 'identity']),
     ...differences('token', expected.tokens, stored.tokens, [
       'userId',
       'scopes',

@@ -130,8 +130,8 @@ export class TagEndpoints implements OnModuleInit {
   }
 
   private handle(call: TagCall, request: IncomingMessage, response: ServerResponse): void {
-    const open = this.sites.find(this.origin.host(request));
     const page = request.headers.origin;
+    const open = this.sites.find(this.origin.host(request));
     const isAllowed = open !== undefined && isAllowedOrigin(page, open.site);
     const send = (answer: CountedAnswer) => {
       this.metrics.count(call, answer.outcome);
@@ -140,28 +140,36 @@ export class TagEndpoints implements OnModuleInit {
       const headers = { ...answer.headers, Vary: 'Origin', ...(isAllowed && cors) };
       sendAnswer(response, { ...answer, headers } as Answer, randomUUID());
     };
-    this.answer(call, request, open, isAllowed).then(send, (error: unknown) => send(this.answerToFailure(error)));
+    this.answer(call, request).then(send, (error: unknown) => send(this.answerToFailure(error)));
   }
 
-  private async answer(
-    call: TagCall,
-    request: IncomingMessage,
-    open: LoadedSite | undefined,
-    isAllowed: boolean,
-  ): Promise<CountedAnswer> {
-    if (!this.origin.isSecure(request)) return HTTPS_REQUIRED;
+  /** The site that the page may call, as of now, or why it may not. */
+  private async findSite(request: IncomingMessage): Promise<LoadedSite | CountedAnswer> {
+    // After a freeze or a lost database connection, the log may hold a change that this process has not read.
+    if (!this.sites.isFresh()) await this.sites.refresh();
+    const open = this.sites.find(this.origin.host(request));
     if (!open) return NO_SITE;
+    const isAllowed = isAllowedOrigin(request.headers.origin, open.site);
     if (request.method === 'OPTIONS' && isAllowed) return PREFLIGHT;
     if (request.method !== 'POST') return NOT_POST;
     if (isClosed(open.site)) return UNAVAILABLE;
-    if (!isAllowed) return NOT_ALLOWED;
+    return isAllowed ? open : NOT_ALLOWED;
+  }
+
+  private async answer(call: TagCall, request: IncomingMessage): Promise<CountedAnswer> {
+    if (!this.origin.isSecure(request)) return HTTPS_REQUIRED;
+    const called = await this.findSite(request);
+    if ('status' in called) return called;
     const address = this.origin.address(request);
-    if (this.rate.take(open.site.host, address, performance.now()) > 0) return TOO_MANY;
+    if (this.rate.take(called.site.host, address, performance.now()) > 0) return TOO_MANY;
     const { headers } = request;
     if (!CONTENT_TYPE.test(headers['content-type'] ?? '') || headers['content-encoding'] !== undefined)
       return WRONG_TYPE;
     const body = await readBody(request, BODY_MAX_BYTES);
     if (!body) return TOO_LARGE;
+    // A client may take seconds to send the body: what was changed meanwhile is in force.
+    const open = await this.findSite(request);
+    if ('status' in open) return open;
     const nowMs = this.clock.nowMs();
     const sent = readTagMessage(parseStrictJson(body), nowMs);
     if (!sent) return NOT_A_TAG_MESSAGE;

@@ -10,7 +10,40 @@ function line(email: string): SourceLine {
   return { reading: { body }, rawBody: JSON.stringify(body), rejected: (reason) => `${email}: ${reason}` };
 }
 
+function runWith(chunks: AsyncIterable<SourceLine[]>, store: (emails: readonly unknown[]) => void): ImportRun {
+  return {
+    source: { rejectedHeader: '', chunks },
+    key: { trial: false } as SiteKey,
+    rules: { dedupWindowMs: 1, identifierTtlMs: 1 },
+    clock: { nowMs: () => Date.parse('2026-03-01T00:00:00Z') },
+    stop: new AbortController().signal,
+    site: () => ({}) as LoadedSite,
+    store: async (commands: readonly ReceiveConversion[]) => {
+      store(commands.map(({ fields }) => fields.email));
+      return commands.map(() => 'accepted' as const);
+    },
+    erased: async () => new Set(),
+    rejected: undefined,
+    onProgress: () => {},
+  } as unknown as ImportRun;
+}
+
 describe('an import', () => {
+  it('holds few long lines in memory at once', async () => {
+    const windows: number[] = [];
+    // A line of 1 MiB, which ends in its sixteenth chunk.
+    async function* chunks() {
+      for (let chunk = 1; chunk <= 320; chunk += 1) yield chunk % 16 === 0 ? [line(`${chunk}@example.com`)] : [];
+    }
+    const counts: ImportCounts = { accepted: 0, deduplicated: 0, filtered: 0, rejected: 0 };
+    await runImport(
+      runWith(chunks(), ({ length }) => windows.push(length)),
+      counts,
+    );
+    expect(counts.accepted).toBe(20);
+    expect(Math.max(...windows)).toBeLessThanOrEqual(4);
+  });
+
   it('rejects the lines of a person who was erased after they were read', async () => {
     const erased = new Set<string>();
     const stored: unknown[] = [];
@@ -21,19 +54,9 @@ describe('an import', () => {
       erased.add(subjectOf('jane@example.com'));
     }
     const run = {
-      source: { rejectedHeader: '', chunks: chunks() },
-      key: { trial: false } as SiteKey,
-      rules: { dedupWindowMs: 1, identifierTtlMs: 1 },
-      clock: { nowMs: () => Date.parse('2026-03-01T00:00:00Z') },
-      stop: new AbortController().signal,
-      site: () => ({}) as LoadedSite,
-      store: async (commands: readonly ReceiveConversion[]) => {
-        stored.push(...commands.map(({ fields }) => fields.email));
-        return commands.map(() => 'accepted' as const);
-      },
+      ...runWith(chunks(), (emails) => stored.push(...emails)),
       erased: async () => new Set(erased),
       rejected: { add: async (text: string) => void rejected.push(text) },
-      onProgress: () => {},
     } as unknown as ImportRun;
     const counts: ImportCounts = { accepted: 0, deduplicated: 0, filtered: 0, rejected: 0 };
     await runImport(run, counts);

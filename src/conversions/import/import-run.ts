@@ -42,6 +42,8 @@ export interface ImportResult {
 
 /** Lines that are looked up and stored together. Large enough that commits are shared by many. */
 const WINDOW_LINES = 100;
+/** Of the source, for one window: 4 MiB of a file. Lines may have 1 MiB, and stay in memory until they are stored. */
+const WINDOW_CHUNKS = 64;
 /** While one is being stored, others are read, looked up and matched. */
 const WINDOWS_IN_FLIGHT = 6;
 /** Lines that are read before answers of the database are handled: reading a window at once would leave it idle meanwhile. */
@@ -59,10 +61,12 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   const windows = new Set<Promise<void>>();
   let failure: { error: unknown } | undefined;
   let window: ReadLine[] = [];
+  let chunks = 0;
   let zoneless = 0;
   const dispatch = async () => {
     const lines = window;
     window = [];
+    chunks = 0;
     const storing = storeWindow(run, lines, counts).catch((error: unknown) => {
       failure ??= { error };
     });
@@ -82,6 +86,8 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
         else if (window.length % LINES_PER_TURN === 0) await setImmediate();
       }
       if (failure || run.stop.aborted) break;
+      chunks += 1;
+      if (chunks >= WINDOW_CHUNKS && window.length > 0) await dispatch();
     }
   } catch (error) {
     failure ??= { error };

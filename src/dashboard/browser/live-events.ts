@@ -83,6 +83,7 @@ const DESCRIPTIONS: Readonly<Record<EventType, Description>> = {
   'user.password_chosen.v1': [undefined, 'Password chosen', 'plain'],
   'user.identity_linked.v1': [undefined, 'Provider account linked', 'plain'],
   'user.signed_in.v1': [undefined, 'Signed in', 'plain'],
+  'user.signed_out.v1': [undefined, 'Signed out', 'plain'],
   'user.signed_out_everywhere.v1': [undefined, 'Signed out everywhere', 'plain'],
   'user.token_created.v1': [undefined, 'API token created', 'plain'],
   'user.token_revoked.v1': [undefined, 'API token revoked', 'plain'],

@@ -1,4 +1,3 @@
-import type { Pool } from 'pg';
 import { type Checkpoint, readCheckpoint } from '../../checkpoints/checkpoint.js';
 import { readStoredCheckpoints } from '../../checkpoints/checkpoints.js';
 import { readFirstKey, readPublicKeys } from '../../checkpoints/signing-keys.js';

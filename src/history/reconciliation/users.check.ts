@@ -13,7 +13,7 @@ import {
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
 
-/** Users, their sessions and their tokens are those that the log says: none was added or changed in the database alone. */
+/** Users, their sessions, tokens, sign-in links and accounts at the sign-in provider are those that the log says: none was added or changed in the database alone. */
 export const usersCheck: Check = {
   name: 'users',
   async examine({ postgres }) {
@@ -36,7 +36,8 @@ export const usersCheck: Check = {
 async function readAccess(client: ClientBase): Promise<AccessState> {
   const users = await client.query<UserState>(
     `SELECT id, role, sites, disabled_at IS NOT NULL AS disabled,
-            encode(sha256(convert_to(password_hash, 'UTF8')), 'hex') AS password FROM cc.users ORDER BY id`,
+            encode(sha256(convert_to(password_hash, 'UTF8')), 'hex') AS password,
+            encode(sha256(identity || coalesce(identity_salt, '')), 'hex') AS identity FROM cc.users ORDER BY id`,
   );
   const sessions = await client.query<SessionState>(
     `SELECT encode(sha256(hash), 'hex') AS digest, user_id AS "userId", expires_at AS "expiresAt" FROM cc.user_sessions`,
@@ -45,5 +46,10 @@ async function readAccess(client: ClientBase): Promise<AccessState> {
     `SELECT id, owner_id AS "userId", scopes, sites, expires_at AS "expiresAt", revoked_at IS NOT NULL AS revoked,
             encode(sha256(hash), 'hex') AS digest FROM cc.api_tokens ORDER BY id`,
   );
-  return { users: users.rows, sessions: sessions.rows, tokens: tokens.rows };
+  // That of the first administrator, which belongs to no user, ends with the first user.
+  const links = await client.query<{ id: string }>(
+    'SELECT DISTINCT user_id AS id FROM cc.sign_in_links WHERE user_id IS NOT NULL AND expires_at > now()',
+  );
+  const { rows } = links;
+  return { users: users.rows, sessions: sessions.rows, tokens: tokens.rows, links: rows.map(({ id }) => id) };
 }

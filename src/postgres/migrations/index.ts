@@ -47,6 +47,7 @@ import { RecordedSessions0000000000065 } from './0065-recorded-sessions.js';
 import { ProviderRoles0000000000066 } from './0066-provider-roles.js';
 import { SiteFilters0000000000067 } from './0067-site-filters.js';
 import { AnswersBySite0000000000070 } from './0070-answers-by-site.js';
+import { IdentitySalt0000000000072 } from './0072-identity-salt.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -107,6 +108,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   ProviderRoles0000000000066,
   SiteFilters0000000000067,
   AnswersBySite0000000000070,
+  IdentitySalt0000000000072,
 ];
 
 /** The number at the end of a migration's name. */
