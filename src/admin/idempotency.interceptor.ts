@@ -61,7 +61,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     reply: FastifyReply,
     next: CallHandler,
   ): Promise<unknown> {
-    const stored = await this.start(actor, key, digestOf(request));
+    const stored = await this.start(actor, key, request);
     if (stored) return this.repeat(actor, key, stored, reply);
     let body: unknown;
     try {
@@ -76,13 +76,13 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 
   /** Undefined if the request is to be carried out now. */
-  private async start(actor: string, key: string, request: Buffer): Promise<Stored | undefined> {
+  private async start(actor: string, key: string, request: AdminRequest): Promise<Stored | undefined> {
     // The service also does so from time to time; a key must not be found any longer because it has not yet.
     await new IdempotencyKeys(this.postgres).clean();
     const { rowCount } = await this.postgres.pool.query(
-      'INSERT INTO idempotency_keys (actor, key, request) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+      'INSERT INTO idempotency_keys (actor, key, request, site) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING',
       // Sealed: with a plain digest, a guess of the email address in the body of an erasure could be confirmed.
-      [actor, key, this.sealer.seal(request, labelOf(actor, key))],
+      [actor, key, this.sealer.seal(digestOf(request), labelOf(actor, key)), siteOf(request)],
     );
     if (rowCount === 1) return undefined;
     const { rows } = await this.postgres.pool.query<Stored>(
@@ -92,7 +92,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const [stored] = rows;
     // Forgotten in between, because the other request was refused.
     if (!stored) throw new ConflictException('A request with this Idempotency-Key has just failed. Send it again.');
-    if (!this.sealer.tryOpen(stored.request, labelOf(actor, key))?.plain.equals(request))
+    if (!this.sealer.tryOpen(stored.request, labelOf(actor, key))?.plain.equals(digestOf(request)))
       throw new UnprocessableEntityException('This Idempotency-Key was used for another request. Use a new one.');
     return stored;
   }
@@ -131,6 +131,11 @@ export class IdempotencyInterceptor implements NestInterceptor {
 
 function digestOf({ method, url, body }: AdminRequest): Buffer {
   return hash('sha256', JSON.stringify([method, url, body ?? null]), 'buffer');
+}
+
+/** The site in the path: with another one, which gets its host, the answer is forgotten. */
+function siteOf({ params }: AdminRequest): string | undefined {
+  return (params as { site?: string } | undefined)?.site;
 }
 
 function answerOf(text: string | undefined): Partial<Answer> {

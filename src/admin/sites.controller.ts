@@ -36,7 +36,7 @@ import {
   RemoveSite,
   ResumeSite,
 } from '../sites/site.commands.js';
-import type { Site } from '../sites/site.js';
+import type { Site, SiteScope } from '../sites/site.js';
 import { siteDocument, siteWithCell } from '../sites/site-document.js';
 import { newAliases, parseHost, SiteRepository } from '../sites/site-repository.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
@@ -202,6 +202,11 @@ function withoutPeople<Settings extends Pick<SiteSettings, FilterList>>(settings
     blockIps: settings.blockIps.map(() => MASK),
     allowIps: settings.allowIps.map(() => MASK),
   };
+}
+
+/** What the caller may read of it: only callers that see all sites also see earlier ones that had the host. */
+export function scopeOf({ sites }: Principal, { host, since }: SiteScope): SiteScope {
+  return sites === 'all' ? { host } : { host, since };
 }
 
 /** By its host, not by an alias: access is given by host. */

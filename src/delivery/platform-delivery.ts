@@ -85,7 +85,9 @@ export class PlatformDelivery {
 
   /** `done` receives the outcome, or undefined if this process may no longer act for the conversion. */
   deliver(request: DeliveryRequest, done: (outcome: Outcome | undefined) => void): void {
-    const destination = this.connections.find(request.received.site, request.platform);
+    const destination = this.connections.isOfEarlier(request.received)
+      ? undefined
+      : this.connections.find(request.received.site, request.platform);
     const span = this.startSpan(request);
     const finish = (details: OutcomeDetails) => {
       const outcome = toOutcome(request, details, recordedPosition(request, destination));

@@ -46,6 +46,7 @@ import { CopiedDatabases0000000000064 } from './0064-copied-databases.js';
 import { RecordedSessions0000000000065 } from './0065-recorded-sessions.js';
 import { ProviderRoles0000000000066 } from './0066-provider-roles.js';
 import { SiteFilters0000000000067 } from './0067-site-filters.js';
+import { SiteOfAnswers0000000000068 } from './0068-site-of-answers.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -105,6 +106,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   RecordedSessions0000000000065,
   ProviderRoles0000000000066,
   SiteFilters0000000000067,
+  SiteOfAnswers0000000000068,
 ];
 
 /** The number at the end of a migration's name. */
