@@ -170,7 +170,10 @@ describe('a site that is removed and added again', () => {
       const { body } = await limited(path === '/jobs' ? `/jobs?site=${host}` : `/sites/${host}${path}`);
       const shown = JSON.stringify(body ?? '');
       const found = [id, 'OLD-1', issued.body.id, job.body.id, receiver.url].filter((part) => shown.includes(part));
-      expect({ path, found: path === `/conversions/${id}` ? [] : found.filter((part) => !path.includes(part)) }).toEqual({
+      expect({
+        path,
+        found: path === `/conversions/${id}` ? [] : found.filter((part) => !path.includes(part)),
+      }).toEqual({
         path,
         found: [],
       });
@@ -179,7 +182,10 @@ describe('a site that is removed and added again', () => {
     expect((await limited(`/jobs/${job.body.id}`)).status).toBe(404);
     expect((await boss(`/sites/${host}/conversions/${id}`)).body.conversion.orderId).toBe('OLD-1');
     expect(JSON.stringify((await boss(`/sites/${host}/events`)).body)).toContain(id);
-    const exported = await limited(`/sites/${host}/jobs`, { method: 'POST', body: { kind: 'export', format: 'ndjson' } });
+    const exported = await limited(`/sites/${host}/jobs`, {
+      method: 'POST',
+      body: { kind: 'export', format: 'ndjson' },
+    });
     const finished = await eventually(
       async () => (await limited(`/jobs/${exported.body.id}`)).body,
       ({ state }) => state === 'succeeded',

@@ -76,12 +76,6 @@ export class SiteSecrets {
     );
   }
 
-  /** For a site whose host an earlier one had: in one transaction with the event by which it begins. */
-  async beginAnew(site: string): Promise<void> {
-    await this.replaceAll(site, []);
-    await this.replaceDedupSecret(site, randomBytes(32));
-  }
-
   /** For a site that comes from another cell. */
   async replaceDedupSecret(site: string, value: Buffer): Promise<void> {
     await this.replace(site, [{ name: DEDUP, value }]);

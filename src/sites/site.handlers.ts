@@ -36,23 +36,24 @@ export class AddSiteHandler implements ICommandHandler<AddSite> {
     const host = parseHost(command.host);
     const aliases = [...new Set(command.aliases.map(parseHost))].filter((alias) => alias !== host);
     for (const name of [host, ...aliases]) await refuseOwned(this.sites, name);
-    return this.sites.add(host, command.actor, async (earlier) => {
-      if (earlier) return this.addAfter(host, aliases, command.actor);
-      // Before the event, because readers of the event need the secret. A secret without a site does no harm.
-      await this.secrets.ensureDedupSecret(host);
-      return { type: 'site.registered.v1', data: { host, aliases } };
-    });
+    // Before the event, because readers of the event need the secret. A secret without a site does no harm.
+    await this.secrets.ensureDedupSecret(host);
+    return this.sites.add(host, command.actor, (earlier) =>
+      earlier
+        ? this.addAfterEarlier(host, aliases, command.actor)
+        : { type: 'site.registered.v1', data: { host, aliases } },
+    );
   }
 
-  /** Another site, whose host one has had that was removed. */
-  private async addAfter(host: string, aliases: readonly string[], actor: Actor): Promise<EventsWithChange> {
-    await this.secrets.recordKey();
+  /** Another site than the one that had the host before. */
+  private addAfterEarlier(host: string, aliases: readonly string[], actor: Actor): EventsWithChange {
     return {
       events: [{ type: 'site.registered.v1', data: { host, aliases, id: uuidv7() } }],
       change: async (client, append) => {
         await endEarlierSite(client, append, host, actor);
-        // Keys of dedup claims, ids of imported lines and the cookies of visitors are derived from it.
-        await this.secrets.within(client).beginAnew(host);
+        // Keys of dedup claims, ids of imported lines and the cookies of visitors are derived from the dedup secret.
+        await client.query('DELETE FROM cc.secrets WHERE site = $1', [host]);
+        await this.secrets.within(client).ensureDedupSecret(host);
       },
     };
   }
