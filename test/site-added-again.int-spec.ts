@@ -179,6 +179,10 @@ describe('a site that is removed and added again', () => {
       });
     }
     expect((await limited(`/sites/${host}/conversions/${id}`)).status).toBe(404);
+    const erase = { method: 'POST', body: { email: EMAIL } };
+    expect((await limited(`/sites/${host}/erasures`, erase)).body).toMatchObject({ events: 0, identifiers: 0 });
+    expect((await operator.conversion(id))?.personal).not.toBeNull();
+    expect((await boss(`/sites/${host}/erasures`, erase)).body).toMatchObject({ events: 1 });
     expect((await limited(`/jobs/${job.body.id}`)).status).toBe(404);
     expect((await boss(`/sites/${host}/conversions/${id}`)).body.conversion.orderId).toBe('OLD-1');
     expect(JSON.stringify((await boss(`/sites/${host}/events`)).body)).toContain(id);

@@ -102,18 +102,19 @@ export class ErasuresController {
   async erase(
     @Param('site', { schema: host }) name: string,
     @Body({ schema: newErasureSchema }) { dryRun, ...person }: z.output<typeof newErasureSchema>,
-    @Caller() { actor }: Principal,
+    @Caller() caller: Principal,
   ) {
     const { commands, postgres, settings } = this.dependencies;
     const site = await this.find(name);
+    const after = scopeStart(scopeOf(caller, site));
     const subject = personSubject(person);
     if (this.running >= AT_ONCE_MAX)
       throw new TooManyRequests('Other erasures are being carried out. Try again in a minute.', 60);
     this.running += 1;
     try {
       const counts = dryRun
-        ? await this.erasure.preview(site.host, subject)
-        : await commands.execute(new EraseSubject(actor, site.host, subject));
+        ? await this.erasure.preview(site.host, subject, after)
+        : await commands.execute(new EraseSubject(caller.actor, site.host, subject, after));
       const others = await findOtherCopies(postgres.pool, site.host, settings.cell);
       const alsoIn = others.filter(({ isCarried }) => !isCarried).map(({ cell }) => cell);
       return { site: site.host, dryRun, ...counts, ...(alsoIn.length > 0 && { alsoIn }) };
