@@ -6,7 +6,7 @@ import { platformOf } from '../platforms/index.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import { ParkConnection, PauseConnection, ResumeConnection } from '../sites/connection.commands.js';
 import type { SiteConnection } from '../sites/connection.js';
-import { isClosed, isHeld, type Site, scopeStart } from '../sites/site.js';
+import { isClosed, isHeld, type Site } from '../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 
 /** A connection of a site. */
@@ -65,12 +65,6 @@ export class Connections {
   /** Whether the site has moved to another cell, which owes its deliveries. */
   hasLeft(host: string): boolean {
     return this.directory.find(host)?.site.move?.state === 'left';
-  }
-
-  /** Whether the event is of an earlier site with the host: the connections of this one are of another customer. */
-  isOfEarlier({ site, position }: { readonly site: string; readonly position: number }): boolean {
-    const found = this.directory.find(site);
-    return found !== undefined && position <= scopeStart(found.site);
   }
 
   /** The sites that another cell acts for. */

@@ -34,11 +34,10 @@ describe('the domain of a host', () => {
     const drawn = fc.tuple(fc.array(label, { maxLength: 3 }), label, suffix);
     fc.assert(
       fc.property(drawn, ([below, name, ending]) => {
-        const domain = `${name}.${ending}`;
+        // Not a short name: "us" below "com" is a public suffix.
+        const domain = `own-${name}.${ending}`;
         expect(ownDomain([...below, domain].join('.'))).toBe(domain);
       }),
-      // A name that is itself a public suffix, as "s3" is below some, has no such hosts.
-      { examples: [[['a', 'b'], 'shop', 'co.uk']] },
     );
   });
 });
