@@ -13,11 +13,12 @@ export async function readBeginnings(
   after: number,
   until: number,
 ): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await client.query<{ site: string; position: number }>(
-    `SELECT e.site, max(e.position)::float8 AS position FROM cc.events e
-      WHERE e.position > $1 AND e.position <= $2 AND ${BEGINS} GROUP BY e.site`,
-    [after, until],
-  );
+  const { rows } = await client.query<{ site: string; position: number }>({
+    name: 'read-beginnings',
+    text: `SELECT e.site, max(e.position)::float8 AS position FROM cc.events e
+            WHERE e.position > $1 AND e.position <= $2 AND ${BEGINS} GROUP BY e.site`,
+    values: [after, until],
+  });
   return new Map(rows.map(({ site, position }) => [site, position]));
 }
 
