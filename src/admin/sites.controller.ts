@@ -109,7 +109,10 @@ export class SitesController {
 
   @Delete(':site')
   @Requires('write')
-  @ApiOperation({ summary: 'Remove a site: its keys are revoked and its platforms disconnected. Events stay.' })
+  @ApiOperation({
+    summary:
+      'Remove a site: its keys are revoked and its platforms disconnected. Events stay. Added again, the host has another site.',
+  })
   @Returns(siteSchema, 'The site as it was removed.')
   async remove(@Param('site', { schema: host }) name: string, @Caller() { actor }: Principal) {
     const site = await findSite(this.sites, name);
