@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { TokensService } from '../src/users/tokens.service.js';
 import { startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 import { eventually } from './support/waiting.js';
@@ -103,6 +104,55 @@ describe('requests to the management API', () => {
     expect(refused).toMatchObject({ status: 422, body: { detail: 'shared.example is in use.' } });
     const named = await boss('/sites/own.example/aliases', call);
     expect(named).toMatchObject({ status: 422, body: { detail: expect.stringContaining('other.example') } });
+  });
+
+  it('lets an operator add hosts of the domain of its site only, and an administrator any that are free', async () => {
+    const boss = await admin.signedIn('admin');
+    await boss('/sites', { method: 'POST', body: { host: 'www.mine.co.uk' } });
+    await boss('/sites', { method: 'POST', body: { host: 'shop.mine.co.uk', aliases: ['old.mine.co.uk'] } });
+    const operator = await admin.signedIn('operator', ['www.mine.co.uk']);
+    const add = async (caller: typeof boss, host: string) => {
+      const { status, body } = await caller('/sites/www.mine.co.uk/aliases', {
+        method: 'PATCH',
+        body: { add: [host] },
+      });
+      return [host, status, body.detail ?? body.aliases.includes(host)];
+    };
+    const refusals = [
+      [
+        'theirs.co.uk',
+        'theirs.co.uk is not a host of mine.co.uk, as www.mine.co.uk is: only callers with access to all sites can add it.',
+      ],
+      [
+        'co.uk',
+        'co.uk is not a host of mine.co.uk, as www.mine.co.uk is: only callers with access to all sites can add it.',
+      ],
+      ['shop.mine.co.uk', 'shop.mine.co.uk is in use.'],
+      ['a.shop.mine.co.uk', 'a.shop.mine.co.uk is in use, or lies above or below a host that is.'],
+      ['a.old.mine.co.uk', 'a.old.mine.co.uk is in use, or lies above or below a host that is.'],
+      ['mine.co.uk', 'mine.co.uk is in use, or lies above or below a host that is.'],
+    ] as const;
+    for (const [host, detail] of refusals) expect(await add(operator, host)).toEqual([host, 422, detail]);
+    expect(await add(operator, 'track.mine.co.uk')).toEqual(['track.mine.co.uk', 200, true]);
+    for (const host of ['theirs.co.uk', 'mine.co.uk']) expect(await add(boss, host)).toEqual([host, 200, true]);
+    const body = { host: 'new.mine.co.uk' };
+    expect((await operator('/sites', { method: 'POST', body })).status).toBe(403);
+  });
+
+  it('does not revive the tokens of a user who is enabled again', async () => {
+    const boss = await admin.signedIn('admin');
+    const { id } = await admin.addUser('operator');
+    const tokens = new TokensService(admin.postgres);
+    const created = await tokens.create(await admin.openSession(id), { name: 'CI', scopes: ['read'], sites: null });
+    const holder = admin.withHeaders({ authorization: `Bearer ${created?.token}` });
+    expect((await holder('/sites')).status).toBe(200);
+    for (const disabled of [true, false]) await boss(`/users/${id}`, { method: 'PATCH', body: { disabled } });
+    expect((await holder('/sites')).status).toBe(401);
+    const { rows } = await admin.postgres.pool.query(
+      'SELECT FROM cc.api_tokens WHERE owner_id = $1 AND revoked_at IS NULL',
+      [id],
+    );
+    expect(rows).toEqual([]);
   });
 
   it('ends a list at its end, whatever the cursor is', async () => {

@@ -7,6 +7,7 @@ import type { ConversionEvent } from '../events/conversion.events.js';
 import { conversionHistory, readConversion, statusOf } from '../history/conversion-history.js';
 import { conversionView } from '../history/conversion-view.js';
 import { readLagging } from '../log/read-lagging.js';
+import { scopeStart } from '../sites/site.js';
 import { type Principal, seesPersonalData } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import {
@@ -20,7 +21,7 @@ import { Dependencies } from './dependencies.js';
 import { laggingPageOf, pageOfEvents } from './event-pages.js';
 import { Returns } from './returns.decorator.js';
 import { host } from './schemas.js';
-import { findSite } from './sites.controller.js';
+import { findSite, scopeOf } from './sites.controller.js';
 
 /** More conversions with one order id are not listed: a sender can repeat it any number of times. */
 const ORDER_MAX = 500;
@@ -39,20 +40,24 @@ export class ConversionsController {
   async list(
     @Param('site', { schema: host }) name: string,
     @Query({ schema: conversionsQuery }) { order, status, cursor, limit }: z.output<typeof conversionsQuery>,
+    @Caller() caller: Principal,
   ) {
-    const { host: site } = await findSite(this.dependencies.sites, name);
+    const scope = scopeOf(caller, await findSite(this.dependencies.sites, name));
+    const { host: site } = scope;
+    const after = scopeStart(scope);
     const types = (status === undefined ? STATUSES : [status]).map(typeOf);
     const { postgres, secrets } = this.dependencies;
     if (order === undefined)
       return readLagging(
         postgres,
-        (log) => pageOfEvents(log, { site, types, cursor, limit }, (event) => conversionOf(event as StoredOpening)),
+        (log) =>
+          pageOfEvents(log, { site, after, types, cursor, limit }, (event) => conversionOf(event as StoredOpening)),
         cursor,
       );
     const newest = { types, limit: ORDER_MAX, newest: true };
     const secret = await secrets.dedupSecret(site);
     return readLagging(postgres, async (log) => {
-      const openings = await findOrder(log, site, secret, order, newest);
+      const openings = await findOrder(log, scope, secret, order, newest);
       return { items: openings.reverse().map(conversionOf) };
     });
   }
@@ -69,9 +74,9 @@ export class ConversionsController {
     @Param('id', { schema: conversionIdSchema }) id: string,
     @Caller() caller: Principal,
   ) {
-    const { host: site } = await findSite(this.dependencies.sites, name);
-    const own = await readConversion(this.dependencies.log, site, id);
-    if (!own) throw new NotFoundException(`${site} has no conversion ${id}.`);
+    const scope = scopeOf(caller, await findSite(this.dependencies.sites, name));
+    const own = await readConversion(this.dependencies.log, scope, id);
+    if (!own) throw new NotFoundException(`${scope.host} has no conversion ${id}.`);
     return conversionView(await conversionHistory(this.dependencies, own), seesPersonalData(caller));
   }
 }

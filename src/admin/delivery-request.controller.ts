@@ -70,7 +70,7 @@ export class DeliveryRequestController {
   ) {
     const { sites, log, secrets, settings, postgres } = this.dependencies;
     const site = await findSite(sites, name);
-    const events = await readConversion(log, site.host, id);
+    const events = await readConversion(log, site, id);
     const delivery = events && foldDeliveries(events).find(({ platform }) => platform === connection);
     if (!delivery) throw new NotFoundException(`${site.host} has no delivery of conversion ${id} to ${connection}.`);
     const stored = site.connections.find(({ platform, disconnected }) => platform === connection && !disconnected);

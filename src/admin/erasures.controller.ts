@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { TooManyRequests } from '../kernel/errors.js';
 import type { EventsOf } from '../log/event.js';
 import { findOtherCopies } from '../moves/departures.js';
+import { scopeStart } from '../sites/site.js';
 import type { Principal } from '../users/access.js';
 import { TokensService } from '../users/tokens.service.js';
 import { UsersService } from '../users/users.service.js';
@@ -16,6 +17,7 @@ import { Dependencies } from './dependencies.js';
 import { pageOf, pageOfEvents, pageQuery } from './event-pages.js';
 import { Returns } from './returns.decorator.js';
 import { host, time } from './schemas.js';
+import { scopeOf } from './sites.controller.js';
 
 /** Each takes a connection of its own, and waits while a projection is rebuilt. */
 const AT_ONCE_MAX = 4;
@@ -77,9 +79,16 @@ export class ErasuresController {
   async list(
     @Param('site', { schema: host }) name: string,
     @Query({ schema: pageQuery.strict() }) { cursor, limit }: z.output<typeof pageQuery>,
+    @Caller() caller: Principal,
   ) {
-    const { host: site } = await this.find(name);
-    const options = { site, cursor, limit, types: ['visitor.erased.v1'] as const };
+    const scope = scopeOf(caller, await this.find(name));
+    const options = {
+      site: scope.host,
+      after: scopeStart(scope),
+      cursor,
+      limit,
+      types: ['visitor.erased.v1'] as const,
+    };
     const { items, ...more } = await pageOfEvents(this.dependencies.log, options, recordedErasure);
     return { items: await withActorNames(this.users, this.tokens, items), ...more };
   }
@@ -93,18 +102,19 @@ export class ErasuresController {
   async erase(
     @Param('site', { schema: host }) name: string,
     @Body({ schema: newErasureSchema }) { dryRun, ...person }: z.output<typeof newErasureSchema>,
-    @Caller() { actor }: Principal,
+    @Caller() caller: Principal,
   ) {
     const { commands, postgres, settings } = this.dependencies;
     const site = await this.find(name);
+    const after = scopeStart(scopeOf(caller, site));
     const subject = personSubject(person);
     if (this.running >= AT_ONCE_MAX)
       throw new TooManyRequests('Other erasures are being carried out. Try again in a minute.', 60);
     this.running += 1;
     try {
       const counts = dryRun
-        ? await this.erasure.preview(site.host, subject)
-        : await commands.execute(new EraseSubject(actor, site.host, subject));
+        ? await this.erasure.preview(site.host, subject, after)
+        : await commands.execute(new EraseSubject(caller.actor, site.host, subject, after));
       const others = await findOtherCopies(postgres.pool, site.host, settings.cell);
       const alsoIn = others.filter(({ isCarried }) => !isCarried).map(({ cell }) => cell);
       return { site: site.host, dryRun, ...counts, ...(alsoIn.length > 0 && { alsoIn }) };

@@ -11,6 +11,7 @@ import {
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
+import { scopeStart } from '../sites/site.js';
 import { SiteRepository } from '../sites/site-repository.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { type AdminRequest, Caller, Requires } from './access.decorators.js';
@@ -74,7 +75,7 @@ export class EventStreamController {
     const stream = await this.streams.open({
       principal,
       credential: credentialOf(request, this.hosts) as Credential,
-      selection: { site, types: typesOf(type) },
+      selection: { site, types: typesOf(type), after: await this.startsFor(principal) },
       after: lastEventIdOf(request) ?? after,
       missedMax: missed,
     });
@@ -84,6 +85,12 @@ export class EventStreamController {
     // Proxies must not wait for the end of the answer.
     void reply.header('x-accel-buffering', 'no');
     return new StreamableFile(stream, { type: 'text/event-stream; charset=utf-8' });
+  }
+
+  /** If a site gets another one's host meanwhile, the stream ends: the access of its reader changes. */
+  private async startsFor(principal: Principal): Promise<ReadonlyMap<string, number> | undefined> {
+    if (principal.sites === 'all') return undefined;
+    return new Map((await this.sites.all()).map((site) => [site.host, scopeStart(site)]));
   }
 }
 

@@ -12,6 +12,8 @@ const END_MS = 1_000;
 export interface StreamSelection {
   readonly site?: string | undefined;
   readonly types?: readonly string[] | undefined;
+  /** By host, for a reader who may not see all sites: the position after which events are of the site that has the host now. */
+  readonly after?: ReadonlyMap<string, number> | undefined;
 }
 
 /** An event, and the lines that describe it in a stream. */
@@ -88,8 +90,9 @@ export class EventStream extends Readable {
     this.once('close', () => clearTimeout(timer));
   }
 
-  sees({ type, site }: Pick<StreamedEvent, 'type' | 'site'>): boolean {
+  sees({ type, site, position }: Pick<StreamedEvent, 'type' | 'site' | 'position'>): boolean {
     const { selection, principal } = this;
+    if (position <= (selection.after?.get(site) ?? 0)) return false;
     if (selection.types && !selection.types.includes(type)) return false;
     if (selection.site !== undefined) return site === selection.site;
     // Events that concern the whole installation.

@@ -7,9 +7,11 @@ import { redactEvent } from '../history/redact-event.js';
 import { withConversions } from '../history/with-conversions.js';
 import { readLagging } from '../log/read-lagging.js';
 import { lineOf } from '../outbound/sync-log.js';
+import { type SiteScope, scopeStart } from '../sites/site.js';
+import type { Principal } from '../users/access.js';
 import { TokensService } from '../users/tokens.service.js';
 import { UsersService } from '../users/users.service.js';
-import { Requires } from './access.decorators.js';
+import { Caller, Requires } from './access.decorators.js';
 import { withActorNames } from './actor-names.js';
 import { attemptFilter, syncLineSchema, syncQuery } from './attempts.schemas.js';
 import { Dependencies } from './dependencies.js';
@@ -25,7 +27,7 @@ import {
 } from './event-pages.js';
 import { Returns } from './returns.decorator.js';
 import { host } from './schemas.js';
-import { findSite } from './sites.controller.js';
+import { findSite, scopeOf } from './sites.controller.js';
 
 const eventsQuery = pageQuery.extend({ type: typeQuery }).strict();
 
@@ -45,12 +47,13 @@ export class EventsController {
   async list(
     @Param('site', { schema: host }) name: string,
     @Query({ schema: eventsQuery }) { cursor, limit, type }: z.output<typeof eventsQuery>,
+    @Caller() caller: Principal,
   ) {
-    const { host: site } = await findSite(this.dependencies.sites, name);
+    const scope = scopeOf(caller, await findSite(this.dependencies.sites, name));
     const types = typesOf(type);
     return readLagging(
       this.dependencies.postgres,
-      (log) => pageOfEvents(log, { site, cursor, limit, ...(types && { types }) }, redactEvent),
+      (log) => pageOfEvents(log, { ...readOf(scope), cursor, limit, ...(types && { types }) }, redactEvent),
       cursor,
     );
   }
@@ -64,8 +67,10 @@ export class EventsController {
   async syncLog(
     @Param('site', { schema: host }) name: string,
     @Query({ schema: syncQuery }) { kind, status, cursor, limit, ...filter }: z.output<typeof syncQuery>,
+    @Caller() caller: Principal,
   ) {
-    const site = await findSite(this.dependencies.sites, name);
+    const found = await findSite(this.dependencies.sites, name);
+    const site = { ...found, since: scopeOf(caller, found).since };
     const statuses = status === undefined ? undefined : [status];
     const search = { ...attemptFilter(filter), kind, statuses, cursor, limit };
     const { postgres, secrets } = this.dependencies;
@@ -94,12 +99,15 @@ export class EventsController {
   async audit(
     @Param('site', { schema: host }) name: string,
     @Query({ schema: pageQuery.strict() }) { cursor, limit }: z.output<typeof pageQuery>,
+    @Caller() caller: Principal,
   ) {
-    const { host: site } = await findSite(this.dependencies.sites, name);
-    const options = { site, cursor, limit, categories: [SITE] };
+    const scope = scopeOf(caller, await findSite(this.dependencies.sites, name));
+    const options = { ...readOf(scope), cursor, limit, categories: [SITE] };
     const { items, ...more } = await pageOfEvents(this.dependencies.log, options, redactEvent);
     return { items: await withActorNames(this.users, this.tokens, items), ...more };
   }
 }
 
 const toLine = (event: AttemptEvent) => ({ position: event.position, ...lineOf(event) });
+
+const readOf = (scope: SiteScope) => ({ site: scope.host, after: scopeStart(scope) });

@@ -33,7 +33,7 @@ interface Stored {
 interface Key {
   readonly actor: string;
   readonly key: string;
-  /** Whose erasures delete what is stored about the request. */
+  /** Whose erasures delete what is stored about the request, as does another site that gets its host. */
   readonly site: string | undefined;
 }
 

@@ -29,7 +29,7 @@ import { Dependencies } from './dependencies.js';
 import { jobPageSchema, jobSchema, jobsQuery, newJobSchema } from './jobs.schemas.js';
 import { Returns } from './returns.decorator.js';
 import { host } from './schemas.js';
-import { findSite } from './sites.controller.js';
+import { findSite, scopeOf } from './sites.controller.js';
 
 const FILE_TYPES = {
   ndjson: 'application/x-ndjson',
@@ -53,15 +53,15 @@ export class JobsController {
   async create(
     @Param('site', { schema: host }) name: string,
     @Body({ schema: newJobSchema }) job: z.output<typeof newJobSchema>,
-    @Caller() { actor }: Principal,
+    @Caller() caller: Principal,
   ) {
     const { sites, log } = this.dependencies;
     const site = await findSite(sites, name);
     const request =
       'dryRun' in job
         ? confirmedReplay(await this.store.find(job.dryRun), site.host)
-        : await prepareJob(log, site, job);
-    const created = await this.store.create(site.host, actor, request, 'dryRun' in job ? job.dryRun : undefined);
+        : await prepareJob(log, site, job, scopeOf(caller, site));
+    const created = await this.store.create(site.host, caller.actor, request, 'dryRun' in job ? job.dryRun : undefined);
     this.runner.poll();
     return jobDocument(created);
   }

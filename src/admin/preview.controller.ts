@@ -8,6 +8,7 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
 import { settingsAfter } from '../sites/named-connection.js';
+import type { SiteScope } from '../sites/site.js';
 import { findOptOuts } from '../visitors/find-opt-outs.js';
 import { Requires } from './access.decorators.js';
 import { connectionName } from './connections.controller.js';
@@ -77,7 +78,7 @@ export class PreviewController {
       const received = sampleReceived(this.dependencies.postgres.clock.nowMs());
       return { platform: connection, sample: true, ...previewPayload(received, target, settings) };
     }
-    const received = await this.findReceived(site.host, connection, query);
+    const received = await this.findReceived(site, connection, query);
     return {
       platform: connection,
       conversionId: received.data.conversionId,
@@ -86,16 +87,16 @@ export class PreviewController {
   }
 
   private async findReceived(
-    host: string,
+    site: SiteScope,
     connection: ConnectionName,
     { conversion, order }: z.output<typeof previewQuery>,
   ) {
     const { log, postgres } = this.dependencies;
     const own =
       conversion === undefined
-        ? await readOrderedConversion(this.dependencies, host, order as string)
-        : await readConversion(log, host, conversion);
-    if (!own) throw new NotFoundException(`${host} has no such conversion.`);
+        ? await readOrderedConversion(this.dependencies, site, order as string)
+        : await readConversion(log, site, conversion);
+    if (!own) throw new NotFoundException(`${site.host} has no such conversion.`);
     return receivedFor(log, findOptOuts(postgres), own, connection);
   }
 }

@@ -11,7 +11,6 @@ import {
   Patch,
   Post,
   Put,
-  UnprocessableEntityException,
 } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
@@ -25,7 +24,7 @@ import { readMoves } from '../moves/departures.js';
 import { readElsewhere } from '../moves/sites-elsewhere.js';
 import { Postgres } from '../postgres/postgres.js';
 import { statedArrivals } from '../sites/holding.js';
-import { refuseTaken } from '../sites/refuse-taken.js';
+import { refuseForeign, refuseTaken } from '../sites/refuse-taken.js';
 import {
   AddSite,
   ChangeAliases,
@@ -36,7 +35,7 @@ import {
   RemoveSite,
   ResumeSite,
 } from '../sites/site.commands.js';
-import type { Site } from '../sites/site.js';
+import type { Site, SiteScope } from '../sites/site.js';
 import { siteDocument, siteWithCell } from '../sites/site-document.js';
 import { newAliases, parseHost, SiteRepository } from '../sites/site-repository.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
@@ -110,7 +109,10 @@ export class SitesController {
 
   @Delete(':site')
   @Requires('write')
-  @ApiOperation({ summary: 'Remove a site: its keys are revoked and its platforms disconnected. Events stay.' })
+  @ApiOperation({
+    summary:
+      'Remove a site: its keys are revoked and its platforms disconnected. Events stay. Added again, the host has another site.',
+  })
   @Returns(siteSchema, 'The site as it was removed.')
   async remove(@Param('site', { schema: host }) name: string, @Caller() { actor }: Principal) {
     const site = await findSite(this.sites, name);
@@ -149,7 +151,10 @@ export class SitesController {
 
   @Patch(':site/aliases')
   @Requires('write')
-  @ApiOperation({ summary: 'Add and remove other hosts of a site' })
+  @ApiOperation({
+    summary:
+      'Add and remove other hosts of a site. Who may not see all sites adds hosts of the domain of the site only.',
+  })
   @Returns(siteSchema, 'The site.')
   async changeAliases(
     @Param('site', { schema: host }) name: string,
@@ -157,12 +162,10 @@ export class SitesController {
     @Caller() caller: Principal,
   ) {
     const site = await findSite(this.sites, name);
-    for (const alias of request.add) {
-      const owner = await this.sites.findOwner(alias);
-      // The command would name the site that has it already.
-      if (owner && !seesSite(caller, owner.host)) throw new UnprocessableEntityException(`${alias} is in use.`);
-    }
-    await refuseTaken(this.sites, this.settings.otherCells, newAliases(site, request.add), site.host);
+    const { otherCells } = this.settings;
+    const added = newAliases(site, request.add);
+    if (caller.sites === 'all') await refuseTaken(this.sites, otherCells, added, site.host);
+    else await refuseForeign(this.sites, otherCells, added, site, (host) => seesSite(caller, host));
     return siteDocument(await this.commands.execute(new ChangeAliases(caller.actor, site.host, request)));
   }
 
@@ -202,6 +205,11 @@ function withoutPeople<Settings extends Pick<SiteSettings, FilterList>>(settings
     blockIps: settings.blockIps.map(() => MASK),
     allowIps: settings.allowIps.map(() => MASK),
   };
+}
+
+/** What the caller may read of it: only callers that see all sites also see earlier ones that had the host. */
+export function scopeOf({ sites }: Principal, { host, since }: SiteScope): SiteScope {
+  return sites === 'all' ? { host } : { host, since };
 }
 
 /** By its host, not by an alias: access is given by host. */

@@ -26,7 +26,7 @@ export class TagController {
   @ApiOperation({ summary: 'Whether the tag was seen on the site: a visit with a click id, a campaign or an email' })
   @Returns(tagSchema, 'The latest visit that the tag reported.')
   async show(@Param('site', { schema: host }) name: string) {
-    const { host: site } = await findSite(this.dependencies.sites, name);
+    const site = await findSite(this.dependencies.sites, name);
     const { isComplete, ...visit } = await findLastVisit(this.dependencies.log, site);
     return { ...visit, complete: isComplete };
   }

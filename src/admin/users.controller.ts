@@ -45,7 +45,10 @@ export class UsersController {
 
   @Patch(':id')
   @ApiOperation({ summary: 'Change the name, role, sites or state of a user' })
-  @Returns(userSchema, 'The user after the change. A disabled user is signed out everywhere.')
+  @Returns(
+    userSchema,
+    'The user after the change. A disabled user is signed out everywhere, and its tokens are revoked.',
+  )
   async change(
     @Param('id', { schema: id }) userId: string,
     @Body({ schema: userChangeSchema }) change: z.output<typeof userChangeSchema>,

@@ -13,7 +13,10 @@ export async function findByConversion(
   host: string | undefined,
   conversionId: string,
 ): Promise<ConversionHistory> {
-  return conversionHistory(dependencies, await requireConversion(dependencies.log, host, conversionId));
+  return conversionHistory(
+    dependencies,
+    await requireConversion(dependencies.log, host === undefined ? undefined : { host }, conversionId),
+  );
 }
 
 /** The newest conversion with the order id, as `readOrderedConversion` chooses it. */
@@ -22,7 +25,7 @@ export async function requireOrderedConversion(
   host: string,
   orderId: string,
 ): Promise<ConversionStream> {
-  const own = await readOrderedConversion(dependencies, host, orderId);
+  const own = await readOrderedConversion(dependencies, { host }, orderId);
   if (own) return own;
   throw new UserError(
     `${host} has no conversion with order ${orderId}. "events tail --site ${host}" shows the newest events.`,

@@ -96,7 +96,7 @@ export function addExport(events: Command, session: Session): void {
     const { format = 'ndjson', flat, personal, from, type: types } = options;
     return withFolderLock(postgres, out, async () => {
       const site = options.site === undefined ? undefined : (await sites.get(options.site)).host;
-      const { after, until } = await positionRangeOf(log, options, site);
+      const { after, until } = await positionRangeOf(log, options, site === undefined ? undefined : { host: site });
       // Without `to`: a command that runs every night names another end each time.
       const identity = { format, flat, personal, site, types, from };
       const folder = await DayFolder.open(out, format, JSON.stringify(identity), await identifyLog(log));

@@ -42,7 +42,7 @@ export function addRejudge(history: Command, session: Session): void {
       const { log, sites, settings, postgres } = await session.open();
       const scorer = new BotScorer(loadBotList(list ?? settings.botList));
       const site = await sites.get(options.site);
-      const { after, until } = await positionRangeOf(log, { from, to }, site.host);
+      const { after, until } = await positionRangeOf(log, { from, to }, site);
       const handler = new RescoreVisitsHandler(log, scorer, (checked) => {
         if (session.stop.aborted) {
           throw new UserError('Interrupted before all visits were checked. Run the same command again to continue.');

@@ -49,7 +49,7 @@ export function addHistory(program: Command, session: Session): void {
         return verify(
           dependencies,
           allEventChecks(),
-          allStreamChecks(removedUntil > 0, postgres.clock.nowMs()),
+          allStreamChecks(removedUntil > 0, postgres.clock.nowMs(), await sites.all()),
           checks,
         );
       });

@@ -77,6 +77,6 @@ async function findReceived(
   const own =
     conversion === undefined
       ? await requireOrderedConversion(dependencies, host, order as string)
-      : await requireConversion(dependencies.log, host, conversion);
+      : await requireConversion(dependencies.log, { host }, conversion);
   return receivedFor(dependencies.log, findOptOuts(dependencies.postgres), own, connection);
 }

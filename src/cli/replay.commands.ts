@@ -18,6 +18,7 @@ import { type StoredEvent, siteOrder } from '../log/event.js';
 import { withReaderHold } from '../log/retention-holds.js';
 import type { SiteConnection } from '../sites/connection.js';
 import { connectionOf } from '../sites/named-connection.js';
+import { streamIdOf } from '../sites/site-repository.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { confirm, YES_HELP } from './confirmation.js';
@@ -99,7 +100,7 @@ export function addReplay(program: Command, session: Session): void {
       const request: ReplayRequest = {
         ...prepared,
         site: site.host,
-        settingsPosition: siteOrder((await log.readStream(SITE, site.id)).at(-1) as StoredEvent),
+        settingsPosition: siteOrder((await log.readStream(SITE, streamIdOf(site.host))).at(-1) as StoredEvent),
         nowMs: postgres.clock.nowMs(),
         dryRun,
       };
@@ -141,7 +142,7 @@ export function addReplay(program: Command, session: Session): void {
         throw new UserError('Kafka is not configured: set KAFKA_BROKERS to the addresses of your brokers.');
       const publisher = await TopicPublisher.open(settings, topic);
       const publish: Publish = (events) => publisher.publish(events);
-      const range = await positionRangeOf(log, { from, to }, site);
+      const range = await positionRangeOf(log, { from, to }, site === undefined ? undefined : { host: site });
       const client = await postgres.connect('replay');
       try {
         const progress = (events: number, position: number) => {

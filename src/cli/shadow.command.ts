@@ -54,7 +54,7 @@ export function addShadow(history: Command, session: Session): void {
         botThreshold: options.botThreshold,
         settings: readChanges(site, options.set ?? []),
       };
-      const range = await positionRangeOf(log, options, site.host);
+      const range = await positionRangeOf(log, options, site);
       const progress = (conversions: number) => {
         if (session.stop.aborted)
           throw new UserError(

@@ -41,7 +41,7 @@ export function addSync(program: Command, session: Session): void {
       if (platform !== undefined) readConnectionName(platform);
       const { log, sites } = await session.open();
       const { host } = await sites.get(site);
-      const range = await positionRangeOf(log, { from, to }, host);
+      const range = await positionRangeOf(log, { from, to }, { host });
       const written = json ? jsonLine : (line: SyncLine) => textLine(line, output.layout);
       const filter = { site: host, ...range, platform, status };
       if (last !== undefined) {

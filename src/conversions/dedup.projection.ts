@@ -9,6 +9,7 @@ import { dedupKey } from './dedup-key.js';
 
 const FILTERED = 'conversion.filtered.v1';
 const BOT = 'visitor.bot_detected.v1';
+const REGISTERED = 'site.registered.v1';
 const CLAIMS: StagedTable = { table: 'dedup', key: ['site', 'key'], others: ['stream', 'weak', 'at'] };
 
 /**
@@ -19,10 +20,18 @@ const CLAIMS: StagedTable = { table: 'dedup', key: ['site', 'key'], others: ['st
  */
 export function dedupProjection(secrets: SiteSecrets): Projection {
   const secretOf = new Map<string, string>();
+  const beginnings = new Map<string, number>();
+  /** A site whose host an earlier one had has another secret, perhaps since the last fold. */
+  const begin = ({ site, position }: PageRow) => {
+    if (beginnings.get(site) === position) return;
+    beginnings.set(site, position);
+    secretOf.delete(site);
+  };
   return {
     name: 'dedup',
     tables: ['dedup'],
     inline: true,
+    bySite: true,
     prunedBy: { dedup: 'at' },
     stagingTable: CLAIMS,
     async fold(page: Page): Promise<void> {
@@ -30,11 +39,12 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
       const claims = new StagedRows();
       const unknownSites = new Set<string>();
       const add = (row: PageRow) => {
+        if (row.type === REGISTERED) return begin(row);
         const secret = secretOf.get(row.site);
         if (secret === undefined) unknownSites.add(row.site);
         else claims.add(claimOf(row, secret));
       };
-      await page.each({ types: ['conversion.received.v1', FILTERED, BOT] }, add, 'subject');
+      await page.each({ types: ['conversion.received.v1', FILTERED, BOT, REGISTERED] }, add, 'subject');
       if (unknownSites.size > 0) {
         for (const site of unknownSites) secretOf.set(site, await secrets.dedupSecret(site));
         await this.fold(page);

@@ -166,10 +166,9 @@ export class InboundEndpoint implements OnModuleInit {
     route: InboundRoute & { kind: 'receipt' },
     { loadedSite, key }: Caller,
   ): Promise<CountedAnswer> {
-    const { host } = loadedSite.site;
     const found =
       'id' in route
-        ? await this.receipts.byId(host, route.id)
+        ? await this.receipts.byId(loadedSite, key.trial, route.id)
         : await this.receipts.byOrder(loadedSite, key.trial, route.orderId, route.event);
     return found ? jsonAnswer(200, found.receipt, { 'X-CC-Conversion-Id': found.conversionId }) : NO_CONVERSION;
   }

@@ -194,7 +194,7 @@ export const inboundPaths = {
       tags,
       security,
       operationId: 'findReceipt',
-      summary: 'Read the current receipt of an order',
+      summary: 'Read the current receipt of an order: with a trial key of a trial conversion, otherwise of a real one',
       parameters: [
         { name: 'orderId', in: 'query', required: true, schema: { type: 'string' } },
         { name: 'event', in: 'query', required: false, schema: { type: 'string' } },
@@ -246,7 +246,7 @@ export const inboundPaths = {
       tags,
       security,
       operationId: 'readReceipt',
-      summary: 'Read the current receipt of a conversion',
+      summary: 'Read the current receipt of a conversion: with a trial key of trial conversions only',
       parameters: [{ name: 'id', in: 'path', required: true, schema: uuid }],
       responses: {
         200: receipt,

@@ -17,7 +17,7 @@ export async function withStoredSpelling(
   const { sent, orderId } = fields;
   if (!sent || orderId === undefined) return command;
   const { site, dedupSecret } = loadedSite;
-  const found = await findOrder(log, site.host, dedupSecret, sent.orderId ?? orderId, OLDEST);
+  const found = await findOrder(log, site, dedupSecret, sent.orderId ?? orderId, OLDEST);
   const isStored = (name: 'event' | 'orderId') => {
     const text = sent[name];
     return text !== undefined && found.some(({ data }) => data[name] === storedText(dedupSecret, text));

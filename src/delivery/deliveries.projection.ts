@@ -80,6 +80,7 @@ const CHANGES = [
 export const deliveriesProjection: Projection = {
   name: 'deliveries',
   tables: ['deliveries'],
+  bySite: true,
   reducers: CHANGES,
   async fold(page: Page): Promise<void> {
     const events: Change[] = [];

@@ -86,6 +86,7 @@ describe('UnsettledConversions', () => {
         const log = {
           readFields: async ({ after, until }: FieldOptions) =>
             events.filter(({ position }) => position > after && position <= until),
+          read: async () => [],
         };
         const [limited, unlimited] = [max, Number.POSITIVE_INFINITY].map(
           (each) => new UnsettledConversions(0, () => 0, each),

@@ -79,9 +79,13 @@ export class UnsettledConversions {
     if (conversion.platforms.length === 0) this.byConversion.delete(stream);
   }
 
-  /** Conversions of sites that have left, or have not arrived yet, are owed by another cell. */
-  forget(isElsewhere: (site: string) => boolean): void {
-    for (const [conversion, { site }] of this.byConversion) if (isElsewhere(site)) this.byConversion.delete(conversion);
+  /**
+   * Conversions of sites that have left, or have not arrived yet, are owed by another cell; those of a site whose host another one has
+   * got are not owed at all.
+   */
+  forget(isNotOwed: (site: string, position: number) => boolean): void {
+    for (const [conversion, { site, position }] of this.byConversion)
+      if (isNotOwed(site, position)) this.byConversion.delete(conversion);
   }
 
   /** Goes back to the first conversion that is not remembered, once there is room for more. */

@@ -85,7 +85,7 @@ export class PlatformDelivery {
 
   /** `done` receives the outcome, or undefined if this process may no longer act for the conversion. */
   deliver(request: DeliveryRequest, done: (outcome: Outcome | undefined) => void): void {
-    const destination = this.connections.find(request.received.site, request.platform);
+    const destination = this.destinationOf(request);
     const span = this.startSpan(request);
     const finish = (details: OutcomeDetails) => {
       const outcome = toOutcome(request, details, recordedPosition(request, destination));
@@ -124,6 +124,12 @@ export class PlatformDelivery {
     };
     if (payload.parts) enqueueParts(queue, queued, payload.parts);
     else queue.enqueue(queued);
+  }
+
+  /** Undefined if it is not connected, also because the conversion is of an earlier site with the host. */
+  private destinationOf({ received, platform }: DeliveryRequest): Destination | undefined {
+    const found = this.connections.find(received.site, platform);
+    return found?.site.since && received.position < found.site.since.position ? undefined : found;
   }
 
   /** The same attempt for a person who has opted out. If the platform may have accepted it before, it stays bound to that. */

@@ -1,6 +1,7 @@
 import { CONVERSION } from '../events/conversion.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { scopeStartAt } from '../sites/site-repository.js';
 import type { OrderEntry, OrderHistory } from './order.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
@@ -27,7 +28,7 @@ async function readOrder(
   { site, position, data: { orderId, trial } }: ReceivedConversion,
 ): Promise<OrderHistory> {
   if (orderId === undefined) return { corrections: [] };
-  const sameOrder = await log.find(site, orderId, OLDEST);
+  const sameOrder = await log.find(site, orderId, { ...OLDEST, after: await scopeStartAt(log, site, position) });
   const received = sameOrder.filter(isReceived).filter(({ data }) => data.trial === trial);
   const corrections = received.filter(({ data }) => data.correction).slice(0, CORRECTIONS_MAX);
   if (!corrections.some((correction) => correction.position === position)) return { corrections: [], isTooLarge: true };

@@ -121,12 +121,19 @@ export type MoveEvent =
   /** The first event that this log stores itself of a site that has come from another cell. */
   | { type: 'site.moved_in.v1'; data: MovedIn };
 
+export interface SiteRegistration {
+  readonly host: string;
+  readonly aliases: readonly string[];
+  /** Of a site whose host an earlier site had. Nothing of that one belongs to it. */
+  readonly id?: string | undefined;
+}
+
 export type SiteEvent =
   /** A site was added. Inbound is disabled until it is enabled. */
-  | { type: 'site.registered.v1'; data: { host: string; aliases: string[] } }
+  | { type: 'site.registered.v1'; data: SiteRegistration }
   /** All aliases from now on. */
   | { type: 'site.aliases_changed.v1'; data: { aliases: string[] } }
-  /** Its keys were revoked and its platforms disconnected before. The host can be registered again. */
+  /** Its keys were revoked and its platforms disconnected before. The host can be registered again, for another site. */
   | { type: 'site.removed.v1'; data: Record<string, never> }
   | { type: 'site.inbound_enabled.v1'; data: Record<string, never> }
   | { type: 'site.inbound_disabled.v1'; data: Record<string, never> }
@@ -211,7 +218,11 @@ export const siteSchemas: SchemasOf<SiteEvent> = {
     summary: 'A site was added. Inbound is disabled until it is enabled.',
     data: {
       type: 'object',
-      properties: { host: { type: 'string' }, aliases: strings },
+      properties: {
+        host: { type: 'string' },
+        aliases: strings,
+        id: { ...uuid, description: 'If another site had the host before: nothing of that one belongs to this site.' },
+      },
       required: ['host', 'aliases'],
       additionalProperties: false,
     },

@@ -1,5 +1,6 @@
 import { UserError } from '../kernel/errors.js';
 import type { EventLog, LogReads } from '../log/event-log.js';
+import { type SiteScope, scopeStart } from '../sites/site.js';
 
 /** A point in the log: a position, or a time. */
 export type Bound = { readonly position: number } | { readonly time: Date };
@@ -34,14 +35,14 @@ export async function positionRangeOf(
   log: EventLog,
   { from, to }: { from?: Bound | undefined; to?: Bound | undefined },
   /** Of which events are read, if they are those of one. */
-  site?: string,
+  site?: SiteScope,
 ): Promise<PositionRange> {
   const head = await log.head();
-  const after = from ? await lastBefore(log, from, site) : 0;
-  const last = to ? await lastBefore(log, to, site) : head;
+  const after = from ? await lastBefore(log, from, site?.host) : 0;
+  const last = to ? await lastBefore(log, to, site?.host) : head;
   if (from && to && isAfter(from, after, to, last))
     throw new UserError('The start of the range is after its end. Exchange "from" and "to".');
-  return { after, until: Math.min(head, last) };
+  return { after: Math.max(after, site ? scopeStart(site) : 0), until: Math.min(head, last) };
 }
 
 /** By what was stated: times in the future, or between the same two events, have the same position. */

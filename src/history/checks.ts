@@ -1,4 +1,5 @@
 import type { ProjectionRunner } from '../log/projection-runner.js';
+import type { SiteScope } from '../sites/site.js';
 import { checkpointsCheck } from './reconciliation/checkpoints.check.js';
 import { conversionsCheck } from './reconciliation/conversions.check.js';
 import { deliveriesCheck } from './reconciliation/deliveries.check.js';
@@ -29,14 +30,14 @@ export function allEventChecks(): EventCheck[] {
 
 /**
  * Checks of `history verify` that share one pass over the log. `isShortened`: retention has removed events from its start.
- * `nowMs`: the database's time.
+ * `nowMs`: the database's time. `scopes`: the sites that have their hosts now.
  */
-export function allStreamChecks(isShortened: boolean, nowMs: number): StreamCheck[] {
+export function allStreamChecks(isShortened: boolean, nowMs: number, scopes: readonly SiteScope[] = []): StreamCheck[] {
   return [
     versionsCheck(isShortened),
     conversionsCheck(isShortened),
     deliveriesCheck(isShortened),
-    owedCheck(isShortened, nowMs),
+    owedCheck(isShortened, nowMs, scopes),
   ];
 }
 

@@ -9,6 +9,7 @@ import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Visit } from '../platforms/conversion.js';
 import { platformOf } from '../platforms/index.js';
+import { type SiteScope, scopeStart } from '../sites/site.js';
 import type { SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 
@@ -41,38 +42,41 @@ export interface ConversionHistory {
   readonly events: readonly StoredEvent[];
 }
 
-/** Undefined if there is no such conversion; with a host, only of that site. */
+/** Undefined if there is no such conversion, with a site only of that one. */
 export async function readConversion(
   log: EventLog,
-  host: string | undefined,
+  site: SiteScope | undefined,
   conversionId: string,
 ): Promise<ConversionStream | undefined> {
   const events = isUuid(conversionId) ? await log.readStream(CONVERSION, conversionId.toLowerCase()) : [];
   const [opening, ...more] = events;
-  if (!opening || !isOpening(opening) || opening.site !== (host ?? opening.site)) return undefined;
+  if (!opening || !isOpening(opening)) return undefined;
+  if (site && (opening.site !== site.host || opening.position <= scopeStart(site))) return undefined;
   return [opening, ...more];
 }
 
-/** With a host, only of that site. */
+/** With a site, only of that one. */
 export async function requireConversion(
   log: EventLog,
-  host: string | undefined,
+  site: SiteScope | undefined,
   conversionId: string,
 ): Promise<ConversionStream> {
-  const own = await readConversion(log, host, conversionId);
+  const own = await readConversion(log, site, conversionId);
   if (own) return own;
-  throw new UserError(`${host ?? 'The log'} has no conversion ${conversionId}. "events tail" shows the newest events.`);
+  throw new UserError(
+    `${site?.host ?? 'The log'} has no conversion ${conversionId}. "events tail" shows the newest events.`,
+  );
 }
 
 /** The newest conversion with the order id that is not a duplicate, nor a correction if there is another one. */
 export async function readOrderedConversion(
   { log, secrets }: HistoryDependencies,
-  host: string,
+  site: SiteScope,
   orderId: string,
 ): Promise<ConversionStream | undefined> {
-  const originals = await findOrder(log, host, await secrets.dedupSecret(host), orderId, ORIGINALS);
+  const originals = await findOrder(log, site, await secrets.dedupSecret(site.host), orderId, ORIGINALS);
   const opening = originals.findLast(({ data }) => !data.correction) ?? originals.at(-1);
-  return opening && readConversion(log, host, opening.data.conversionId);
+  return opening && readConversion(log, site, opening.data.conversionId);
 }
 
 export async function conversionHistory(
@@ -84,12 +88,15 @@ export async function conversionHistory(
   // The visit may have been identified after the conversion.
   const reopened = own.findLast((event) => event.type === 'conversion.reopened.v1');
   const sameOrder = orderId === undefined ? [] : await log.find(opening.site, orderId, RELATED);
+  const site = await sites.get(opening.site);
+  const isEarlier = ({ position }: StoredEvent) => position <= scopeStart(site);
   const related = sameOrder.filter((event) => {
+    if (isEarlier(event) !== isEarlier(opening)) return false;
     if (isDuplicate(event)) return event.data.firstConversionId === conversionId;
     const isCorrection = event.type === 'conversion.received.v1' && event.data.correction;
     return isCorrection && !opening.data.correction && event.data.trial === trial;
   });
-  const { keys, connections } = await sites.get(opening.site);
+  const { keys, connections } = site;
   const key = keys.find(({ id }) => id === keyId);
   const { order } = await withOrder(log, opening);
   return {

@@ -64,7 +64,7 @@ export class EventFilter {
     const { order } = options;
     const head = await log.head();
     const site = options.site === undefined ? undefined : (await sites.get(options.site)).host;
-    const { after, until } = await positionRangeOf(log, options, site);
+    const { after, until } = await positionRangeOf(log, options, site === undefined ? undefined : { host: site });
     if (order === undefined) return new EventFilter(log, options, head, site, after, until, undefined);
     const hosts = site === undefined ? (await sites.everAdded()).map(({ host }) => host) : [site];
     const streams = new Set<string>();

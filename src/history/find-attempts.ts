@@ -7,7 +7,7 @@ import { findNewestByField, lookAtNewest, type NewestOptions, readFound } from '
 import { ATTEMPT_TYPES } from '../outbound/sync-log.js';
 import { type ConnectionName, platformNameOf } from '../platforms/connection-name.js';
 import { PLATFORM_NAMES } from '../platforms/platform.js';
-import type { Site } from '../sites/site.js';
+import { type Site, scopeStart } from '../sites/site.js';
 import { type Bound, lastBefore } from './bound.js';
 
 /** Conversions of one order that are searched: a sender can repeat it any number of times. */
@@ -76,7 +76,7 @@ export async function findAttempts(
 ): Promise<AttemptPage> {
   const { log } = dependencies;
   const { from, to, cursor = Number.MAX_SAFE_INTEGER, limit, event, reason } = filter;
-  const after = from ? await lastBefore(log, from, site.host) : 0;
+  const after = Math.max(scopeStart(site), from ? await lastBefore(log, from, site.host) : 0);
   const before = Math.min(cursor, to ? (await lastBefore(log, to, site.host)) + 1 : Number.MAX_SAFE_INTEGER);
   const keys = attemptKeys(site, filter);
   if (filter.conversion !== undefined || filter.order !== undefined)
@@ -171,11 +171,11 @@ type DeliveryAttempt = AttemptEvent & { readonly data: { readonly platform: stri
 /** By the streams of the conversions, which also have their openings. */
 async function findOfConversions(
   { log, dedupSecret }: Omit<SearchDependencies, 'read'>,
-  { host }: Site,
+  site: Site,
   { conversion, order, event, reason, limit }: AttemptFilter,
   matches: (attempt: DeliveryAttempt) => boolean,
 ): Promise<AttemptPage> {
-  const ofOrder = order === undefined ? undefined : await findOrder(log, host, dedupSecret as string, order, OF_ORDER);
+  const ofOrder = order === undefined ? undefined : await findOrder(log, site, dedupSecret as string, order, OF_ORDER);
   const ids = ofOrder?.map(({ data }) => data.conversionId) ?? [];
   const streams =
     conversion === undefined ? ids : ofOrder === undefined || ids.includes(conversion) ? [conversion] : [];
@@ -184,7 +184,7 @@ async function findOfConversions(
   const isOfEvent = ({ stream }: StoredEvent) =>
     event === undefined || openings.some((opening) => opening.stream === stream && eventOf(opening) === event);
   const attempts = (events as DeliveryAttempt[])
-    .filter((attempt) => attempt.site === host && matches(attempt))
+    .filter((attempt) => attempt.site === site.host && matches(attempt))
     .filter((attempt) => hasReason(attempt.data, reason) && isOfEvent(attempt))
     .sort((one, other) => other.position - one.position);
   return { ...pageOf(attempts.slice(0, limit), limit), openings };

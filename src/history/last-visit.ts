@@ -1,4 +1,5 @@
 import type { EventLog } from '../log/event-log.js';
+import { type SiteScope, scopeStart } from '../sites/site.js';
 import { pageBackwards } from './page-backwards.js';
 
 const VISIT_TYPES = ['visitor.visited.v1', 'visitor.identified.v1'] as const;
@@ -13,10 +14,10 @@ export interface LastVisit {
 }
 
 /** When the tag of a site last reported a visit, and from which host. */
-export async function findLastVisit(log: EventLog, site: string): Promise<LastVisit> {
+export async function findLastVisit(log: EventLog, site: SiteScope): Promise<LastVisit> {
   const before = (await log.head()) + 1;
   const { events, next } = await pageBackwards<(typeof VISIT_TYPES)[number]>(log, {
-    ...{ site, types: VISIT_TYPES, before, limit: 1 },
+    ...{ site: site.host, after: scopeStart(site), types: VISIT_TYPES, before, limit: 1 },
   });
   const [visit] = events;
   if (!visit) return { isComplete: next === undefined };

@@ -15,6 +15,8 @@ export interface BackwardsOptions<Type extends string>
   extends Pick<ReadOptions<Type>, 'categories' | 'types' | 'site'> {
   /** Exclusive. */
   readonly before: number;
+  /** Exclusive; from the start of the log if it is undefined. */
+  readonly after?: number;
   readonly limit: number;
 }
 
@@ -28,14 +30,14 @@ export interface BackwardsPage<Event> {
 /** The newest matching events before a position. The work of one page is bounded, however rare the events are. */
 export async function pageBackwards<Type extends string = string>(
   log: Pick<LogReads, 'read'>,
-  { before, limit, ...filter }: BackwardsOptions<Type>,
+  { before, after: start = 0, limit, ...filter }: BackwardsOptions<Type>,
 ): Promise<BackwardsPage<EventsOf<Type>>> {
   const events: EventsOf<Type>[] = [];
   const untilMs = performance.now() + DEADLINE_MS;
   let at = before;
   let window = FIRST_WINDOW_POSITIONS;
-  while (at > 1 && events.length < limit && performance.now() < untilMs) {
-    const after = Math.max(0, at - 1 - window);
+  while (at > start + 1 && events.length < limit && performance.now() < untilMs) {
+    const after = Math.max(start, at - 1 - window);
     window = Math.min(window * WINDOW_GROWTH, WINDOW_POSITIONS_MAX);
     const found = await log.read<Type>({
       ...filter,
@@ -44,7 +46,7 @@ export async function pageBackwards<Type extends string = string>(
     events.push(...found.reverse());
     at = events.length < limit ? await endBefore(log, after + 1) : (events.at(-1) as EventsOf<Type>).position;
   }
-  return { events, ...(at > 1 && { next: at }) };
+  return { events, ...(at > start + 1 && { next: at }) };
 }
 
 /** The position after the newest event before this one: at a failover positions leap, by more than windows could search. */

@@ -30,13 +30,13 @@ export async function prepareReplay(
     throw new UserError('A forced delivery makes a conversion count twice, so it requires the id of one conversion.');
   const range =
     conversion === undefined
-      ? await positionRangeOf(log, { from, to }, site.host)
-      : await requireReceived(log, site.host, conversion);
+      ? await positionRangeOf(log, { from, to }, site)
+      : await requireReceived(log, site, conversion);
   return { platform, range, statuses: status === undefined ? ['failed', 'skipped'] : [status], force };
 }
 
-async function requireReceived(log: EventLog, host: string, conversion: string): Promise<{ conversion: string }> {
-  const [opening] = await requireConversion(log, host, conversion);
+async function requireReceived(log: EventLog, site: Site, conversion: string): Promise<{ conversion: string }> {
+  const [opening] = await requireConversion(log, site, conversion);
   if (opening.type === 'conversion.received.v1') return { conversion: conversion.toLowerCase() };
   throw new UserError(
     `Conversion ${conversion} was ${statusOf(opening)}, so it is not sent. "events show --conversion ${conversion}" shows why.`,

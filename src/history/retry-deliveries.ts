@@ -17,6 +17,7 @@ import type { Platform } from '../platforms/platform.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
+import { streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { findOptOuts } from '../visitors/find-opt-outs.js';
 import { lastBefore } from './bound.js';
@@ -92,7 +93,7 @@ export async function retryDeliveries(
   // On the primary: what has been sent meanwhile must not be sent again.
   const page = await findAttempts({ log, dedupSecret, read: (read) => postgres.read(read) }, site, search);
   const targets = targetsOf(site, page.events);
-  const [newest] = await log.readEnds(SITE, [site.id]);
+  const [newest] = await log.readEnds(SITE, [streamIdOf(site.host)]);
   const common = { site: site.host, settingsPosition: newest ? siteOrder(newest) : 0, statuses, force, dryRun };
   // With `force` the filter names one delivery: another page would only have earlier attempts of it, and send it again.
   const next = force ? undefined : page.next;
@@ -145,7 +146,7 @@ async function wasOnEarlierPage(
   { cursor, statuses, reason }: Pick<AttemptFilter, 'statuses' | 'reason'> & { readonly cursor: RetryCursor },
 ): Promise<boolean> {
   const keys = attemptKeys(site, { connection: platform, statuses });
-  const events = (await readConversion(log, site.host, conversion)) ?? [];
+  const events = (await readConversion(log, site, conversion)) ?? [];
   return events.some(
     (event) =>
       event.position >= cursor.before &&
@@ -183,7 +184,7 @@ async function previewOf(
   conversion: string,
   replay: ReplayRequest,
 ): Promise<PayloadPreview> {
-  const events = (await readConversion(log, replay.site, conversion)) ?? [];
+  const events = (await readConversion(log, { host: replay.site }, conversion)) ?? [];
   const delivery = foldDeliveries(events).find(({ platform }) => platform === replay.platform);
   if (!delivery) throw new UserError(`Conversion ${conversion} has no delivery to ${replay.platform}.`);
   const target = { name: replay.platform, platform: platformOf(replay.platform) as Platform };

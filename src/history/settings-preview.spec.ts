@@ -20,7 +20,7 @@ beforeEach(async () => {
   log = new InMemoryLog();
   events = new ConversionEvents(log, HOST);
   const registered: SiteEvent = { type: 'site.registered.v1', data: { host: HOST, aliases: [] } };
-  site = await new SiteRepository(log).add(HOST, 'cli', registered);
+  site = await new SiteRepository(log).add(HOST, 'cli', () => registered);
 });
 
 function preview(change: Partial<SiteSettings>, nowMs = Date.now() + 1_000) {

@@ -4,7 +4,8 @@ import { CONVERSION } from '../events/conversion.events.js';
 import { SITE, type SiteSettings } from '../events/site.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import type { Site } from '../sites/site.js';
+import { type Site, scopeStart } from '../sites/site.js';
+import { streamIdOf } from '../sites/site-repository.js';
 import type { BotScorer } from '../visitors/bots/bot-scorer.js';
 import { compareVisits, VISIT_TYPES } from './compare-visits.js';
 import { pageBackwards } from './page-backwards.js';
@@ -78,10 +79,10 @@ export async function previewSettings(
   // Visits would use up what may be read, and the window does not concern them.
   const isOnlyWindow = change.dedupWindow !== undefined && Object.keys(change).length === 1;
   const types = isOnlyWindow ? CONVERSION_TYPES : TYPES;
-  const { events, reachedMs } = await readBack(log, site.host, fromMs - claimsMs, types);
+  const { events, reachedMs } = await readBack(log, site, fromMs - claimsMs, types);
   // Nothing is covered if reading did not even reach back by the dedup window.
   const coveredMs = Math.min(nowMs, Math.max(fromMs, reachedMs + claimsMs));
-  const timeline = new SiteTimeline(await log.readStream(SITE, site.id));
+  const timeline = new SiteTimeline(await log.readStream(SITE, streamIdOf(site.host)));
   const engine = new ShadowRulesEngine({ settings: {}, site: change }, timeline, dedupSecret, defaultWindowMs);
   const conversions = events.filter(isOpening);
   const firsts = await readFirsts(log, conversions);
@@ -114,10 +115,10 @@ export async function previewSettings(
 }
 
 /** Events of the site since a time, in log order, and the time since when they are all read. */
-async function readBack(log: EventLog, site: string, sinceMs: number, types: readonly ExaminedType[]) {
+async function readBack(log: EventLog, { host: site, since }: Site, sinceMs: number, types: readonly ExaminedType[]) {
   const untilMs = performance.now() + WITHIN_MS;
   const events: StoredEvent<ExaminedType>[] = [];
-  const least = await log.positionBefore(new Date(sinceMs), site);
+  const least = Math.max(scopeStart({ since }), await log.positionBefore(new Date(sinceMs), site));
   let before: number | undefined = (await log.head()) + 1;
   while (before !== undefined && before > least + 1) {
     if (events.length >= EVENTS_MAX || performance.now() > untilMs) {

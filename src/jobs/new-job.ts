@@ -6,7 +6,7 @@ import type { ShadowRules } from '../history/shadow/shadow-rules.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { dedupWindowMs } from '../kernel/settings.js';
 import type { EventLog } from '../log/event-log.js';
-import type { Site } from '../sites/site.js';
+import type { Site, SiteScope } from '../sites/site.js';
 import type { Job, JobRequest } from './job.js';
 
 /** What a caller asks for. */
@@ -29,13 +29,19 @@ interface BoundTexts {
 const SHADOW_EVENTS_MAX = 1_000_000;
 
 /** Checks what a caller asks for. A replay is always a dry run here: `confirmedReplay` carries one out. */
-export async function prepareJob(log: EventLog, site: Site, job: NewJob): Promise<JobRequest> {
+export async function prepareJob(
+  log: EventLog,
+  site: Site,
+  job: NewJob,
+  /** Of the events that are exported. */
+  exported: SiteScope = site,
+): Promise<JobRequest> {
   const bounds = { ...readBound('from', job.from), ...readBound('to', job.to) };
   if (job.kind === 'replay') {
     const { from: _, to: __, ...selection } = job;
     return { kind: 'replay', ...(await prepareReplay(log, site, { ...selection, ...bounds })), dryRun: true };
   }
-  const range = await positionRangeOf(log, bounds, site.host);
+  const range = await positionRangeOf(log, bounds, job.kind === 'export' ? exported : site);
   if (job.kind === 'export')
     return { kind: 'export', format: job.format, ...(job.types && { types: job.types }), ...range };
   return { kind: 'shadow', rules: shadowRules(site, job), ...(await requireShort(log, range)) };

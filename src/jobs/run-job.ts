@@ -14,6 +14,7 @@ import { type ReaderHold, withReaderHold } from '../log/retention-holds.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { connectionOf } from '../sites/named-connection.js';
 import type { SiteRepository } from '../sites/site-repository.js';
+import { streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import type { Job, RequestOf } from './job.js';
 import type { Checkpoint, JobRun } from './job-run.js';
@@ -92,7 +93,7 @@ async function replayJob(
     ...request,
     site: host,
     range,
-    settingsPosition: siteOrder((await log.readStream(SITE, site.id)).at(-1) as StoredEvent),
+    settingsPosition: siteOrder((await log.readStream(SITE, streamIdOf(site.host))).at(-1) as StoredEvent),
     nowMs: postgres.clock.nowMs(),
   });
   let savedMs = performance.now();

@@ -20,6 +20,12 @@ const LOOK_UP_MS = 5_000;
 
 type Request = AppendRequest & { readonly expected: 'new' | 'any' | number };
 
+/** Writes in the transaction of an append. It may append events of other streams, after all that waits for locks of others. */
+export type ChangeWithEvents = (
+  client: ClientBase,
+  append: (request: Request) => Promise<AppendOutcome>,
+) => Promise<void>;
+
 /** The stream has another version than the request was decided on. */
 export class VersionConflict extends Error {
   override readonly name = 'VersionConflict';
@@ -32,11 +38,11 @@ export class VersionConflict extends Error {
 export async function appendWith(
   postgres: Pick<Postgres, 'pool' | 'clock'>,
   request: Request,
-  change: (client: ClientBase) => Promise<void>,
+  change: ChangeWithEvents,
 ): Promise<AppendOutcome> {
   try {
     return await appendingTransaction(postgres, async (client, append) => {
-      await change(client);
+      await change(client, append);
       return append(request);
     });
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { readBeginning } from './beginnings.js';
 import { bytesOf, type ErasureSearch } from './erasure-search.js';
 import { SharedPageSource } from './page-source.js';
 import { Page } from './projection.js';
@@ -66,8 +67,10 @@ export async function foldLeft(
   checkpoints: readonly Checkpoint[],
 ): Promise<Map<string, number>> {
   const { rows } = await client.query<{ stream: string }>(
-    'SELECT DISTINCT e.stream FROM cc.personal p JOIN cc.events e USING (position) WHERE p.site = $1 AND p.subject = ANY ($2)',
-    [search.site, bytesOf(subjects)],
+    `SELECT DISTINCT e.stream FROM cc.personal p JOIN cc.events e USING (position)
+      WHERE p.site = $1 AND p.subject = ANY ($2) AND e.position >= $3`,
+    // Of an earlier site with the host there are no rows.
+    [search.site, bytesOf(subjects), await readBeginning(client, search.site)],
   );
   if (rows.length === 0) return new Map();
   const streams = rows.map(({ stream }) => stream);

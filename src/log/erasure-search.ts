@@ -7,6 +7,8 @@ export interface ErasureSearch {
   readonly subject: string;
   /** Further subjects that are named in personal parts of this one and are erased with it. */
   linkedSubjects(personal: readonly unknown[]): string[];
+  /** Exclusive: only events of the site that has the host now. All, if it is undefined. */
+  readonly after?: number | undefined;
   /** Only events in whose stream the first part about the person is up to this place in the order of the site's events. All, if it is undefined. */
   readonly until?: number | undefined;
   /** All projections; those that declare `subjectColumns` lose the rows of the subject, those with `forget` its events. */
@@ -100,7 +102,7 @@ export async function findAppended(
 /** In a range of positions: `after` is exclusive, `until` inclusive. */
 async function findPersonal(
   client: ClientBase,
-  { site, until: place }: ErasureSearch,
+  { site, after: start = -1, until: place }: ErasureSearch,
   subjects: ReadonlySet<string>,
   after: number,
   until: number,
@@ -112,7 +114,7 @@ async function findPersonal(
         AND ($5::bigint IS NULL OR EXISTS (
           SELECT FROM cc.events e JOIN cc.events other USING (stream) JOIN cc.personal part ON part.position = other.position
            WHERE e.position = p.position AND part.subject = p.subject AND coalesce(other.origin, other.position) <= $5))`,
-    [site, bytesOf(subjects), after, until, place],
+    [site, bytesOf(subjects), Math.max(start, after), until, place],
   );
   return rows;
 }

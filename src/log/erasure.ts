@@ -3,6 +3,7 @@ import type { DatabaseClock } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { appendInTransaction } from './append-in-transaction.js';
 import { lockAppends } from './append-lock.js';
+import { readBeginning } from './beginnings.js';
 import { type Checkpoint, countRows, deleteRows, foldLeft } from './erasure-rows.js';
 import { type ErasureSearch, erasureParts, type FoundEvent, findAppended, findWithLinked } from './erasure-search.js';
 import type { AppendRequest } from './event.js';
@@ -217,13 +218,16 @@ async function rollBack(client: ClientBase): Promise<undefined> {
 /** Takes events out of the rows that count them. */
 async function forgetEvents(
   client: ClientBase,
-  { projections }: ErasureSearch,
+  { projections, site }: ErasureSearch,
   checkpoints: readonly Checkpoint[],
   positions: readonly number[],
 ): Promise<void> {
+  const beginning = await readBeginning(client, site);
   for (const { name, forget } of projections) {
     const folded = checkpoints.find((checkpoint) => checkpoint.name === name)?.position ?? 0;
-    const counted = positions.filter((position) => position <= folded);
+    // An earlier site with the host is not counted any more, once the beginning of the new one is folded.
+    const from = beginning <= folded ? beginning : 0;
+    const counted = positions.filter((position) => position >= from && position <= folded);
     if (forget && counted.length > 0) await forget.take(client, await readEventsAt(client, counted, forget.types));
   }
 }

@@ -1,4 +1,4 @@
-import type { ClientBase } from 'pg';
+import type { ChangeWithEvents } from './append-in-transaction.js';
 import type { PositionRange } from './appended-positions.js';
 import type { AppendOutcome, AppendRequest, EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
 import type { EventField, FieldOptions } from './event-fields.js';
@@ -26,7 +26,7 @@ export abstract class EventLog {
    */
   abstract appendWith(
     request: AppendRequest & { readonly expected: number },
-    change: (client: ClientBase) => Promise<void>,
+    change: ChangeWithEvents,
   ): Promise<AppendOutcome>;
 
   abstract read<Type extends string = string>(options?: ReadOptions<Type>): Promise<EventsOf<Type>[]>;

@@ -204,6 +204,8 @@ export interface SomeOptions {
   readonly limit: number;
   /** The newest events instead of the oldest, still in log order. */
   readonly newest?: boolean;
+  /** Exclusive. */
+  readonly after?: number;
 }
 
 const HAS_REFERENCE_HASH = `e.reference IS NOT NULL
@@ -229,7 +231,7 @@ export async function findSomeByReference(
   source: Queryable,
   site: string,
   reference: string,
-  { types, limit, newest }: SomeOptions,
+  { types, limit, newest, after = 0 }: SomeOptions,
 ): Promise<StoredEvent[]> {
   const found = await source.query<{ position: number }>({
     name: 'find-positions-by-reference',
@@ -238,7 +240,10 @@ export async function findSomeByReference(
            SELECT position::float8 FROM found WHERE site = $1 AND reference = $2 AND type = ANY ($3)`,
     values: [site, reference, types],
   });
-  const positions = found.rows.map(({ position }) => position).sort((one, other) => one - other);
+  const positions = found.rows
+    .map(({ position }) => position)
+    .filter((position) => position > after)
+    .sort((one, other) => one - other);
   return readEventsAt(source, newest ? positions.slice(-limit) : positions.slice(0, limit));
 }
 

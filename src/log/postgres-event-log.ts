@@ -1,9 +1,8 @@
-import type { ClientBase } from 'pg';
 import { AlignedInterval } from '../kernel/aligned-interval.js';
 import { INTERVALS } from '../kernel/intervals.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { AppendConnection } from './append-connection.js';
-import { appendWith } from './append-in-transaction.js';
+import { appendWith, type ChangeWithEvents } from './append-in-transaction.js';
 import { AppendNotifications } from './append-notifications.js';
 import { AppendQueue } from './append-queue.js';
 import { AppendReadiness, tryAppend } from './append-readiness.js';
@@ -87,7 +86,7 @@ export class PostgresEventLog extends EventLog {
 
   async appendWith(
     request: AppendRequest & { readonly expected: number },
-    change: (client: ClientBase) => Promise<void>,
+    change: ChangeWithEvents,
   ): Promise<AppendOutcome> {
     const outcome = await appendWith(this.postgres, request, change);
     this.notifications.notify(request.category);

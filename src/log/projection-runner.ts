@@ -6,6 +6,7 @@ import { INTERVALS } from '../kernel/intervals.js';
 import { isDatabaseOutage } from '../postgres/outage.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
+import { readBeginnings } from './beginnings.js';
 import { EventFeed, type Gathered } from './event-feed.js';
 import {
   countAfter,
@@ -257,9 +258,10 @@ export class ProjectionRunner {
         const { until, source } =
           locked.length === 0 ? { until: after } : await this.nextPage(client, after, most, isFed);
         if (until <= after) return false;
+        const beginnings = await readBeginnings(client, after, until);
         for (const projection of projections)
           if (locked.includes(projection.name))
-            await projection.fold(await pageFor(projection, client, after, until, true, source));
+            await projection.fold(await pageFor(projection, client, after, until, true, source, beginnings));
         await client.query('UPDATE cc.projections SET position = $2 WHERE name = ANY ($1)', [locked, until]);
         return true;
       });

@@ -1,10 +1,11 @@
 import type { ClientBase } from 'pg';
+import { readBeginnings } from './beginnings.js';
 import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
 import { readOpenings } from './event-reader.js';
 import { LogPageSource, type PageFilter, type PageRow, type PageSource, reduceRows } from './page-source.js';
 import { PartitionCheckpoints } from './partition-checkpoints.js';
 import type { Reducer } from './reducer.js';
-import type { StagedTable } from './staging-table.js';
+import { deleteStaged, type StagedTable } from './staging-table.js';
 
 /**
  * A table computed from the log, which can be rebuilt from it. `fold` writes the changes of a page of events through `page.tx`, with
@@ -23,6 +24,11 @@ export interface Projection {
     readonly types: readonly string[];
     take(tx: ClientBase, events: readonly StoredEvent[]): Promise<void>;
   };
+  /**
+   * Every table has a column `site`, and holds nothing of an earlier site with the same host: a page in which a site begins anew drops
+   * the rows of the earlier one, and folds only the events of the new one. Not with `source`, whose fold sees events in any order.
+   */
+  readonly bySite?: true;
   /** Written by the append in its transaction; `fold` is used by rebuilds only. */
   readonly inline?: boolean;
   /**
@@ -105,6 +111,48 @@ class SharedPage extends Page {
   }
 }
 
+/** Deletes what the projection has of an earlier site. */
+async function dropEarlier(projection: Projection, tx: ClientBase, site: string, position: number): Promise<void> {
+  const { stagingTable } = projection;
+  if (stagingTable) await deleteStaged(tx, stagingTable, site, position);
+  // While rows are only staged, the name leads to the live table.
+  for (const table of projection.tables)
+    if (!stagingTable || !(await isLiveTable(tx, table)))
+      await tx.query(`DELETE FROM ${table} WHERE site = $1`, [site]);
+}
+
+/** Whether the search path leads to the table of the schema that the service uses. */
+async function isLiveTable(tx: ClientBase, table: string): Promise<boolean> {
+  const { rows } = await tx.query<{ live: boolean }>('SELECT to_regclass($1) = to_regclass($2) AS live', [
+    table,
+    `cc.${table}`,
+  ]);
+  return rows[0]?.live === true;
+}
+
+/** A page in which sites begin whose hosts earlier ones had, without the events of those. */
+class LaterPageSource extends LogPageSource {
+  constructor(
+    client: ClientBase,
+    after: number,
+    until: number,
+    private readonly begun: ReadonlyMap<string, number>,
+  ) {
+    super(client, after, until);
+  }
+
+  override each(filter: PageFilter, onRow: (row: PageRow) => void, personal?: 'all' | 'subject'): Promise<void> {
+    const onLater = (row: PageRow) => {
+      if (row.position >= (this.begun.get(row.site) ?? 0)) onRow(row);
+    };
+    return super.each(filter, onLater, personal);
+  }
+
+  override reduce<State>(reducer: Reducer<State>): Promise<State> {
+    return reduceRows(reducer, (onRow) => this.each(reducer, onRow));
+  }
+}
+
 /** `live`: the fold writes to the live tables, where Kafka consumers may have folded events already. */
 export async function pageFor(
   projection: Projection,
@@ -113,7 +161,16 @@ export async function pageFor(
   until: number,
   live: boolean,
   source?: PageSource,
+  beginnings?: ReadonlyMap<string, number>,
 ): Promise<Page> {
+  if (projection.bySite) {
+    const client = source?.client ?? tx;
+    const begun = beginnings ?? (await readBeginnings(client, after, until));
+    if (begun.size === 0) return new Page(tx, after, until, source);
+    for (const [site, position] of begun) await dropEarlier(projection, tx, site, position);
+    // From the database: what was reduced in memory has the events of both sites.
+    return new Page(tx, after, until, new LaterPageSource(client, after, until, begun));
+  }
   if (projection.source !== 'any') return new Page(tx, after, until, source);
   const folded = live ? await PartitionCheckpoints.read(tx, projection.name) : PartitionCheckpoints.none;
   const omits = folded.isEmpty ? undefined : (event: StoredEvent) => folded.covers(event);

@@ -4,6 +4,7 @@ import { OUTBOUND } from '../events/outbound.events.js';
 import { derivedUuid } from '../kernel/uuid.js';
 import { IDLE_WITH_LOCK_MS } from './append-lock.js';
 import { type Arrivals, compareArrivals, type Removed, type StreamHere } from './arrivals.js';
+import { readBeginnings } from './beginnings.js';
 import { type CopiedEvent, ERASED_ONLY, parseCopiedRows } from './copied-rows.js';
 import { copyIn, copyOut } from './copy.js';
 import { copyLine } from './copy-text.js';
@@ -11,7 +12,7 @@ import { readNewestPosition } from './event-reader.js';
 import { EventRow, NULL } from './event-row.js';
 import { readRemovedUntil } from './log-audit.js';
 import { SharedPageSource } from './page-source.js';
-import { Page, type Projection } from './projection.js';
+import { type Projection, pageFor } from './projection.js';
 import { RETENTION_LOCK } from './retention-holds.js';
 import { readScanEnd, scanParts } from './scan-parts.js';
 import { SEALED_COLUMNS } from './sealed-row.js';
@@ -150,6 +151,8 @@ export interface StoredCopy {
   readonly last: number | undefined;
   /** Subjects, in hex, with a personal part here of an event that the other log has erased. They must be erased here. */
   readonly erased: readonly string[];
+  /** A site begins in the page whose host an earlier one had. */
+  readonly begins?: true;
 }
 
 /**
@@ -183,7 +186,10 @@ export async function storeSiteCopy(
   }
   if (outcome.refused !== undefined) throw new SiteCopyRefused(...refusalOf(outcome.refused, site));
   await foldInline(client, inlineProjections, outcome, compared.arrivals.missing);
-  return result(compared.arrivals);
+  const begins = (await readBeginnings(client, outcome.first - 1, outcome.last)).has(site);
+  // Those of an earlier site with the host, which was here. Claims of the new one follow its events.
+  if (begins) await client.query('DELETE FROM cc.dedup WHERE site = $1', [site]);
+  return { ...result(compared.arrivals), ...(begins && { begins: true as const }) };
 }
 
 /** What this log has of events that the other one has erased. */
@@ -356,7 +362,8 @@ async function foldInline(
     client,
     events.map((event, index) => new ArrivedRow(event, first + index)),
   );
-  for (const projection of projections) await projection.fold(new Page(client, first - 1, last, source));
+  for (const projection of projections)
+    await projection.fold(await pageFor(projection, client, first - 1, last, true, source));
 }
 
 /** An event as it would be read from this log, for folds. */

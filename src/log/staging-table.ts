@@ -48,6 +48,11 @@ export class StagedRows {
   }
 }
 
+/** Deletes the staged rows of a site from before a position. */
+export async function deleteStaged(client: ClientBase, of: StagedTable, site: string, before: number): Promise<void> {
+  await client.query(`DELETE FROM ${stagingTableOf(of)} WHERE site = $1 AND position < $2`, [site, before]);
+}
+
 /** Merges the staged rows into existing ones. */
 export async function mergeStagingTable(client: ClientBase, of: StagedTable): Promise<void> {
   const newer = of.others.map((column) => `excluded.${column}`);

@@ -4,9 +4,9 @@ import { SITE } from '../events/site.events.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
-import { appendingTransaction } from '../log/append-in-transaction.js';
+import { appendInTransaction, appendingTransaction } from '../log/append-in-transaction.js';
 import { lockAppends } from '../log/append-lock.js';
-import type { StoredEvent } from '../log/event.js';
+import { isCopied, type StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { followLineage, leapBeyond, readJump } from '../log/lineage.js';
 import type { Projection } from '../log/projection.js';
@@ -16,6 +16,7 @@ import { countCopiedEvents } from '../log/site-events.js';
 import { SCHEMA } from '../postgres/migrations/index.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
+import { endEarlierSite } from '../sites/earlier-site.js';
 import { evolve, isClosed, type Site } from '../sites/site.js';
 import { type SiteRepository, streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
@@ -175,7 +176,7 @@ export class Arrival {
     page: { readonly after: number; readonly last: number; readonly rows: Buffer },
   ): Promise<ArrivalState> {
     try {
-      return await this.storePage(step, page);
+      return await this.storePage(step, actor, page);
     } catch (error) {
       if (!(error instanceof ErasedElsewhere)) throw error;
       await this.storeErased(step, actor, page.rows);
@@ -185,6 +186,7 @@ export class Arrival {
 
   private storePage(
     step: Step,
+    actor: Actor,
     { after, last, rows }: { readonly after: number; readonly last: number; readonly rows: Buffer },
   ): Promise<ArrivalState> {
     return this.transaction(async (tx) => {
@@ -192,6 +194,14 @@ export class Arrival {
       if (row.done || row.reached !== after || last < after) return stateOf(row);
       const copied = await storeSiteCopy(tx, step.site, rows, this.dependencies.inline);
       if (copied.erased.length > 0) throw new ErasedElsewhere(stateOf(row));
+      // Who had access to an earlier site with the host, when this cell had it, has none to the one that arrives.
+      if (copied.begins && (await this.history(step.site)).some((event) => !isCopied(event)))
+        await endEarlierSite(
+          tx,
+          (request) => appendInTransaction(tx, this.dependencies.postgres.clock, request),
+          step.site,
+          actor,
+        );
       const events = row.events + copied.stored + copied.present;
       await tx.query(
         `UPDATE cc.site_moves SET reached = $2, events = $3, updated_at = now() WHERE site = $1 AND direction = 'in'`,

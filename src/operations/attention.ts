@@ -6,7 +6,7 @@ import type { EventLog } from '../log/event-log.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import { readTimeAfter } from '../log/stored-time.js';
 import { readElsewhere } from '../moves/sites-elsewhere.js';
-import { type End, streamOf } from '../outbound/reporting-window.js';
+import { type End, ownEnd, streamOf } from '../outbound/reporting-window.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { asHeld } from '../sites/holding.js';
 import type { Site } from '../sites/site.js';
@@ -43,7 +43,7 @@ export async function sitesAttention(
         site,
         waiting: waiting.get(site.host) ?? new Map(),
         outcomes: outcomes.get(site.host) ?? new Map(),
-        lastPush: pushes.get(site.host),
+        lastPush: site.webhook && ownEnd(site.webhook, pushes.get(site.host)),
         nowMs,
       }),
     );

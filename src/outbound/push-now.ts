@@ -4,7 +4,7 @@ import { UserError } from '../kernel/errors.js';
 import type { LeaseDatabase } from '../postgres/lease.js';
 import { acquirePushLeases, type PushLease } from './push-lease.js';
 import type { Pusher, Receiver } from './pusher.js';
-import { type End, pendingOf } from './reporting-window.js';
+import { type End, ownEnd, pendingOf } from './reporting-window.js';
 
 const POLL_EVERY_MS = 200;
 
@@ -31,7 +31,7 @@ async function pushOne(database: LeaseDatabase, pusher: Pusher, receiver: Receiv
   const lease = await waitForLease(database, site, timeoutMs);
   try {
     const end = (await pusher.readEnds([site])).get(site);
-    const wasPending = pendingOf(end) !== undefined;
+    const wasPending = pendingOf(ownEnd(receiver.webhook, end)) !== undefined;
     const closed = wasPending ? end : await pusher.close(receiver, end);
     const pushed = closed && (await pusher.push(receiver, pendingOf(closed) as ReportingWindow, closed, lease));
     if (!pushed)

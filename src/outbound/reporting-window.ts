@@ -21,7 +21,8 @@ export type Step =
  * since the last attempt. Without a pending window the next one is closed at the first tick after the previous one; a missed tick
  * counts as passed.
  */
-export function nextStep(webhook: SiteWebhook, end: End, nowMs: number, everyMs: number): Step {
+export function nextStep(webhook: SiteWebhook, last: End, nowMs: number, everyMs: number): Step {
+  const end = ownEnd(webhook, last);
   const pending = pendingOf(end);
   if (!pending) {
     const closed = end?.data.windowEnd ?? webhook.first.time;
@@ -30,6 +31,11 @@ export function nextStep(webhook: SiteWebhook, end: End, nowMs: number, everyMs:
   }
   const untilMs = isChangedSince(webhook, end) ? Number.NEGATIVE_INFINITY : nextAttemptMs(end);
   return untilMs <= nowMs ? { kind: 'send', window: pending } : { kind: 'wait', untilMs };
+}
+
+/** The last event of the site's stream, unless it is of an earlier site with the host: that is before the webhook was first set. */
+export function ownEnd({ first }: Pick<SiteWebhook, 'first'>, end: End): End {
+  return end && siteOrder(end) < first.place ? undefined : end;
 }
 
 /** Closed, and not yet accepted by the receiver. */
@@ -42,9 +48,10 @@ export function pendingOf(end: End): ReportingWindow | undefined {
 /** Start of the next window of a log that `jump` has cut off. */
 export function nextWindowStart(
   webhook: SiteWebhook,
-  end: End,
+  last: End,
   jump?: Jump,
 ): Pick<ReportingWindow, 'fromPosition' | 'windowStart' | 'series' | 'seriesStart'> {
+  const end = ownEnd(webhook, last);
   const { place, time } = webhook.first;
   const fromPosition = end?.data.toPosition ?? place;
   return {

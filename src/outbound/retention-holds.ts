@@ -3,7 +3,7 @@ import type { EventLog } from '../log/event-log.js';
 import type { HoldSource, RetentionHold } from '../log/retention-holds.js';
 import type { SiteRepository } from '../sites/site-repository.js';
 import type { SiteWebhook } from '../sites/webhook.js';
-import { type End, nextWindowStart, pendingOf, streamOf } from './reporting-window.js';
+import { type End, nextWindowStart, ownEnd, pendingOf, streamOf } from './reporting-window.js';
 
 export interface WebhookHoldOptions {
   /** How long a webhook that the service disabled still holds. Undefined: as long as it is disabled. */
@@ -53,7 +53,7 @@ async function holdOf(
   webhook: SiteWebhook,
   end: End,
 ): Promise<RetentionHold> {
-  const pending = pendingOf(end);
+  const pending = pendingOf(ownEnd(webhook, end));
   const { fromPosition } = pending ?? nextWindowStart(webhook, end);
   const position = await log.positionOf(host, fromPosition);
   if (webhook.enabled) {

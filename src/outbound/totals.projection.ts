@@ -9,6 +9,7 @@ const COUNTS = new CountReducer(COUNTED, COUNTED_BY);
 export const totalsProjection: Projection = {
   name: 'totals',
   tables: ['totals'],
+  bySite: true,
   reducers: [COUNTS],
   async fold(page: Page): Promise<void> {
     const byMinute = new Map<string, EventCount[]>();

@@ -1,8 +1,10 @@
 import type { SiteWebhook } from '../sites/webhook.js';
-import type { End } from './reporting-window.js';
+import { type End, ownEnd } from './reporting-window.js';
 
 /** A site's webhook and its latest push. The secret is included only if it was just generated. */
-export function webhookDocument({ url, enabled, reason, since }: SiteWebhook, end: End, secret?: string) {
+export function webhookDocument(webhook: SiteWebhook, last: End, secret?: string) {
+  const { url, enabled, reason, since } = webhook;
+  const end = ownEnd(webhook, last);
   return {
     url,
     enabled,

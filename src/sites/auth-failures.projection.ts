@@ -10,6 +10,7 @@ const FAILURES = listEvents<StoredEvent<TypesOf<typeof AUTH>>>({ categories: [AU
 export const authFailuresProjection: Projection = {
   name: 'auth_failures',
   tables: ['auth_failures'],
+  bySite: true,
   reducers: [FAILURES],
   async fold(page: Page): Promise<void> {
     const counts = new Map<string, { site: string; minute: string; failed: number; throttled: number }>();

@@ -144,6 +144,11 @@ export async function refuseElsewhere(cells: readonly Cell[], names: readonly st
   const found = cellOf(listed, names);
   if (found)
     throw new UserError(`${found.site.host} is a site of cell ${found.cell.name}. Change it there: ${found.cell.url}`);
+  refuseSilent(listed, names);
+}
+
+/** Refuses all hosts while a cell does not answer. */
+export function refuseSilent(listed: readonly OtherCell[], names: readonly string[]): void {
   const silent = listed.find(({ sites }) => !sites);
   if (silent)
     throw new UserError(

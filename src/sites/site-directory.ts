@@ -14,6 +14,7 @@ import type { SiteConnection } from './connection.js';
 import { asHeld, type Holding } from './holding.js';
 import { normaliseHost } from './host.js';
 import { evolve, isClosed, keyState, type Site, type SiteKey } from './site.js';
+import { streamIdOf } from './site-repository.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
 
 /** A revocation takes effect on every instance within a second. An instance that read the log longer ago reads it first. */
@@ -138,7 +139,7 @@ export class SiteDirectory {
   async reloadSecrets(host: string, platform: ConnectionName): Promise<void> {
     await this.serialise(async () => {
       const secrets = await withLogTimeout(this.secrets.connectionSecrets(host, platform));
-      const id = `${SITE}-${this.find(host)?.site.id}`;
+      const id = `${SITE}-${streamIdOf(this.find(host)?.site.host ?? host)}`;
       const loaded = this.byId.get(id);
       const before = loaded?.connections.get(platform);
       if (!loaded || !before) return;
@@ -183,17 +184,21 @@ export class SiteDirectory {
   private async applyAll(events: StoredEvent[], known: ReadonlyMap<string, LoadedSite>): Promise<void> {
     const folded = new Map<string, { site: Site; place: number }>();
     const connected = new Set<string>();
+    const begun = new Set<string>();
     for (const event of events) {
       const before = folded.get(event.stream)?.site ?? known.get(event.stream)?.site;
       const site = evolve(before, event);
       if (!site) continue;
       folded.set(event.stream, { site, place: siteOrder(event) });
+      if (event.type === 'site.registered.v1') begun.add(event.stream);
       // The secrets of a site that moves follow its events.
       if (event.type === 'site.platform_connected.v1' || event.type === 'site.moved_in.v1') connected.add(site.host);
     }
     const dedupSecrets = new Map<string, string>();
     for (const [id, { site }] of folded) {
-      dedupSecrets.set(id, known.get(id)?.dedupSecret ?? (await this.secrets.dedupSecret(site.host)));
+      // An earlier site with the host had another secret.
+      const before = begun.has(id) ? undefined : known.get(id);
+      dedupSecrets.set(id, before?.dedupSecret ?? (await this.secrets.dedupSecret(site.host)));
     }
     const stored =
       connected.size > 0 ? await withLogTimeout(this.secrets.connectionSecretsOf([...connected])) : undefined;

@@ -1,12 +1,12 @@
-import type { ClientBase } from 'pg';
 import { SITE, type SiteEvent } from '../events/site.events.js';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { derivedUuid } from '../kernel/uuid.js';
+import type { ChangeWithEvents } from '../log/append-in-transaction.js';
 import type { NewEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { normaliseHost } from './host.js';
-import { evolve, isClosed, type Site } from './site.js';
+import { evolve, isClosed, type Site, scopeStart } from './site.js';
 
 const ATTEMPTS_MAX = 5;
 
@@ -15,7 +15,7 @@ type Events = readonly [SiteEvent, ...SiteEvent[]];
 /** Events, and what is stored or deleted in one transaction with them. */
 export interface EventsWithChange {
   readonly events: Events;
-  readonly change: (client: ClientBase) => Promise<void>;
+  readonly change: ChangeWithEvents;
 }
 
 /** Several events are appended together or not at all. */
@@ -76,11 +76,15 @@ export class SiteRepository {
     return [...sites.values()];
   }
 
-  /** Adds a site by its first event. */
-  async add(host: string, actor: Actor, event: SiteEvent): Promise<Site> {
+  /** Adds a site by the event that `decide` returns, which knows whether an earlier site had the host. */
+  async add(
+    host: string,
+    actor: Actor,
+    decide: (earlier: Site | undefined) => Decision | Promise<Decision>,
+  ): Promise<Site> {
     return this.append(host, actor, (site) => {
       if (site && !site.removed) throw new UserError(`Site ${host} already exists. "sites show ${host}" shows it.`);
-      return event;
+      return decide(site);
     });
   }
 
@@ -137,6 +141,17 @@ export function newAliases({ host, aliases }: Site, added: readonly string[]): s
 /** Derived from the host, so concurrent additions of one host write to the same stream and only one succeeds. */
 export function streamIdOf(host: string): string {
   return derivedUuid(`site ${host}`);
+}
+
+/** The position after which the events of a host were of the site that had it at another position. */
+export async function scopeStartAt(
+  log: Pick<EventLog, 'readStreams'>,
+  host: string,
+  position: number,
+): Promise<number> {
+  const history = await log.readStreams(SITE, [streamIdOf(host)]);
+  const site = history.filter((event) => event.position <= position).reduce(evolve, undefined as Site | undefined);
+  return site ? scopeStart(site) : 0;
 }
 
 function requireSite(site: Site | undefined, host: string): Site {

@@ -1,10 +1,12 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import type { ClientBase } from 'pg';
 import type { SiteEvent } from '../events/site.events.js';
-import { CommandHandler } from '../kernel/command.js';
+import { type Actor, CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
+import { uuidv7 } from '../kernel/uuid.js';
 import { lockAppends } from '../log/append-lock.js';
 import { disconnect } from './connection.handlers.js';
+import { endEarlierSite } from './earlier-site.js';
 import { refuseOwned } from './refuse-taken.js';
 import { removalOf, settingsDecision } from './settings-decision.js';
 import {
@@ -18,7 +20,7 @@ import {
   ResumeSite,
 } from './site.commands.js';
 import type { Site } from './site.js';
-import { parseHost, type SiteRepository } from './site-repository.js';
+import { type EventsWithChange, parseHost, type SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
 import { changedSettings } from './site-settings.js';
 import { disableWebhook } from './webhook.js';
@@ -36,7 +38,24 @@ export class AddSiteHandler implements ICommandHandler<AddSite> {
     for (const name of [host, ...aliases]) await refuseOwned(this.sites, name);
     // Before the event, because readers of the event need the secret. A secret without a site does no harm.
     await this.secrets.ensureDedupSecret(host);
-    return this.sites.add(host, command.actor, { type: 'site.registered.v1', data: { host, aliases } });
+    return this.sites.add(host, command.actor, (earlier) =>
+      earlier
+        ? this.addAfterEarlier(host, aliases, command.actor)
+        : { type: 'site.registered.v1', data: { host, aliases } },
+    );
+  }
+
+  /** Another site than the one that had the host before. */
+  private addAfterEarlier(host: string, aliases: readonly string[], actor: Actor): EventsWithChange {
+    return {
+      events: [{ type: 'site.registered.v1', data: { host, aliases, id: uuidv7() } }],
+      change: async (client, append) => {
+        await endEarlierSite(client, append, host, actor);
+        // Keys of dedup claims, ids of imported lines and the cookies of visitors are derived from the dedup secret.
+        await client.query('DELETE FROM cc.secrets WHERE site = $1', [host]);
+        await this.secrets.within(client).ensureDedupSecret(host);
+      },
+    };
   }
 }
 
@@ -61,7 +80,7 @@ export class ChangeAliasesHandler implements ICommandHandler<ChangeAliases> {
 
 /**
  * The site stops accepting first. Queued deliveries then fail as `disconnected`, and totals are no longer pushed. Events and
- * the dedup secret stay, so that receipts and history can still be read. A removal that was interrupted is completed by another one.
+ * the dedup secret stay, so that history can still be read, until another site gets the host. A removal that was interrupted is completed by another one.
  */
 @CommandHandler(RemoveSite)
 export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {

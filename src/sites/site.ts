@@ -1,5 +1,5 @@
 import { SITE, type SiteSettings } from '../events/site.events.js';
-import type { StoredEvent } from '../log/event.js';
+import { type StoredEvent, siteOrder } from '../log/event.js';
 import { evolveConnections, type SiteConnection } from './connection.js';
 import { evolveFilters, listsOf, type SiteFilter } from './site-filters.js';
 import { DEFAULT_SITE_SETTINGS } from './site-settings.js';
@@ -48,6 +48,8 @@ export function isHeld({ paused, move }: Pick<Site, 'paused' | 'move'>): boolean
 export interface Site {
   readonly id: string;
   readonly host: string;
+  /** Its first event, if an earlier site had the host: what came before is not of this site. `place`: in the order of the events. */
+  readonly since?: { readonly position: number; readonly place: number } | undefined;
   readonly aliases: readonly string[];
   readonly inbound: boolean;
   /** Nothing new is stored for it, and nothing is sent. The append enforces the former, by `cc.paused_sites`. */
@@ -81,20 +83,25 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
 
 function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefined {
   if (event.type === 'site.registered.v1') {
+    const { host, aliases, id } = event.data;
+    // Without an id, a site that versions before 0.3 added again continues the earlier one.
+    const earlier = id === undefined ? site : undefined;
     return {
-      id: event.stream.slice(SITE.length + 1),
-      host: event.data.host,
-      aliases: event.data.aliases,
+      id: id ?? event.stream.slice(SITE.length + 1),
+      host,
+      since: id === undefined ? site?.since : { position: event.position, place: siteOrder(event) },
+      aliases,
       inbound: false,
       paused: false,
+      // Other cells tell by it which of them has the host.
       epoch: site?.epoch ?? 0,
-      arrivedBy: site?.arrivedBy,
+      arrivedBy: earlier?.arrivedBy,
       settings: DEFAULT_SITE_SETTINGS,
       filters: [],
-      // Of the site that had this host before: revoked keys, disconnected platforms, a disabled webhook.
-      keys: site?.keys ?? [],
-      connections: site?.connections ?? [],
-      webhook: site?.webhook,
+      // Revoked keys, disconnected platforms, a disabled webhook.
+      keys: earlier?.keys ?? [],
+      connections: earlier?.connections ?? [],
+      webhook: earlier?.webhook,
       createdAt: event.time,
     };
   }
@@ -153,6 +160,14 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
     default:
       return site;
   }
+}
+
+/** Whose events are read: those of a site; with its host alone, also those of earlier sites that had it. */
+export type SiteScope = Pick<Site, 'host' | 'since'>;
+
+/** The position after which the events of the host are in the scope. */
+export function scopeStart({ since }: Pick<Site, 'since'>): number {
+  return since === undefined ? 0 : since.position - 1;
 }
 
 function withFilters(site: Site, event: StoredEvent): Site {

@@ -4,7 +4,7 @@ import { listEvents } from '../log/reducer.js';
 import { evolve, type Site, type SiteMove } from './site.js';
 import type { SiteWebhook } from './webhook.js';
 
-interface StoredSite extends Omit<Site, 'createdAt' | 'move' | 'webhook' | 'removed' | 'filters'> {
+interface StoredSite extends Omit<Site, 'createdAt' | 'since' | 'move' | 'webhook' | 'removed' | 'filters'> {
   readonly removed: boolean;
   readonly move: SiteMove | null;
   readonly webhook: SiteWebhook | null;
@@ -14,11 +14,16 @@ interface StoredSite extends Omit<Site, 'createdAt' | 'move' | 'webhook' | 'remo
 const EVENTS = listEvents({ categories: [SITE] });
 
 /** Without the lists that name people, which an erasure would have to find here too. */
-function rowOf({ settings: { blocked: _, blockIps: __, allowIps: ___, ...settings }, filters: ____, ...site }: Site) {
+function rowOf({
+  settings: { blocked: _, blockIps: __, allowIps: ___, ...settings },
+  filters: ____,
+  since: _____,
+  ...site
+}: Site) {
   return { ...site, settings };
 }
 
-/** One row per site, for the command line and for SQL clients. Requests are answered from `SiteDirectory`. */
+/** One row per host that a site has or had, for the command line and for SQL clients. Requests are answered from `SiteDirectory`. */
 export const sitesProjection: Projection = {
   name: 'sites',
   tables: ['sites'],
@@ -26,15 +31,15 @@ export const sitesProjection: Projection = {
   async fold(page: Page): Promise<void> {
     const events = await page.reduce(EVENTS);
     if (events.length === 0) return;
-    const ids = [...new Set(events.map((event) => event.stream.slice(SITE.length + 1)))];
+    const hosts = [...new Set(events.map(({ site }) => site))];
     const { rows } = await page.tx.query<StoredSite>(
       `SELECT id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, removed, created_at AS "createdAt"
-         FROM sites WHERE id = ANY ($1)`,
-      [ids],
+         FROM sites WHERE host = ANY ($1)`,
+      [hosts],
     );
     const sites = new Map<string, Site>(
       rows.map((row) => [
-        row.id,
+        row.host,
         {
           ...row,
           move: row.move ?? undefined,
@@ -46,10 +51,14 @@ export const sitesProjection: Projection = {
       ]),
     );
     for (const event of events) {
-      const id = event.stream.slice(SITE.length + 1);
-      const site = evolve(sites.get(id), event);
-      if (site) sites.set(id, site);
+      const site = evolve(sites.get(event.site), event);
+      if (site) sites.set(event.site, site);
     }
+    // An earlier site with the host has another id.
+    await page.tx.query(
+      'DELETE FROM sites s USING unnest($1::text[], $2::uuid[]) AS n (host, id) WHERE s.host = n.host AND s.id <> n.id',
+      [[...sites.values()].map(({ host }) => host), [...sites.values()].map(({ id }) => id)],
+    );
     await page.tx.query(
       `INSERT INTO sites (id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, removed, created_at)
        SELECT id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, coalesce(removed, false), "createdAt"

@@ -42,6 +42,7 @@ export function statisticsProjection(firstMax = FIRST_MAX): Projection {
       ...['conversion_statistics', 'delivery_statistics', 'refusal_statistics'],
       ...['attributions', 'attribution_limits', 'identifier_statistics'],
     ],
+    bySite: true,
     prunedBy: { attributions: 'quarter', attribution_limits: 'quarter', identifier_statistics: 'quarter' },
     reducers: [CONVERSIONS, OUTCOMES, REFUSALS],
     async fold(page: Page): Promise<void> {

@@ -108,7 +108,10 @@ export class UsersService {
       if (before.rowCount === 1 && after.rowCount === 0)
         throw new UserError('This is the last administrator. Make another user an administrator first.');
       if (disabled) await endAccess(client, id);
-      await record(id, ...eventsOfChange(earlier[0], later[0]));
+      // Also when the user is enabled: earlier versions left the tokens of a disabled user valid.
+      const hasSwitched = earlier[0].disabled !== later[0].disabled;
+      const revocations = hasSwitched ? await revokeTokensOf(client, id) : [];
+      await record(id, ...eventsOfChange(earlier[0], later[0]), ...revocations);
       return true;
     });
     return changed ? ((await this.find(id)) as UserRow) : undefined;

@@ -17,6 +17,8 @@ export class EraseSubject extends Command<ErasedSubject> {
     readonly site: string,
     /** Hash of the email, in hex. */
     readonly subject: string,
+    /** Position up to which the events of the host are of an earlier site, of which nothing is erased. */
+    readonly after?: number,
   ) {
     super();
   }

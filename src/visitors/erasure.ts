@@ -23,15 +23,16 @@ export class Erasure {
     private readonly deleteCopies: (site: string, subject: string, actor: Actor) => Promise<void>,
   ) {}
 
-  /** `until`: a position; what the person did afterwards stays. Resolves with the position of the event that states the erasure, too. */
+  /** `until`, `after`: positions; what the person did afterwards, or until then, stays. Resolves with the position of the event that states the erasure, too. */
   async erase(
     actor: Actor,
     site: string,
     subject: string,
     until?: ErasureOptions['until'],
+    after?: ErasureOptions['after'],
   ): Promise<ErasedSubject & { readonly position: number }> {
     const erased = await eraseSubject(this.postgres, {
-      ...{ site, subject, until },
+      ...{ site, subject, until, after },
       projections: this.projections,
       linkedSubjects,
       record: (erased) => {
@@ -50,10 +51,9 @@ export class Erasure {
   }
 
   /** Counts what an erasure would delete at the moment. */
-  async preview(site: string, subject: string): Promise<ErasedSubject> {
-    return countsOf(
-      await countErasable(this.postgres, { site, subject, projections: this.projections, linkedSubjects }),
-    );
+  async preview(site: string, subject: string, after?: ErasureOptions['after']): Promise<ErasedSubject> {
+    const { projections } = this;
+    return countsOf(await countErasable(this.postgres, { site, subject, after, projections, linkedSubjects }));
   }
 }
 

@@ -16,6 +16,7 @@ export function inlineProjection(
     tables: [name],
     subjectColumns: [{ table: name, column: 'subject' }],
     inline: true,
+    bySite: true,
     ...options,
     async fold(page: Page): Promise<void> {
       const notes = notesOf(await page.events({ types }));

@@ -11,7 +11,7 @@ import { type NewEvent, type StoredEvent, siteOrder } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Platform, Settings } from '../platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../postgres/lease.js';
-import { isClosed } from '../sites/site.js';
+import { isClosed, scopeStart } from '../sites/site.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { asOfRecord, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
 import { LATE_MATCHES_LEASE } from './retention-holds.js';
@@ -184,6 +184,8 @@ export class LateMatches {
   private decide(events: readonly StoredEvent[], open: LoadedSite, record: VisitorRecord) {
     const [opening] = events;
     if (opening?.type !== 'conversion.received.v1' || !opening.personal) return [];
+    // Of an earlier site with the host: the visit and the connections are not of its customer.
+    if (opening.position <= scopeStart(open.site)) return [];
     const occurredMs = occurredMsOf(opening);
     // The visit that a conversion has is kept: a visitor that identifies later must not change it.
     if (opening.data.matched || events.some(({ type }) => type === 'conversion.reopened.v1')) return [];

@@ -30,6 +30,7 @@ const SKIPS: Reducer<Map<string, number>> = {
 export const unmatchedProjection: Projection = {
   name: 'unmatched',
   tables: ['unmatched'],
+  bySite: true,
   subjectColumns: [{ table: 'unmatched', column: 'subject' }],
   prunedBy: { unmatched: 'time' },
   reducers: [SKIPS],

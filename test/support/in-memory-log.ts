@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg';
 import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
+import type { ChangeWithEvents } from '../../src/log/append-in-transaction.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from '../../src/log/event.js';
 import {
   type EventField,
@@ -86,11 +87,11 @@ export class InMemoryLog extends EventLog {
 
   async appendWith(
     request: AppendRequest & { readonly expected: number },
-    change: (client: ClientBase) => Promise<void>,
+    change: ChangeWithEvents,
   ): Promise<AppendOutcome> {
     const name = `${request.category}-${request.stream}`;
     if (this.stream(name).length !== request.expected) return { status: 'conflict' };
-    await change(WITHOUT_TABLES);
+    await change(WITHOUT_TABLES, (other) => this.append(other));
     return this.append(request);
   }
 
@@ -167,7 +168,8 @@ export class InMemoryLog extends EventLog {
     const found = this.events
       .filter((stored) => stored.event.site === site && stored.reference === reference)
       .map(({ event }) => event)
-      .filter(({ type }) => some === undefined || some.types.includes(type));
+      .filter(({ type }) => some === undefined || some.types.includes(type))
+      .filter(({ position }) => position > (some?.after ?? 0));
     return some?.newest ? found.slice(-some.limit) : found.slice(0, some?.limit);
   }
 

@@ -4,7 +4,7 @@ import { usesKafka } from '../../kafka/client.js';
 import { findRefusal, probeKafka } from '../../kafka/probe.js';
 import { formatDuration } from '../../kernel/durations.js';
 import { messageOf } from '../../kernel/errors.js';
-import { streamOf } from '../../outbound/reporting-window.js';
+import { ownEnd, streamOf } from '../../outbound/reporting-window.js';
 import { isHeldBack } from '../../sites/connection.js';
 import { isClosed, isHeld, type Site } from '../../sites/site.js';
 import type { DoctorDependencies, Finding } from './check.js';
@@ -85,6 +85,7 @@ export async function webhooks({ log, sites }: DoctorDependencies): Promise<Find
     set.filter(({ webhook }) => webhook.enabled).map(({ host }) => streamOf(host)),
   );
   const failing = ends
+    .filter((end) => set.some(({ host, webhook }) => host === end.site && ownEnd(webhook, end)))
     .filter((event) => event.type === 'outbound.failed.v1')
     .map(({ site, data }) => `${site} has failed since ${data.failingSince} (${data.reason})`);
   const disabled = set.filter(({ webhook }) => !webhook.enabled && webhook.reason !== undefined);

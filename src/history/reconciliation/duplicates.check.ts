@@ -111,7 +111,7 @@ async function claimsOf(
     secretOf.set(event.site, secret);
     const atMs = Date.parse(event.time);
     rows.push({
-      site: event.site,
+      site: windows.siteAt(event.site),
       key: dedupKey(secret, data, subject ?? ''),
       position: event.position,
       weak: event.type === 'conversion.filtered.v1',
@@ -138,6 +138,11 @@ class DedupWindows {
     const before = this.windows.get(event.site)?.windowMs ?? windowMs;
     if (before !== windowMs || !this.windows.has(event.site))
       this.windows.set(event.site, { windowMs, earlierMs: before, changedAtMs: Date.parse(event.time) });
+  }
+
+  /** Which site has the host: each has claims of its own. */
+  siteAt(host: string): string {
+    return this.sites.get(host)?.id ?? host;
   }
 
   of(site: string, atMs: number): number {

@@ -4,7 +4,7 @@ import { SITE } from '../../events/site.events.js';
 import { INTERVALS } from '../../kernel/intervals.js';
 import { isCopied, type StoredEvent } from '../../log/event.js';
 import { isHeldBack } from '../../sites/connection.js';
-import { evolve, isHeld } from '../../sites/site.js';
+import { evolve, isHeld, type SiteScope, scopeStart } from '../../sites/site.js';
 import type { StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -36,9 +36,10 @@ class SiteState {
 /**
  * Every delivery has a final outcome, or its schedule explains why not: its next attempt is not due, its site or connection is
  * paused, its connection is parked, or the connection works on a backlog. A conversion without any outcome is explained by its age and
- * its site only: a connection that is held back has an outcome.
+ * its site only: a connection that is held back has an outcome. `scopes`: the sites that have their hosts now.
  */
-export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
+export function owedCheck(isShortened: boolean, nowMs: number, scopes: readonly SiteScope[] = []): StreamCheck {
+  const starts = new Map(scopes.map((scope) => [scope.host, scopeStart(scope)]));
   const violations = new Violations();
   const connections = new Map<string, ConnectionState>();
   const sites = new Map<string, SiteState>();
@@ -101,6 +102,8 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
         const connection = connectionOf(event.site, event.data.platform);
         connection.activeMs = Math.max(connection.activeMs, Date.parse(event.time));
       }
+      // Nothing is sent any more for an earlier site with the host.
+      if (first.position <= (starts.get(first.site) ?? 0)) return;
       for (const delivery of foldDeliveries(stream)) readDelivery(delivery, stream);
     },
     finish() {

@@ -12,7 +12,7 @@ export const pushesCheck: Check = {
   async examine({ sites, log, until, removedUntil, progress }) {
     const violations = new Violations();
     let acknowledged = 0;
-    for (const { host, webhook } of await sites.all()) {
+    for (const { host, since, webhook } of await sites.all()) {
       if (!webhook) continue;
       progress(`pushes of ${host} …`);
       const events = (await log.readStream(OUTBOUND, streamOf(host))).filter(({ position }) => position <= until);
@@ -22,7 +22,13 @@ export const pushesCheck: Check = {
       const ranges = await rangesOf(log, host, closed);
       // The events of earlier windows can no longer be counted, and their opening events may be gone.
       const countable = ranges.filter(({ after }) => after >= removedUntil);
-      for (const violation of [...gapsIn(host, closed), ...(await wrongTotals(log, host, countable))])
+      for (const violation of [
+        ...gapsIn(
+          host,
+          closed.filter(({ fromPosition }) => fromPosition >= (since?.place ?? 0)),
+        ),
+        ...(await wrongTotals(log, host, countable)),
+      ])
         violations.add(violation);
       for (const window of delivered)
         if (!closed.some((candidate) => isSame(candidate, window)) && (await isKept(log, host, window, removedUntil)))

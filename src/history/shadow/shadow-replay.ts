@@ -6,7 +6,8 @@ import { SITE } from '../../events/site.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import { copyEvents, readStreams } from '../../log/event-reader.js';
-import { type Site } from '../../sites/site.js';
+import { type Site, scopeStart } from '../../sites/site.js';
+import { streamIdOf } from '../../sites/site-repository.js';
 import type { PositionRange } from '../bound.js';
 import { type DeliveryOutcome, recordedOutcomes, simulatedOutcomes } from './delivery-outcomes.js';
 import { Comparison, type Differences } from './differences.js';
@@ -40,7 +41,7 @@ export async function shadowReplay(
   progress: (conversions: number, position: number) => void = () => {},
 ): Promise<ShadowResult> {
   const { site, rules, dedupSecret, defaultWindowMs, after, until } = request;
-  const timeline = new SiteTimeline(await log.readStream(SITE, site.id));
+  const timeline = new SiteTimeline(await log.readStream(SITE, streamIdOf(site.host)));
   const engine = new ShadowRulesEngine(rules, timeline, dedupSecret, defaultWindowMs);
   await addEarlierClaims(log, client, request, engine);
   const comparison = new Comparison();
@@ -88,7 +89,7 @@ async function addEarlierClaims(
     if (page.some(({ time }) => Date.parse(time) > endMs)) break;
   }
   if (firstMs === undefined) return;
-  const start = await log.positionBefore(new Date(firstMs - windowMs), site.host);
+  const start = Math.max(scopeStart(site), await log.positionBefore(new Date(firstMs - windowMs), site.host));
   for await (const page of openings(client, site.host, start, after))
     for (const event of page) engine.addEarlierClaim(event);
 }
