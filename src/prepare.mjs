@@ -56,7 +56,7 @@ function fingerprint() {
   const hash = createHash('sha256');
   const files = readdirSync(join(root, 'src'), { recursive: true })
     .map(String)
-    .filter((file) => /\.(ts|tsx|cjs|css|html|svg)$|bot-list\.json$/.test(file) && !file.endsWith('.spec.ts'))
+    .filter((file) => /\.(ts|tsx|cjs|css|html|svg|sql)$|bot-list\.json$/.test(file) && !file.endsWith('.spec.ts'))
     .map((file) => join('src', file))
     .sort();
   for (const file of [...files, 'tsconfig.json', 'nest-cli.json', 'package-lock.json']) {

@@ -1,8 +1,6 @@
 import type { ClientBase } from 'pg';
 import { appendWith } from '../src/log/append-in-transaction.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { LeftSecrets0000000000049 } from '../src/postgres/migrations/0049-left-secrets.js';
-import { RemovedWebhooks0000000000051 } from '../src/postgres/migrations/0051-removed-webhooks.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { PasswordHasher } from '../src/users/password.js';
 import { type CreatedToken, TokensService } from '../src/users/tokens.service.js';
@@ -12,7 +10,6 @@ import { type AdminClient, PASSWORD, startTestAdmin, type TestAdmin } from './su
 import { createDatabase } from './support/databases.js';
 
 const SITE = 'changes.example';
-const META = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
 
 let admin: TestAdmin;
 let boss: AdminClient;
@@ -122,34 +119,6 @@ describe('a secret that is shown once', () => {
   );
 });
 
-describe('secrets that an interrupted disconnection of an earlier version has left', () => {
-  it('are deleted by the upgrade, and no others', async () => {
-    const connections = ['meta', 'meta:second', 'meta:again'];
-    const path = (connection: string) => `/sites/${SITE}/connections/${connection}`;
-    for (const connection of connections) await boss(path(connection), { method: 'PUT', body: { settings: META } });
-    const read = async () => {
-      const { rows } = await admin.postgres.pool.query('SELECT site, name, sealed FROM cc.secrets ORDER BY site, name');
-      return rows as { site: string; name: string; sealed: Buffer }[];
-    };
-    const before = await read();
-    for (const connection of ['meta', 'meta:again']) await boss(path(connection), { method: 'DELETE' });
-    await boss(path('meta:again'), { method: 'PUT', body: { settings: META } });
-    const after = await read();
-    const left = before.filter(({ name }) => name === 'meta.access_token');
-    expect([left.length, after.some(({ name }) => name === 'meta.access_token')]).toEqual([1, false]);
-    for (const { site, name, sealed } of left)
-      await admin.postgres.pool.query('INSERT INTO cc.secrets (site, name, sealed) VALUES ($1, $2, $3)', [
-        ...[site, name, sealed],
-      ]);
-    const runner = { query: (text: string) => admin.postgres.pool.query(text) };
-    await new LeftSecrets0000000000049().up(runner as never);
-    expect(await read()).toEqual(after);
-    expect(after.filter(({ site }) => site === SITE).map(({ name }) => name)).toEqual(
-      expect.arrayContaining(['meta:again.access_token', 'meta:second.access_token']),
-    );
-  });
-});
-
 describe('the webhook secrets of a removed site', () => {
   const secretsOf = async (site: string) => {
     const { rows } = await admin.postgres.pool.query('SELECT name, sealed FROM cc.secrets WHERE site = $1', [site]);
@@ -161,21 +130,15 @@ describe('the webhook secrets of a removed site', () => {
     expect((await boss(`/sites/${host}/webhook`, { method: 'PUT', body })).status).toBe(200);
   };
 
-  it('are deleted with the site; the upgrade deletes those that earlier versions have left, and no others', async () => {
-    const [gone, again, kept] = ['gone.example', 'again.example', 'kept.example'];
-    for (const host of [gone, again, kept]) await add(host);
-    const before = await secretsOf(gone);
-    expect(before.map(({ name }) => name)).toEqual(expect.arrayContaining(['dedup', 'outbound.secret']));
-    for (const host of [gone, again])
-      expect((await boss(`/sites/${host}`, { method: 'DELETE' })).status).toBeLessThan(300);
+  it('are deleted with the site, and no others', async () => {
+    const [gone, kept] = ['gone.example', 'kept.example'];
+    for (const host of [gone, kept]) await add(host);
+    const before = await secretsOf(kept);
+    expect((await secretsOf(gone)).map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['dedup', 'outbound.secret']),
+    );
+    expect((await boss(`/sites/${gone}`, { method: 'DELETE' })).status).toBeLessThan(300);
     expect((await secretsOf(gone)).map(({ name }) => name)).toEqual(['dedup']);
-    await add(again);
-    for (const { name, sealed } of before.filter((secret) => secret.name !== 'dedup'))
-      await admin.postgres.pool.query('INSERT INTO cc.secrets VALUES ($1, $2, $3)', [gone, name, sealed]);
-    const others = [await secretsOf(again), await secretsOf(kept)];
-    await new RemovedWebhooks0000000000051().up({ query: (text: string) => admin.postgres.pool.query(text) } as never);
-    expect((await secretsOf(gone)).map(({ name }) => name)).toEqual(['dedup']);
-    expect([await secretsOf(again), await secretsOf(kept)]).toEqual(others);
-    expect(others[0]?.map(({ name }) => name)).toContain('outbound.secret');
+    expect(await secretsOf(kept)).toEqual(before);
   });
 });

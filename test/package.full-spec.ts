@@ -84,6 +84,7 @@ describe('the installed package', () => {
         'dist/tag/tag.js',
         'dist/dashboard/browser/index.html',
         'dist/postgres/migrations/index.js',
+        'dist/postgres/functions/append.sql',
         'dist/visitors/bots/bot-list.json',
         'LICENSE',
         'README.md',

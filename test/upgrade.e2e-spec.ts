@@ -204,6 +204,41 @@ describe('an upgrade from version 0.1', () => {
   });
 });
 
+describe('an upgraded database', () => {
+  it.each(['0.1', '0.2'] as const)('of version %s has the schema of a new one', async (version) => {
+    const upgraded = await restored(version);
+    const created = await createEmptyDatabase();
+    for (const databaseUrl of [upgraded, created]) await (await openDatabase(databaseUrl)).close();
+    const schema = await schemaOf(await connect(created));
+    expect(schema.length).toBeGreaterThan(300);
+    expect(await schemaOf(await connect(upgraded))).toEqual(schema);
+  });
+
+  it('has no secrets of disconnected connections, which earlier versions may have left, and those of others', async () => {
+    const databaseUrl = await restored('0.2');
+    const owner = await connect(databaseUrl);
+    const names = async () => {
+      const { rows } = await owner.query(`SELECT name FROM cc.secrets WHERE site = '${SITE}' ORDER BY name`);
+      return rows.map(({ name }) => name);
+    };
+    const before = await names();
+    expect(before).toEqual(expect.arrayContaining(['meta.access_token', 'segment.write_key']));
+    await owner.query(
+      `INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, data)
+       SELECT nextval('cc.event_position'), gen_random_uuid(), category, stream, 999, 'site.platform_disconnected.v1', site, time, actor,
+              '{"platform":"meta"}' FROM cc.events WHERE site = '${SITE}' AND category = 'site' ORDER BY position DESC LIMIT 1`,
+    );
+    await (await openDatabase(databaseUrl)).close();
+    expect(await names()).toEqual(before.filter((name) => name !== 'meta.access_token'));
+  });
+
+  async function restored(version: '0.1' | '0.2'): Promise<string> {
+    const databaseUrl = await createEmptyDatabase();
+    await restoreLog(await connect(databaseUrl), version, 'written');
+    return databaseUrl;
+  }
+});
+
 describe('a later version', () => {
   it('with an incompatible schema refuses this version by name', async () => {
     const databaseUrl = await createEmptyDatabase();
@@ -258,6 +293,29 @@ async function digest(client: Client): Promise<string> {
   const { events, md5 } = await digestEvents(client, LAST_POSITION);
   expect(events).toBe(LAST_POSITION);
   return md5;
+}
+
+/** Columns, constraints, indexes, triggers, functions and grants. */
+async function schemaOf(client: Client): Promise<unknown[]> {
+  const { rows } = await client.query({
+    rowMode: 'array',
+    text: `
+      SELECT 'column', attrelid::regclass::text, attname, format_type(atttypid, atttypmod), attnotnull, attstorage::text,
+             (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = attrelid AND adnum = attnum)
+        FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+       WHERE attnum > 0 AND NOT attisdropped AND relnamespace = 'cc'::regnamespace AND relkind IN ('r', 'p', 'v')
+      UNION ALL SELECT 'relation', oid::regclass::text, relkind::text, array_to_string(reloptions, ','), false, '', relacl::text
+        FROM pg_class WHERE relnamespace = 'cc'::regnamespace
+      UNION ALL SELECT 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid), false, '', ''
+        FROM pg_constraint WHERE connamespace = 'cc'::regnamespace AND contype <> 'n'
+      UNION ALL SELECT 'index', indrelid::regclass::text, '', pg_get_indexdef(indexrelid), indisunique, '', ''
+        FROM pg_index WHERE indrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'cc'::regnamespace)
+      UNION ALL SELECT 'trigger', tgrelid::regclass::text, tgname, pg_get_triggerdef(oid), false, '', '' FROM pg_trigger WHERE NOT tgisinternal
+      UNION ALL SELECT 'function', oid::regprocedure::text, '', pg_get_functiondef(oid), false, '', proacl::text
+        FROM pg_proc WHERE pronamespace = 'cc'::regnamespace
+      ORDER BY 1, 2, 3, 4`,
+  });
+  return rows;
 }
 
 /** All columns and functions that version 0.1 uses, and the migrations that it reads at start. */

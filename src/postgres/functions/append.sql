@@ -1,82 +1,3 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm';
-
-/**
- * Fenced appends and tamper evidence: an append is refused outside the time bounds that its sender states, versions are
- * compared across partitions, and every batch extends a hash chain. `docs/log.md` describes how they work together.
- */
-export class FencedAppend0000000000022 implements MigrationInterface {
-  name = 'FencedAppend0000000000022';
-
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(TABLES);
-    await runner.query(DIGESTS);
-    await runner.query(APPEND);
-  }
-
-  async down(): Promise<void> {
-    throw new Error('Migrations do not remove the seals of the log. Restore a backup instead.');
-  }
-}
-
-const TABLES = `
--- One row per batch of events. Events from before this migration have none: the chain starts with the first batch after it.
-CREATE TABLE cc.seals (
-  first  bigint NOT NULL,
-  last   bigint PRIMARY KEY,
-  count  integer NOT NULL,
-  -- SHA-256 over the digests of the batch's events, in order.
-  digest bytea NOT NULL,
-  -- SHA-256 over the previous head and this digest.
-  head   bytea NOT NULL,
-  time   timestamptz(3) NOT NULL
-);
-
--- Salt of the digest by which the chain covers a personal part. It is deleted with the row, so that the digest reveals nothing.
-ALTER TABLE cc.personal ADD COLUMN salt bytea;
-
--- Digests of erased personal parts: the chain stays verifiable without them.
-CREATE TABLE cc.erased_parts (
-  position bigint PRIMARY KEY,
-  digest   bytea NOT NULL
-);
-
--- Digests of events that retention removed from a batch of which other events are kept.
-CREATE TABLE cc.removed_events (
-  position bigint PRIMARY KEY,
-  digest   bytea NOT NULL
-);
-
--- Where the time of the log went back, because the clock had been ahead: the first position with the earlier time, the time
--- of the event before it, and its own.
-CREATE TABLE cc.clock_steps (
-  position    bigint PRIMARY KEY,
-  before_time timestamptz(3) NOT NULL,
-  after_time  timestamptz(3) NOT NULL
-);
-`;
-
-const DIGESTS = `
--- What the chain covers of a personal part. JSON text contains no 0x00, so the last one ends the subject.
-CREATE FUNCTION cc.personal_digest(salt bytea, subject bytea, data json) RETURNS bytea LANGUAGE sql STABLE AS $$
-  SELECT sha256(salt || coalesce(subject, '') || '\\x00' || convert_to(coalesce(data::text, ''), 'UTF8'))
-$$;
-
--- SHA-256 of an event's canonical form, which src/log/seals.ts computes as well: one field per line; texts are
--- preceded by their length in bytes, so that a line break in one of them cannot be taken for the end of the field.
-CREATE FUNCTION cc.event_digest(
-  "position" bigint, id uuid, category text, stream uuid, version integer, type text, site text, time_ms bigint, actor text,
-  reference text, data json, personal bytea) RETURNS bytea LANGUAGE sql STABLE AS $$
-  SELECT sha256(convert_to(
-    "position" || E'\\n' || id::text || E'\\n' || octet_length(category) || ':' || category || E'\\n' || stream::text || E'\\n' || version
-    || E'\\n' || octet_length(type) || ':' || type || E'\\n' || octet_length(site) || ':' || site || E'\\n' || time_ms
-    || E'\\n' || octet_length(actor) || ':' || actor || E'\\n' || coalesce(octet_length(reference) || ':' || reference, '')
-    || E'\\n' || octet_length(data::text) || ':' || data::text || E'\\n' || coalesce(encode(personal, 'hex'), '') || E'\\n', 'UTF8'))
-$$;
-`;
-
-const APPEND = `
-DROP FUNCTION cc.append(json, boolean, boolean);
-
 -- The only function that writes events. "batch" has one object per event: "n" is its index in the batch (from 1), "k" its
 -- index in its request (from 1; 1 is omitted), "expected" the version that its stream must have (absent: a new stream, or
 -- one that has reached version "base"; -1: any). "key", "span" (seconds) and "weak" make a dedup claim for the stream.
@@ -88,7 +9,13 @@ DROP FUNCTION cc.append(json, boolean, boolean);
 -- their first and last event, "version" and "position" those of the last event of the stream.
 -- "earliest", "latest": the database's time at which the batch may be stored. Outside of them nothing is stored: the bytes of
 -- an abandoned connection can arrive when its sender has long had another answer.
-CREATE FUNCTION cc.append(batch json, checked boolean, noted boolean, owned json, earliest timestamptz, latest timestamptz)
+-- "as_of": the lowest "since" of the batch, or null. An event with "since" was decided on what was stored up to that position
+-- about its subject. If a visitor event about the subject is newer, its request is stale and nothing of it is stored. With
+-- "found", something was found: then a newer visitor event without a subject, an erasure, makes it stale as well.
+-- "admitted": types of the first event of streams that begin all the same while their site is in cc.paused_sites. Other new
+-- streams of such a site are not stored, and of a closed site nothing but erasures: the indexes of these events are in "paused".
+CREATE OR REPLACE FUNCTION cc.append(batch json, checked boolean, noted boolean, owned json, earliest timestamptz, latest timestamptz,
+                          as_of bigint, admitted text[])
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   clock     timestamptz(3);
@@ -98,6 +25,14 @@ DECLARE
   stored    bigint[];
   reached   integer[];
   conflicts integer[];
+  ended     bigint;
+  sites     text[];
+  newer     jsonb;
+  compared  bigint;
+  stale     integer[];
+  held_sites text[];
+  closed_sites text[];
+  paused    integer[];
   since     bigint;
   time_ms   bigint;
   outcome   json;
@@ -107,10 +42,10 @@ BEGIN
   -- reader that remembers one position misses nothing. Each statement below sees what the previous holder committed.
   PERFORM pg_advisory_xact_lock(4845001);
   clock := clock_timestamp();
-  SELECT s.time, s.head INTO newest, previous FROM cc.seals s ORDER BY s.last DESC LIMIT 1;
+  SELECT s.time, s.head, s.last INTO newest, previous, ended FROM cc.seals s ORDER BY s.last DESC LIMIT 1;
   IF NOT FOUND THEN
-    SELECT e.time, decode(repeat('00', 32), 'hex') INTO newest, previous FROM (SELECT) one
-      LEFT JOIN LATERAL (SELECT e.time FROM cc.events e ORDER BY e.position DESC LIMIT 1) e ON true;
+    SELECT e.time, decode(repeat('00', 32), 'hex'), coalesce(e.position, 0) INTO newest, previous, ended FROM (SELECT) one
+      LEFT JOIN LATERAL (SELECT e.time, e.position FROM cc.events e ORDER BY e.position DESC LIMIT 1) e ON true;
   END IF;
   -- Not earlier than the newest event, so that time and position agree when the clock steps back a little. If it steps back
   -- further, it had been ahead: the log follows it, and cc.clock_steps records where.
@@ -145,6 +80,42 @@ BEGIN
        WHERE stored[o.n] IS NULL AND o.version IS DISTINCT FROM (
          SELECT max(e.version) FROM cc.events e WHERE e.stream = o.stream AND e.position >= o.position AND e.position >= since));
   END IF;
+  IF as_of IS NOT NULL THEN
+    -- Usually nothing is newer, which one look into the index of visitor events shows.
+    IF EXISTS (SELECT FROM cc.events e WHERE e.category = 'visitor' AND e.position > as_of) THEN
+      -- The newest position for each subject, and for each site that of events without a subject. Not more than 2,000 events are
+      -- compared: requests from before them are stale. The expiry of visits without a person concerns no request.
+      sites := (SELECT array_agg(DISTINCT r.site) FROM json_to_recordset(batch) AS r (site text, since bigint)
+                 WHERE r.since IS NOT NULL);
+      SELECT jsonb_object_agg(n.about, n.position), CASE WHEN sum(n.events) = 2000 THEN min(n.oldest) ELSE 0 END
+        INTO newer, compared
+        FROM (SELECT e.site || coalesce(' ' || encode(p.subject, 'hex'), '') AS about, max(e.position) AS position,
+                     min(e.position) AS oldest, count(*) AS events
+                FROM (SELECT v.position, v.site FROM cc.events v
+                       WHERE v.category = 'visitor' AND v.position > as_of AND v.site = ANY (sites)
+                         AND (v.type <> 'visitor.erased.v1' OR (v.data ->> 'unidentified') IS DISTINCT FROM 'true')
+                       ORDER BY v.position DESC LIMIT 2000) e
+                LEFT JOIN cc.personal p ON p.position = e.position AND p.position > as_of
+               GROUP BY 1) n;
+      SELECT array_agg(each.n) INTO stale
+        FROM (SELECT r.n, bool_or(r.since < greatest(compared, (newer ->> (r.site || ' ' || r.subject))::bigint,
+                                                     CASE WHEN r.found THEN (newer ->> r.site)::bigint END))
+                            OVER (PARTITION BY r.stream) AS is_stale
+                FROM json_to_recordset(batch) AS r (
+                n integer, stream uuid, site text, subject text, since bigint, found boolean)) each
+       WHERE each.is_stale AND stored[each.n] IS NULL;
+    END IF;
+  END IF;
+  SELECT array_agg(p.site), array_agg(p.site) FILTER (WHERE p.closed) INTO held_sites, closed_sites FROM cc.paused_sites p;
+  IF held_sites IS NOT NULL THEN
+    SELECT array_agg(each.n) INTO paused
+      FROM (SELECT r.n, r.site, r.expected IS NULL AND r.base IS NULL AS begins,
+                   first_value(r.type) OVER (PARTITION BY r.stream ORDER BY r.n) AS opening
+              FROM json_to_recordset(batch) AS r (n integer, base integer, expected integer, stream uuid, type text, site text)
+             WHERE r.site = ANY (held_sites)) each
+     WHERE stored[each.n] IS NULL AND CASE WHEN each.site = ANY (closed_sites) THEN each.opening <> 'visitor.erased.v1'
+                                           ELSE each.begins AND each.opening <> ALL (admitted) END;
+  END IF;
 
   WITH input AS MATERIALIZED (
     SELECT r.n, coalesce(r.k, 1) + coalesce(r.base, 0) AS k, r.expected, r.id, r.category, r.stream, r.type, r.site, r.actor,
@@ -153,6 +124,7 @@ BEGIN
       n integer, k integer, base integer, expected integer, id uuid, category text, stream uuid, type text, site text,
       actor text, reference text, data json, subject text, personal json, salt uuid, inline json, key uuid, span double precision, weak boolean)
      WHERE (NOT checked OR stored[r.n] IS NULL) AND (conflicts IS NULL OR r.n <> ALL (conflicts))
+       AND (stale IS NULL OR r.n <> ALL (stale)) AND (paused IS NULL OR r.n <> ALL (paused))
   ), held AS MATERIALIZED (
     -- Every writer of claims holds the lock, so these rows cannot change before the commit. A claim made while the clock was
     -- ahead counts from the moment at which the clock was set back, or it would be valid until the clock has reached it.
@@ -190,10 +162,13 @@ BEGIN
   )
   SELECT json_build_object(
       'time', time_ms,
+      'previous', ended,
       'first', (SELECT min(position) FROM winners),
       'lost', (SELECT json_agg(json_build_array(h.n, h.stream)) FROM held h WHERE h.live),
       'stored', stored,
-      'conflicts', conflicts),
+      'conflicts', conflicts,
+      'stale', stale,
+      'paused', paused),
     CASE WHEN noted THEN (
       SELECT json_agg(json_build_object('position', position, 'site', site, 'subject', encode(subject, 'hex'),
                                         'time', time_ms, 'inline', inline))
@@ -205,4 +180,3 @@ BEGIN
   END IF;
   RETURN outcome;
 END $$;
-`;
