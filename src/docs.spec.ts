@@ -98,14 +98,16 @@ function isResolvable(file: string, target: string): boolean {
   return anchor === undefined || anchorsOf(read(linked)).includes(anchor);
 }
 
-/** The anchors that GitHub generates for headings. */
+/** The anchors that GitHub generates for headings, and those that keep old links to a page working. */
 function anchorsOf(markdown: string): string[] {
-  return [...withoutBlocks(markdown).matchAll(/^#+ (.*)$/gm)].map(([, text = '']) =>
-    text
+  const text = withoutBlocks(markdown);
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
       .toLowerCase()
       .replace(/[^\w\- ]/g, '')
       .replaceAll(' ', '-'),
   );
+  return [...headings, ...[...text.matchAll(/<a id="([\w-]+)">/g)].map(([, id]) => id as string)];
 }
 
 function withoutBlocks(markdown: string): string {
