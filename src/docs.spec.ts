@@ -1,7 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 const README_LINES_MAX = 120;
+const TASK_WORDS_MAX = 1_500;
+const FIGURES_WORDS_MAX = 2_000;
+/** Files that a reader opens to follow one thing through the code. */
+const STEPS_MAX = 15;
 const DECISION_SECTIONS = ['Context', 'Decision', 'Consequences'];
 
 const filesBelow = (folder: string) =>
@@ -59,6 +63,42 @@ describe('documentation', () => {
   });
 });
 
+describe('size', () => {
+  const wordsIn = (file: string) => read(file).split(/\s+/).filter(Boolean).length;
+
+  it.each(filesBelow('docs/operate').filter((file) => file.endsWith('.md')))('%s has at most 1,500 words', (file) => {
+    expect(wordsIn(file)).toBeLessThanOrEqual(TASK_WORDS_MAX);
+  });
+
+  it('has an index of operations and a page of current figures that stay short', () => {
+    expect(wordsIn('docs/operate.md')).toBeLessThanOrEqual(TASK_WORDS_MAX);
+    expect(wordsIn('docs/benchmarks.md')).toBeLessThanOrEqual(FIGURES_WORDS_MAX);
+  });
+});
+
+describe('docs/architecture.md', () => {
+  const page = read('docs/architecture.md');
+  const section = (title: string) => page.split(/^## /m).find((each) => each.startsWith(`${title}\n`)) ?? '';
+  const sourcesIn = (text: string) =>
+    linksIn(text).flatMap((target) => (target.startsWith('../src/') ? [target.slice('../'.length)] : []));
+
+  it.each(['A conversion', 'A visit', 'An erasure'])('follows "%s" through at most 15 files', (title) => {
+    const steps = [...section(title).matchAll(/^\d+\. \[.*\]\((.*?)\):/gm)].map(([, target]) => target as string);
+    expect(steps.length).toBeGreaterThan(5);
+    // No other source is linked, so the list is complete.
+    expect(sourcesIn(section(title))).toEqual(steps.map((target) => target.slice('../'.length)));
+    expect(new Set(steps).size).toBe(steps.length);
+    expect(steps.length).toBeLessThanOrEqual(STEPS_MAX);
+    expect(steps.filter((target) => !statSync(join('docs', target)).isFile())).toEqual([]);
+  });
+
+  it('describes every folder of the source', () => {
+    const folders = readdirSync('src', { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const described = sourcesIn(section('Folders')).map((path) => path.replace(/\/$/, ''));
+    expect(folders.filter(({ name }) => !described.includes(`src/${name}`)).map(({ name }) => name)).toEqual([]);
+  });
+});
+
 describe('decisions', () => {
   const folder = 'docs/decisions';
   const pages = readdirSync(folder)
@@ -98,14 +138,16 @@ function isResolvable(file: string, target: string): boolean {
   return anchor === undefined || anchorsOf(read(linked)).includes(anchor);
 }
 
-/** The anchors that GitHub generates for headings. */
+/** The anchors that GitHub generates for headings, and those that keep old links to a page working. */
 function anchorsOf(markdown: string): string[] {
-  return [...withoutBlocks(markdown).matchAll(/^#+ (.*)$/gm)].map(([, text = '']) =>
-    text
+  const text = withoutBlocks(markdown);
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
       .toLowerCase()
       .replace(/[^\w\- ]/g, '')
       .replaceAll(' ', '-'),
   );
+  return [...headings, ...[...text.matchAll(/<a id="([\w-]+)">/g)].map(([, id]) => id as string)];
 }
 
 function withoutBlocks(markdown: string): string {

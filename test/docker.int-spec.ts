@@ -140,7 +140,7 @@ describe('the composition', () => {
     expect(text).not.toMatch(/(KEY|PASSWORD|SECRET)\w*:-/);
     // Neither git nor the image's build context contains the file.
     expect(read('.gitignore').split('\n')).toContain('.env');
-    expect(read('docs/operate.md')).toContain(SECRETS_COMMAND.exec(text)?.[1]);
+    expect(read('docs/operate/install.md')).toContain(SECRETS_COMMAND.exec(text)?.[1]);
   });
 
   it('gives a way out only to the service and the proxy', () => {

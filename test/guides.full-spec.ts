@@ -300,7 +300,7 @@ describe('command line in the documents', () => {
 
   it('lists every check of doctor', async () => {
     const { stdout } = await cli('doctor --json');
-    const listed = tableOf('docs/operate.md', 'check').map(([name]) => code(name as string)[0]);
+    const listed = tableOf('docs/operate/check.md', 'check').map(([name]) => code(name as string)[0]);
     expect(listed).toEqual(JSON.parse(stdout).checks.map(({ name }: { name: string }) => name));
   });
 });
@@ -335,7 +335,7 @@ describe('reference tables', () => {
   it('list all metrics of the service', async () => {
     const { body } = await send(service.url, { path: '/metrics' });
     const served = [...body.matchAll(/^# TYPE (cc_\w+)/gm)].map(([, name]) => name as string);
-    const listed = tableOf('docs/operate.md', 'metric')
+    const listed = tableOf('docs/operate/monitor.md', 'metric')
       // Those of Kafka are served where it is configured.
       .filter(([, meaning]) => !meaning?.startsWith('with `KAFKA_BROKERS`'))
       .map(([name]) => code(name as string)[0]?.replace(/\{.*/, ''));

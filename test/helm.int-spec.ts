@@ -147,7 +147,7 @@ describe('the chart with operators', () => {
     const { instances, postgresql, bootstrap } = find('cluster', 'Cluster');
     expect(postgresql.synchronous).toEqual({ method: 'any', number: 1, dataDurability: 'required' });
     expect(instances).toBeGreaterThan(postgresql.synchronous.number + 1);
-    // As docs/operate.md requires for a login that may not create roles.
+    // As docs/operate/configure.md requires for a login that may not create roles.
     expect(bootstrap.initdb.postInitApplicationSQL).toEqual([
       'CREATE ROLE cc_service NOLOGIN',
       'GRANT cc_service TO "app"',

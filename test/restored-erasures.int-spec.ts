@@ -123,7 +123,8 @@ describe('visitors erase --rerun on a restored database', () => {
     await withService(restored, async (_, operator) => {
       await operator.set(since.host, 'block', JANE);
       expect(await run(restored, 'visitors', 'erase', '--rerun')).toMatchObject({ code: 0 });
-      const blocked = async ({ host }: TestSite) => (await run(restored, 'sites', 'show', host)).printed.settings?.blocked;
+      const blocked = async ({ host }: TestSite) =>
+        (await run(restored, 'sites', 'show', host)).printed.settings?.blocked;
       expect([await blocked(before), await blocked(since)]).toEqual([[], [hash('sha256', JANE)]]);
     });
     expect((await run(restored, 'history', 'verify')).code).toBe(0);

@@ -1,6 +1,6 @@
 /**
  * Like `setInterval`, but runs at multiples of the interval on the monotonic clock. So the polls of a process wake it up together,
- * and it needs less CPU while it is idle: `docs/benchmarks.md`.
+ * and it needs less CPU while it is idle: `docs/benchmarks-history.md`.
  */
 export class AlignedInterval {
   private timer: NodeJS.Timeout;

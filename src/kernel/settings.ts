@@ -76,12 +76,12 @@ export const DEFINITIONS = {
   databaseUrl: optional(
     'DATABASE_URL',
     postgresUrl,
-    'Your own PostgreSQL server (15 or later), used instead of the embedded one. Of several, `postgres://one,two/db`, the [primary](operate.md#high-availability) is used.',
+    'Your own PostgreSQL server (15 or later), used instead of the embedded one. Of several, `postgres://one,two/db`, the [primary](operate/high-availability.md) is used.',
   ),
   databaseReadUrl: optional(
     'DATABASE_READ_URL',
     standbyUrl,
-    'A [standby](operate.md#reads-from-a-standby) for statistics, lists, searches and exports, or a proxy that leads to one. Requires `DATABASE_URL`.',
+    'A [standby](operate/high-availability.md#reads-from-a-standby) for statistics, lists, searches and exports, or a proxy that leads to one. Requires `DATABASE_URL`.',
   ),
   databaseReadMaxLagMs: setting(
     'DATABASE_READ_MAX_LAG',
@@ -305,7 +305,7 @@ export const DEFINITIONS = {
   cells: optional(
     'CELLS',
     cellUrls,
-    'Other [cells](operate.md#several-cells): the management API of each. Their sites are listed with those of this one.',
+    'Other [cells](operate/cells.md): the management API of each. Their sites are listed with those of this one.',
   ),
   cellTokens: optional(
     'CELL_TOKENS',
@@ -320,7 +320,7 @@ export const DEFINITIONS = {
   cellAddress: optional(
     'CELL_ADDRESS',
     cellAddress,
-    'Where other cells reach this service, to [forward](operate.md#forwarding) requests of senders that still arrive there after a site has moved here.',
+    'Where other cells reach this service, to [forward](operate/move-site.md#forwarding) requests of senders that still arrive there after a site has moved here.',
   ),
   kafkaBrokers: optional(
     'KAFKA_BROKERS',
@@ -356,7 +356,7 @@ export const DEFINITIONS = {
   otlpEndpoint: optional(
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     serviceUrl,
-    'OpenTelemetry collector that [spans](operate.md#tracing) are sent to (OTLP over HTTP, usually port 4318). Without it none are recorded.',
+    'OpenTelemetry collector that [spans](operate/monitor.md#tracing) are sent to (OTLP over HTTP, usually port 4318). Without it none are recorded.',
   ),
   traceRatio: setting(
     'OTEL_TRACES_SAMPLER_ARG',
@@ -367,7 +367,7 @@ export const DEFINITIONS = {
   logRetentionMs: optional(
     'LOG_RETENTION',
     duration,
-    'How long events are kept; without it, forever. Read [operating](operate.md) before you set it.',
+    'How long events are kept; without it, forever. Read [log retention](operate/retention.md) before you set it.',
   ),
 };
 

@@ -65,7 +65,7 @@ export function withdrawn(
 }
 
 export const PAUSE_ONE =
-  'Let its DNS name lead to one of these cells, and run "sites pause" in the other at once; docs/operate.md, "A site in two cells", tells what else to do.';
+  'Let its DNS name lead to one of these cells, and run "sites pause" in the other at once; docs/operate/cells.md, "A site in two cells", tells what else to do.';
 
 /** What the operator has to do about a site that another cell has. `own`: the name of this cell. */
 export function adviceFor({ site, cell }: Holding, cells: readonly OtherCell[], own: string): string {

@@ -192,7 +192,7 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
     const jump = await readJump(this.postgres.pool);
     const stored = jump ? await countOpenings(this.postgres.pool, site, CONVERSION, jump.continuesAt) : 0;
     this.logger.error(
-      `Cell ${cell} has ${site}: it moved there, and the database of this cell, which was restored or failed over, has lost that. Senders get 503 here. ${advice}; docs/operate.md, "A site in two cells", tells what else to do.`,
+      `Cell ${cell} has ${site}: it moved there, and the database of this cell, which was restored or failed over, has lost that. Senders get 503 here. ${advice}; docs/operate/cells.md, "A site in two cells", tells what else to do.`,
       { ...holding, ...(jump && { storedSince: jump.continuesAt, conversions: stored }) },
     );
   }

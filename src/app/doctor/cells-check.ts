@@ -23,7 +23,7 @@ export async function cells({ postgres, settings, sites, secrets }: DoctorDepend
     disputed.length > 0
       ? PAUSE_ONE
       : elsewhere.length > 0
-        ? `${elsewhere.map((each) => adviceFor(each, listed, settings.cell)).join('. ')}; docs/operate.md, "A site in two cells", tells what else to do.`
+        ? `${elsewhere.map((each) => adviceFor(each, listed, settings.cell)).join('. ')}; docs/operate/cells.md, "A site in two cells", tells what else to do.`
         : 'Check that these cells run, their addresses in CELLS and their tokens in CELL_TOKENS.';
   return { ok: false, detail: details.join('; '), fix };
 }
