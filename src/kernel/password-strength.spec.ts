@@ -16,10 +16,10 @@ describe('a password', () => {
     );
   });
 
-  it('is judged in less than a second, whatever its length', () => {
-    const startedMs = performance.now();
+  it('is judged in less than a second of CPU time, whatever its length', () => {
+    const before = process.cpuUsage();
     expect(() => requireStrongPassword('ab1!'.repeat(64), 'ada@shop.example')).toThrow('Choose a password');
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(1_000);
   });
 
   it.each(['short', 'aaaaaaaaaaaaaaaa', 'my name is Ada.Lovelace', 'x'.repeat(300)])('is refused: %p', (password) => {

@@ -600,10 +600,10 @@ describe('HttpClient', () => {
     it.each(['10.0.0.1', '169.254.169.254', '192.168.1.1', '100.64.0.1', '[fd00::1]', '[fe80::1]', '198.18.0.1'])(
       'does not attempt to connect to %s',
       async (host) => {
-        const startedMs = performance.now();
-        const error = await failure(make().send(to(`https://${host}`), { guarded: true }));
+        const httpClient = make();
+        const error = await failure(httpClient.send(to(`https://${host}`), { guarded: true }));
         expect(error).toMatchObject({ kind: 'address_refused', sent: false });
-        expect(performance.now() - startedMs).toBeLessThan(500);
+        expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
       },
     );
 
