@@ -21,6 +21,8 @@ const OTHER_CLICK_KINDS = [
 ] as const;
 /** They mark a landing as one from an advertisement, and are not stored. */
 const UNSTORED_CLICK_KINDS = ['igsh', 'irclid', 'obclid', 'dicbo'];
+/** Sent as it is too, and not stored: the tag takes the click id out of it. */
+const UNSTORED_COOKIES = ['_fbc'];
 /** Cookies with the click id of a network that is no platform. */
 const OTHER_CLICK_COOKIES = ['awc'];
 
@@ -66,7 +68,7 @@ export const ALTERNATIVE_CLICKS = ALL.flatMap(({ sentClickIds = [], anyClickNumb
 /** What the browser tag looks for, as alternatives of regular expressions. */
 export const TAG_NAMES = {
   clicks: [...CLICK_KINDS, ...UNSTORED_CLICK_KINDS].join('|'),
-  cookies: COOKIES.flatMap(([kind, { part }]) => (part ? [] : [kind])).join('|'),
+  cookies: [...COOKIES.flatMap(([kind, { part }]) => (part ? [] : [kind])), ...UNSTORED_COOKIES].join('|'),
   clickCookies: [...CLICK_IDS.flatMap(([kind, { cookie }]) => (cookie ? [kind] : [])), ...OTHER_CLICK_COOKIES].join(
     '|',
   ),

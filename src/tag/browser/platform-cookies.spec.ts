@@ -6,9 +6,9 @@ const parse = (text: string) => parsePlatformCookies(text, TAG_NAMES.cookies, TA
 describe('platform cookies', () => {
   it('are converted to the format of the platform’s API', () => {
     const text =
-      '_fbp=fb.1.2.3; _ttp=T%2Bx; _ga=GA1.3-2.11.22; _ga_A=GS1.1.1700000005.1; _ga_B=GS2.1.s1700000001$o1; x=y';
+      '_fbp=fb.1.2.3; _fbc=x; _ttp=T%2Bx; _ga=GA1.3-2.11.22; _ga_A=GS1.1.1700000005.1; _ga_B=GS2.1.s1700000001$o1; x=y';
     expect(parse(text)).toEqual({
-      cookies: { _fbp: 'fb.1.2.3', _ttp: 'T+x', _ga: '11.22', _ga_session: '1700000005' },
+      cookies: { _fbp: 'fb.1.2.3', _fbc: 'x', _ttp: 'T+x', _ga: '11.22', _ga_session: '1700000005' },
       clicks: {},
     });
   });
