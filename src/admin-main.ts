@@ -6,6 +6,7 @@ import { messageOf } from './kernel/errors.js';
 import { Logger } from './kernel/logger.js';
 import { openSealer } from './kernel/secret-key.js';
 import { readSettings, type Settings } from './kernel/settings.js';
+import { SIGN_IN_PLATFORMS } from './platforms/index.js';
 import { Postgres } from './postgres/postgres.js';
 import { FirstAdministrator } from './users/first-administrator.js';
 import { signInLink } from './users/user-document.js';
@@ -32,7 +33,7 @@ try {
 }
 
 async function run(): Promise<void> {
-  const settings = readSettings(process.env);
+  const settings = readSettings(process.env, SIGN_IN_PLATFORMS);
   const { databaseUrl, standby, dataDir, shutdownGraceMs } = settings;
   // Whatever is being waited for: a database that does not answer, or a request.
   void serviceEnded.then(() => setTimeout(() => process.exit(1), shutdownGraceMs * STOPPED_WITHIN));

@@ -4,9 +4,9 @@ import { dirname, join, relative } from 'node:path';
 /** Folders by layer, lowest first. A folder may import from lower layers and from itself; files directly in `src` import anything. */
 const LAYERS = [
   ['kernel'],
-  ['dashboard', 'http', 'postgres', 'tag', 'tracing'],
+  ['http', 'postgres', 'tracing'],
   ['platforms'],
-  ['events'],
+  ['dashboard', 'events', 'tag'],
   ['log'],
   ['sites', 'kafka', 'users'],
   ['checkpoints'],

@@ -15,6 +15,7 @@ import { readSettings } from './kernel/settings.js';
 import { Shutdown } from './kernel/shutdown.js';
 import { describeUnknownSetting, findUnknownSettings } from './kernel/unknown-settings.js';
 import { EventLog } from './log/event-log.js';
+import { SIGN_IN_PLATFORMS } from './platforms/index.js';
 import { SiteDirectory } from './sites/site-directory.js';
 
 // Requests in flight are promoted to the old generation and die soon after. Collecting at 1.5 times the live heap instead of
@@ -25,8 +26,9 @@ setFlagsFromString('--heap-growing-percent=50');
 if (process.env['npm_lifecycle_event'] === 'start') onParentEnd(() => process.kill(process.pid, 'SIGTERM'));
 
 try {
-  for (const unknown of findUnknownSettings(process.env)) process.stderr.write(`${describeUnknownSetting(unknown)}\n`);
-  const settings = readSettings(process.env);
+  for (const unknown of findUnknownSettings(process.env, SIGN_IN_PLATFORMS))
+    process.stderr.write(`${describeUnknownSetting(unknown)}\n`);
+  const settings = readSettings(process.env, SIGN_IN_PLATFORMS);
   const { app, banner } = await startService(settings);
   // It already accepts conversions, and does so whether or not this succeeds.
   await withLogTimeout(recordVersion(app.get(EventLog), productVersion())).catch((error: unknown) =>

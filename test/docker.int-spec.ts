@@ -4,7 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { serverProperties } from '../src/kafka-broker/properties.js';
-import { DEFINITIONS, readSettings } from '../src/kernel/settings.js';
+import { definitionsWith, readSettings } from '../src/kernel/settings.js';
+import { SIGN_IN_PLATFORMS } from '../src/platforms/index.js';
 import { temporaryFolder } from './support/folders.js';
 
 /**
@@ -21,7 +22,7 @@ const { scripts, engines } = JSON.parse(read('package.json')) as {
 /** The first command of the file, and what it writes. */
 const SECRETS_COMMAND = /^# {3}(\(umask .*\))$/m;
 const DEFAULTS = readSettings({});
-const SETTING_NAMES = Object.values(DEFINITIONS).map(({ name }): string => name);
+const SETTING_NAMES = definitionsWith(SIGN_IN_PLATFORMS).map(({ name }) => name);
 
 describe('the image', () => {
   const instructions = readDockerfile(read('Dockerfile'));

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { loadAll } from 'js-yaml';
 import { chartDigest, renderedFile, VALUES } from '../deploy/render.mjs';
-import { DEFINITIONS, readSettings } from '../src/kernel/settings.js';
+import { definitionsWith, readSettings } from '../src/kernel/settings.js';
+import { SIGN_IN_PLATFORMS } from '../src/platforms/index.js';
 
 /** Checks the manifests that `node deploy/render.mjs` made from the chart. Whether they run in a cluster is not tested here. */
 
@@ -28,7 +29,7 @@ const SECRETS: Record<string, string> = {
   CELL_TOKENS: 'south=cct_token',
   SECRET_KEY: '0'.repeat(64),
 };
-const SETTING_NAMES = Object.values(DEFINITIONS).map(({ name }): string => name);
+const SETTING_NAMES = definitionsWith(SIGN_IN_PLATFORMS).map(({ name }) => name);
 
 const manifestsOf = (name: string) =>
   loadAll(readFileSync(renderedFile(name), 'utf8')).filter((each) => each !== null) as Manifest[];

@@ -14,7 +14,7 @@ import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { PLATFORMS } from '../src/platforms/index.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
-import { segment } from '../src/platforms/segment/index.js';
+import { platform as segment } from '../src/platforms/segment/index.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { ConnectPlatform, ParkConnection } from '../src/sites/connection.commands.js';
 import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';

@@ -7,7 +7,7 @@ import type { CommandExecutor } from '../kernel/command.js';
 import type { Settings } from '../kernel/settings.js';
 import { platformNameOf } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
-import { PLATFORM_NAMES, type Platform, type PlatformName } from '../platforms/platform.js';
+import { PLATFORM_NAMES, type Platform } from '../platforms/platform.js';
 import { ConnectPlatform } from '../sites/connection.commands.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
@@ -17,53 +17,6 @@ const MAIN = fileURLToPath(new URL('../sandbox/main.js', import.meta.url));
 const START_TIMEOUT_MS = 10_000;
 
 type SandboxSettings = Pick<Settings, 'dataDir' | 'databaseUrl' | 'demoPlatforms'>;
-
-/** Settings of connections to the sandbox. None of them is a real secret: the sandbox accepts any value. */
-const SETTINGS: Record<PlatformName, Record<string, string>> = {
-  google_ads: {
-    customer_id: '1234567890',
-    client_id: 'demo-client',
-    client_secret: 'demo-client-secret',
-    refresh_token: 'demo-refresh-token',
-    'event.purchase': '111111111',
-    'event.lead': '222222222',
-    'event.signup': '333333333',
-    refund_event: 'refund',
-  },
-  meta: { pixel_id: '1234567890', access_token: 'demo-access-token' },
-  tiktok: { pixel_code: 'DEMOPIXELCODE', access_token: 'demo-access-token' },
-  microsoft_ads: {
-    tag_id: '12345678',
-    access_token: 'demo-access-token',
-    'event.purchase': 'purchase',
-    'event.lead': 'lead',
-    'event.signup': 'signup',
-  },
-  ga4: {
-    measurement_id: 'G-DEMO123456',
-    api_secret: 'demo-api-secret',
-    synthetic_client_id: 'yes',
-    refund_event: 'refund',
-  },
-  segment: { write_key: 'demo-write-key' },
-  linkedin: {
-    access_token: 'demo-access-token',
-    'event.purchase': '1001',
-    'event.lead': '1002',
-    'event.signup': '1003',
-  },
-  pinterest: { ad_account_id: '123456789012', access_token: 'demo-access-token' },
-  snapchat: { pixel_id: '7e5a1b2c-0000-4000-8000-000000000001', access_token: 'demo-access-token' },
-  reddit: { pixel_id: 't2_demo1', access_token: 'demo-access-token' },
-  x: {
-    pixel_id: 'o8z6j',
-    pixel_token: 'demo-pixel-token',
-    'event.purchase': 'tw-o8z6j-o87ne',
-    'event.lead': 'tw-o8z6j-o87nf',
-    'event.signup': 'tw-o8z6j-o87ng',
-  },
-  webhook: { url: 'https://receiver.example/conversions', secret: 'whsec_ZGVtby1zZWNyZXQtZGVtby1zZWNyZXQ=' },
-};
 
 /**
  * Starts the sandbox as a child process that ends with this one. Reuses the port of the previous start if it is free:
@@ -83,12 +36,12 @@ export function findDemoSandbox({ dataDir, databaseUrl, demoPlatforms }: Sandbox
 }
 
 /** What connects a platform of any site to the sandbox. */
-export function sandboxConnection({ name }: Platform, sandboxUrl: string) {
-  return { set: SETTINGS[name], endpoint: `${sandboxUrl}/${name}` };
+export function sandboxConnection({ name, demo }: Platform, sandboxUrl: string) {
+  return { set: demo, endpoint: `${sandboxUrl}/${name}` };
 }
 
 /**
- * Connects all twelve platforms of the demo site to the sandbox, and follows the sandbox to another port. Connections that the
+ * Connects all platforms of the demo site to the sandbox, and follows the sandbox to another port. Connections that the
  * operator has removed, or connected to something else, stay as they are.
  */
 export async function connectDemoPlatforms(

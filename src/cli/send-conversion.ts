@@ -5,6 +5,7 @@ import type { Receipt } from '../conversions/receipt.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { readSettings, type Settings } from '../kernel/settings.js';
+import { SIGN_IN_PLATFORMS } from '../platforms/index.js';
 import { parseHost } from '../sites/site-repository.js';
 import type { Session } from './session.js';
 import { UsageError } from './subcommand.js';
@@ -28,7 +29,7 @@ export interface SendArguments {
 
 /** Posts a conversion as a sender does, and prints the answer. Sets the exit code 1 if it is refused. */
 export async function sendConversion(session: Session, options: SendArguments): Promise<void> {
-  const settings = readSettings(session.environment);
+  const settings = readSettings(session.environment, SIGN_IN_PLATFORMS);
   const url = readUrl(options.url ?? `http://${DEMO_HOST}:${settings.port}`);
   const host = options.site === undefined ? url.hostname : parseHost(options.site);
   const key = await findKey(session, settings, host, options.key);

@@ -7,6 +7,7 @@ import { readSettings, type Settings } from '../kernel/settings.js';
 import type { EventLog } from '../log/event-log.js';
 import { PostgresEventLog } from '../log/postgres-event-log.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
+import { SIGN_IN_PLATFORMS } from '../platforms/index.js';
 import { Postgres } from '../postgres/postgres.js';
 import { requireMatchingKey } from '../sites/key-check.js';
 import { siteCommandDispatcher } from '../sites/site-command-handlers.js';
@@ -69,7 +70,7 @@ export class Session {
   }
 
   private async connect(): Promise<CliDependencies> {
-    const settings = readSettings(this.environment);
+    const settings = readSettings(this.environment, SIGN_IN_PLATFORMS);
     const sealer = openSealer(settings);
     const { databaseUrl, standby, dataDir } = settings;
     const onMessage = (line: string) => this.output.note(line);

@@ -1,6 +1,7 @@
-import { SENT_CLICK_IDS, type SentClickIds } from '../events/conversion.events.js';
+import type { SentClickIds } from '../events/conversion.events.js';
 import { containsEmail } from '../kernel/email.js';
 import { ownTrimmed } from '../kernel/own-text.js';
+import { SENT_CLICK_IDS } from '../platforms/click-ids.js';
 
 const LENGTH_MAX = 500;
 

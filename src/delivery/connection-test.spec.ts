@@ -1,8 +1,8 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { failureOf } from '../http/client/send-failure.js';
-import { googleAds } from '../platforms/google_ads/index.js';
-import { meta } from '../platforms/meta/index.js';
+import { platform as googleAds } from '../platforms/google_ads/index.js';
+import { platform as meta } from '../platforms/meta/index.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import { AccessTokens } from './access-tokens.js';
 import { type ConnectionTest, testConnection } from './connection-test.js';

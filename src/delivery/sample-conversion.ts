@@ -1,29 +1,18 @@
 import { hash } from 'node:crypto';
 import { IMPORT_KEY_ID } from '../events/conversion.events.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import type { ClickKind } from '../platforms/conversion.js';
+import { FIRST_CLICK_KINDS } from '../platforms/click-ids.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
 const CLICK_AGE_MS = 60 * 60 * 1_000;
-const CLICK_KINDS: readonly ClickKind[] = [
-  'gclid',
-  'fbclid',
-  'ttclid',
-  'msclkid',
-  'twclid',
-  'li_fat_id',
-  'sccid',
-  'rdt_cid',
-  'epik',
-];
 
 /** A purchase by a fictitious person with a visit, an order and all optional fields: what platforms can get at most. */
 export function sampleReceived(nowMs: number): ReceivedConversion {
   const conversionId = uuidv7();
   const time = new Date(nowMs).toISOString();
   const digest = (text: string) => hash('sha256', text);
-  const clicks = CLICK_KINDS.map((kind) => [kind, { id: `sample-${kind}`, timeMs: nowMs - CLICK_AGE_MS }]);
+  const clicks = FIRST_CLICK_KINDS.map((kind) => [kind, { id: `sample-${kind}`, timeMs: nowMs - CLICK_AGE_MS }]);
   return {
     position: 0,
     site: 'shop.example',

@@ -1,4 +1,4 @@
-import { SENT_CLICK_IDS } from '../events/conversion.events.js';
+import { SENT_CLICK_IDS } from '../platforms/click-ids.js';
 import type { Visit } from '../platforms/conversion.js';
 import { withSentIdentifiers } from './sent-identifiers.js';
 

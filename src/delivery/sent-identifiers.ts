@@ -1,23 +1,13 @@
 import type { SentClickIds, SentIdentifiers } from '../events/conversion.events.js';
-import type { Click, ClickKind, Visit } from '../platforms/conversion.js';
+import { ALTERNATIVE_CLICKS, kindOfSent, SENT_CLICK_IDS } from '../platforms/click-ids.js';
+import type { Click, Visit } from '../platforms/conversion.js';
+import type { ClickKind } from '../platforms/manifests.js';
 
 /** The names of clicks as senders and as this service write them. */
-const KINDS = {
-  gclid: 'gclid',
-  gbraid: 'gbraid',
-  wbraid: 'wbraid',
-  fbclid: 'fbclid',
-  ttclid: 'ttclid',
-  msclkid: 'msclkid',
-  li_fat_id: 'li_fat_id',
-  epik: 'epik',
-  ScCid: 'sccid',
-  rdt_cid: 'rdt_cid',
-  twclid: 'twclid',
-} as const satisfies Partial<Record<keyof SentClickIds, ClickKind>>;
-
-/** One click of Google has one of these ids: a stored gclid must not be sent in place of a stated gbraid. */
-const GOOGLE: readonly ClickKind[] = ['gclid', 'gbraid', 'wbraid'];
+const KINDS = SENT_CLICK_IDS.flatMap((name) => {
+  const kind = kindOfSent(name);
+  return kind ? [[name, kind] as const] : [];
+});
 
 /**
  * The visit with what the sender stated about the customer's browser in place of what is stored: the sender knows this conversion,
@@ -32,7 +22,9 @@ export function withSentIdentifiers(
   const stored = visit ?? { clicks: {}, cookies: {}, utm: {} };
   const clicks = sentClicks(clickIds ?? {}, timeMs);
   const kept = { ...stored.clicks };
-  if (GOOGLE.some((kind) => clicks[kind])) for (const kind of GOOGLE) delete kept[kind];
+  // A stored gclid must not be sent in place of a stated gbraid.
+  for (const { kinds } of ALTERNATIVE_CLICKS)
+    if (kinds.some((kind) => clicks[kind])) for (const kind of kinds) delete kept[kind];
   return {
     ...stored,
     ip: ipAddress ?? stored.ip,
@@ -44,8 +36,8 @@ export function withSentIdentifiers(
 
 function sentClicks(clickIds: SentClickIds, timeMs: number): Partial<Record<ClickKind, Click>> {
   const clicks: Partial<Record<ClickKind, Click>> = {};
-  for (const [name, kind] of Object.entries(KINDS)) {
-    const id = clickIds[name as keyof typeof KINDS];
+  for (const [name, kind] of KINDS) {
+    const id = clickIds[name];
     if (id !== undefined) clicks[kind] = { id, timeMs };
   }
   // The cookie also has the time of the click: `fb.1.<milliseconds>.<fbclid>`.

@@ -6,6 +6,7 @@ import {
   type Item,
   type Visit,
 } from '../platforms/conversion.js';
+import type { SentClickId } from '../platforms/manifests.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import {
   connectionName,
@@ -83,23 +84,7 @@ export function isCounted({ trial, correction }: Pick<ConversionData, 'trial' | 
   return !trial && !correction;
 }
 
-/** Click ids that a sender may state, with the names that platforms and their cookies use. */
-export const SENT_CLICK_IDS = [
-  'gclid',
-  'gbraid',
-  'wbraid',
-  'fbclid',
-  'fbc',
-  'fbp',
-  'ttclid',
-  'msclkid',
-  'li_fat_id',
-  'epik',
-  'ScCid',
-  'rdt_cid',
-  'twclid',
-] as const;
-export type SentClickIds = Readonly<Partial<Record<(typeof SENT_CLICK_IDS)[number], string>>>;
+export type SentClickIds = Readonly<Partial<Record<SentClickId, string>>>;
 
 /** What the sender stated about the customer's browser. Not stored when consent withholds visits. */
 export interface SentIdentifiers {

@@ -1,4 +1,4 @@
-import { DEFINITIONS, type Setting } from './settings.js';
+import { definitionsWith, type Setting } from './settings.js';
 
 const INTRODUCTION = `# Settings
 
@@ -14,8 +14,8 @@ Durations are written as a whole number and a unit: \`500ms\`, \`2s\`, \`15m\`, 
 `;
 
 /** The text of `docs/settings.md`. */
-export function settingsDocument(): string {
-  return `${INTRODUCTION}${Object.values(DEFINITIONS).map(row).join('\n')}\n`;
+export function settingsDocument(signIns: readonly string[]): string {
+  return `${INTRODUCTION}${definitionsWith(signIns).map(row).join('\n')}\n`;
 }
 
 function row({ name, default: value, format, description }: Setting): string {

@@ -3,7 +3,7 @@ import { isLoopbackHost } from './addresses.js';
 import { parseDurationMs } from './durations.js';
 import { messageOf, UserError } from './errors.js';
 import { INTERVALS } from './intervals.js';
-import { oauthAppsOf, oauthDefinitions } from './oauth-settings.js';
+import { oauthDefinitions, readOauthApps } from './oauth-settings.js';
 import { requireStrongPassword } from './password-strength.js';
 import {
   addresses,
@@ -64,7 +64,7 @@ const setting = <Value>(name: string, value: string, format: Format<Value>, desc
 const optional = <Value>(name: string, format: Format<Value>, description: string) =>
   ({ name, default: undefined, format, description }) satisfies Setting<Value>;
 
-export const DEFINITIONS = {
+const DEFINITIONS = {
   port: setting('PORT', '8080', wholeNumber(0, 65_535), 'Port to listen on; 0 chooses any free port.'),
   host: setting('HOST', '127.0.0.1', text, 'Address to listen on; `0.0.0.0` listens on every interface.'),
   dataDir: setting(
@@ -153,7 +153,6 @@ export const DEFINITIONS = {
     name,
     'Claim of the ID token that contains the role: `admin`, `operator` or `analyst`. Without it, roles are set here.',
   ),
-  ...oauthDefinitions((name, description) => optional(name, text, description)),
   logLevel: setting(
     'LOG_LEVEL',
     'info',
@@ -371,6 +370,13 @@ export const DEFINITIONS = {
   ),
 };
 
+/** All settings, in the order of `docs/settings.md`. `signIns`: the platforms that people sign in at. */
+export function definitionsWith(signIns: readonly string[]): readonly Setting[] {
+  const definitions: readonly Setting[] = Object.values(DEFINITIONS);
+  const oauth = oauthDefinitions(signIns).map(({ name, description }) => optional(name, text, description));
+  return definitions.toSpliced(definitions.indexOf(DEFINITIONS.logLevel), 0, ...oauth);
+}
+
 type ValueOf<Defined extends Setting> =
   | ReturnType<Defined['format']['parse']>
   | (Defined['default'] extends string ? never : undefined);
@@ -382,7 +388,8 @@ function withoutUnusedSampler(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv
   return { ...environment, [DEFINITIONS.traceRatio.name]: undefined };
 }
 
-export function readSettings(environment: NodeJS.ProcessEnv) {
+/** `signIns`: the platforms of which the environment may have an OAuth app. */
+export function readSettings(environment: NodeJS.ProcessEnv, signIns: readonly string[] = []) {
   const relevant = withoutUnusedSampler(environment);
   const values = Object.entries(DEFINITIONS).map(([field, definition]) => [field, read(relevant, definition)]);
   const settings = Object.fromEntries(values) as Values;
@@ -425,7 +432,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
   return {
     ...settings,
     standby: standby || undefined,
-    oauthApps: oauthAppsOf(settings),
+    oauthApps: readOauthApps(environment, signIns),
     otherCells: otherCellsOf(settings),
     moveTargets: moveTargetsOf(settings),
     erasureList,

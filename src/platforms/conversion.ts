@@ -1,3 +1,4 @@
+import type { ClickKind, CookieKind } from './manifests.js';
 import type { PersonalHashes } from './personal-hashes.js';
 
 /** The conversion that platforms receive: everything known about it, without raw personal data. */
@@ -103,20 +104,3 @@ export interface Click {
   /** When the click was first recorded; the time of the conversion if its sender stated the click without a time. */
   readonly timeMs: number;
 }
-
-export type ClickKind =
-  | 'gclid'
-  | 'gbraid'
-  | 'wbraid'
-  | 'dclid'
-  | 'fbclid'
-  | 'ttclid'
-  | 'msclkid'
-  | 'twclid'
-  | 'li_fat_id'
-  | 'sccid'
-  | 'rdt_cid'
-  | 'epik';
-
-/** `_ga` is only the client id (`AAA.BBB`) and `_ga_session` only the session id; the others are the whole cookie value. */
-export type CookieKind = '_fbp' | '_ttp' | '_ga' | '_ga_session' | '_uetvid' | '_scid' | '_rdt_uuid';

@@ -1,33 +1,18 @@
 import { platformNameOf } from './connection-name.js';
-import { ga4 } from './ga4/index.js';
-import { googleAds } from './google_ads/index.js';
-import { linkedin } from './linkedin/index.js';
-import { meta } from './meta/index.js';
-import { microsoftAds } from './microsoft_ads/index.js';
-import { pinterest } from './pinterest/index.js';
-import type { Platform } from './platform.js';
-import { reddit } from './reddit/index.js';
-import { segment } from './segment/index.js';
-import { snapchat } from './snapchat/index.js';
-import { tiktok } from './tiktok/index.js';
-import { webhook } from './webhook/index.js';
-import { x } from './x/index.js';
+import { PLATFORM_NAMES, type Platform } from './platform.js';
 
-/** In the order of a receipt. */
-export const PLATFORMS: readonly Platform[] = [
-  googleAds,
-  meta,
-  tiktok,
-  microsoftAds,
-  ga4,
-  segment,
-  linkedin,
-  pinterest,
-  snapchat,
-  reddit,
-  x,
-  webhook,
-];
+/** In the order of a receipt. The code of a platform is in the folder of its name. */
+export const PLATFORMS: readonly Platform[] = await Promise.all(
+  PLATFORM_NAMES.map(async (name) => {
+    const { platform }: { platform: Platform } = await import(`./${name}/index.js`);
+    return platform;
+  }),
+);
+
+/** The platforms that a person can sign in at, which have settings for an OAuth app. */
+export const SIGN_IN_PLATFORMS: readonly string[] = PLATFORMS.filter(({ authorization }) => authorization).map(
+  ({ name }) => name,
+);
 
 const BY_NAME: ReadonlyMap<string, Platform> = new Map(PLATFORMS.map((platform) => [platform.name, platform]));
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { PLATFORMS } from './index.js';
-import { meta } from './meta/index.js';
+import { platform as meta } from './meta/index.js';
 import type { PlatformName, Settings } from './platform.js';
 
 const HOUR_MS = 3_600_000;

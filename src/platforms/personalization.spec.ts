@@ -1,8 +1,8 @@
 import { sentItem } from '../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../test/support/sample-conversions.js';
 import type { Conversion } from './conversion.js';
-import { ga4 } from './ga4/index.js';
-import { googleAds } from './google_ads/index.js';
+import { platform as ga4 } from './ga4/index.js';
+import { platform as googleAds } from './google_ads/index.js';
 import type { Settings } from './platform.js';
 
 const CONVERSION = SAMPLE_CONVERSIONS['with-click-id'];

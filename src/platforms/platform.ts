@@ -2,32 +2,23 @@ import type { Listing, ListingCall } from './account-listing.js';
 import type { OptionList } from './account-options.js';
 import type { Authorization } from './authorization.js';
 import type { Conversion, ConversionSource, CorrectedOrder } from './conversion.js';
+import type { Manifest } from './manifest.js';
+import { MANIFESTS, type PlatformName } from './manifests.js';
 
 /** In the order of a receipt. */
-export const PLATFORM_NAMES = [
-  'google_ads',
-  'meta',
-  'tiktok',
-  'microsoft_ads',
-  'ga4',
-  'segment',
-  'linkedin',
-  'pinterest',
-  'snapchat',
-  'reddit',
-  'x',
-  'webhook',
-] as const;
-export type PlatformName = (typeof PLATFORM_NAMES)[number];
+export const PLATFORM_NAMES = MANIFESTS.map(({ name }) => name);
+export type { PlatformName };
 
 /**
  * One advertising or analytics platform: which payload it receives, in which request, and what its answers mean. All
  * methods are pure functions; `delivery/` sends, waits, retries and records.
  */
-export interface Platform {
+export interface Platform extends Manifest {
   readonly name: PlatformName;
   /** The settings of `platforms connect --set`, besides `events`, `event.<ours>` and `field.<theirs>`. */
   readonly fields: readonly Field[];
+  /** Of a connection to the sandbox, which accepts any value: no real secrets. */
+  readonly demo: Settings;
   /**
    * What a new connection starts with. A default that changes is changed here, and not in the payload: connections that exist
    * keep the earlier one.

@@ -1,27 +1,17 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readBody } from '../http/read-body.js';
+import { PLATFORMS } from '../platforms/index.js';
+import type { Platform } from '../platforms/platform.js';
 import { jsonAnswer } from './answers.js';
 import { Behaviours } from './behaviour.js';
 import { controlAnswer, type SandboxState } from './control.js';
 import { type Memory, type PlatformDouble, type SandboxRequest, sandboxRequest } from './double.js';
-import { ga4 } from './doubles/ga4.js';
-import { googleAds } from './doubles/google_ads.js';
-import { linkedin } from './doubles/linkedin.js';
-import { meta } from './doubles/meta.js';
-import { microsoftAds } from './doubles/microsoft_ads.js';
-import { pinterest } from './doubles/pinterest.js';
-import { reddit } from './doubles/reddit.js';
-import { segment } from './doubles/segment.js';
-import { snapchat } from './doubles/snapchat.js';
-import { tiktok } from './doubles/tiktok.js';
-import { webhook } from './doubles/webhook.js';
-import { x } from './doubles/x.js';
 import { Ledger } from './ledger.js';
-import { withListing } from './listings/index.js';
+import { type ListingDouble, withListing } from './listings/listing.js';
 import { faultOutcome, type Outcome, outcomeOf } from './outcome.js';
 import { addressParts } from './sandbox-address.js';
-import { withSignIn } from './sign-ins.js';
+import { type SignIn, withSignIn } from './sign-ins.js';
 
 const HOST = '127.0.0.1';
 const BODY_MAX_BYTES = 16 * 1024 * 1024;
@@ -29,12 +19,14 @@ const SHOWN_BODY_BYTES = 20_000;
 const IDS_MAX = 300_000;
 const KEEP_ALIVE_MS = 60_000;
 
-export const DOUBLES: readonly PlatformDouble[] = [
-  ...[googleAds, meta, tiktok, microsoftAds, ga4, segment],
-  ...[linkedin, pinterest, snapchat, reddit, x, webhook],
-]
-  .map(withListing)
-  .map(withSignIn);
+/** In files that are named after the platform. */
+export const DOUBLES: readonly PlatformDouble[] = await Promise.all(PLATFORMS.map(loadDouble));
+
+async function loadDouble({ name, listAccount }: Platform): Promise<PlatformDouble> {
+  const { double, signIn }: { double: PlatformDouble; signIn?: SignIn } = await import(`./doubles/${name}.js`);
+  const { listing }: { listing?: ListingDouble } = listAccount ? await import(`./listings/${name}.js`) : {};
+  return withSignIn(withListing(double, listing), signIn);
+}
 
 export interface SandboxOptions {
   /** The number of events remembered per platform and tenant; zero: counters only. */

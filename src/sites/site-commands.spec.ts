@@ -5,7 +5,7 @@ import type { CommandDispatcher } from '../kernel/command.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
-import { segment } from '../platforms/segment/index.js';
+import { platform as segment } from '../platforms/segment/index.js';
 import { hashApiKey } from './api-key.js';
 import {
   ConnectPlatform,

@@ -1,37 +1,35 @@
+import { ALTERNATIVE_CLICKS, CLICK_IDS, COOKIES, PLATFORM_CLICK_KINDS } from '../platforms/click-ids.js';
 import type { UsedIdentifier } from './used-identifiers.js';
-
-/** Click ids of which one click of Google has one. */
-const GOOGLE_CLICKS = ['gclid', 'gbraid', 'wbraid'];
-const CLICKS = [
-  ...GOOGLE_CLICKS,
-  ...['dclid', 'fbclid', 'ttclid', 'msclkid', 'twclid', 'li_fat_id', 'sccid', 'rdt_cid', 'epik'],
-];
-
-/** Sets of which platforms use any member: from the counts of the members it is not known how many carried at least one. */
-const UNIONS: Readonly<Record<string, readonly string[]>> = { google_click: GOOGLE_CLICKS, any_click: CLICKS };
 
 /** Matched to a visit. */
 const VISIT = 'visit';
+const ANY_CLICK = 32;
 
-/** The identifiers in the order of the stored counts. New ones are added at the end. */
-const NAMES: readonly string[] = [
-  VISIT,
-  ...['email', 'phone', 'first_name', 'last_name', 'external_id', 'city', 'region', 'postal_code', 'country'],
-  ...['ip_address', 'user_agent', '_fbp', '_ttp', '_ga', '_ga_session', '_uetvid', '_scid', '_rdt_uuid'],
-  ...CLICKS,
-  ...Object.keys(UNIONS),
+/** Sets of which platforms use any member: from the counts of the members it is not known how many carried at least one. */
+const UNIONS: readonly { readonly number: number; readonly kinds: readonly string[] }[] = [
+  ...ALTERNATIVE_CLICKS,
+  { number: ANY_CLICK, kinds: PLATFORM_CLICK_KINDS },
 ];
-const INDEX: ReadonlyMap<string, number> = new Map(NAMES.map((name, index) => [name, index]));
+
+/** The place of each identifier in stored counts. Click ids and cookies have theirs in the manifests of the platforms. */
+const INDEX: ReadonlyMap<string, number> = new Map([
+  ...[
+    ...[VISIT, 'email', 'phone', 'first_name', 'last_name', 'external_id', 'city', 'region', 'postal_code', 'country'],
+    ...['ip_address', 'user_agent'],
+  ].map((name, index) => [name, index] as const),
+  ...[...COOKIES, ...CLICK_IDS].map(([name, { number }]) => [name, number] as const),
+]);
+const LENGTH = 1 + Math.max(...INDEX.values(), ...UNIONS.map(({ number }) => number));
 /** The counts that an identifier is part of. */
 const COUNTED_IN: ReadonlyMap<string, readonly number[]> = new Map(
-  NAMES.map((name) => {
-    const unions = Object.entries(UNIONS).filter(([, members]) => members.includes(name));
-    return [name, [name, ...unions.map(([union]) => union)].map((counted) => INDEX.get(counted) as number)];
+  [...INDEX].map(([name, index]) => {
+    const unions = UNIONS.filter(({ kinds }) => kinds.includes(name));
+    return [name, [index, ...unions.map(({ number }) => number)]];
   }),
 );
 
 export function noCounts(): number[] {
-  return NAMES.map(() => 0);
+  return Array.from({ length: LENGTH }, () => 0);
 }
 
 /** Adds a number of conversions to the counts. */
@@ -52,8 +50,8 @@ export function matchedOf(counts: readonly number[]): number {
 
 /** How many carried at least one of these identifiers. */
 export function carriedOf(counts: readonly number[], { anyOf }: Pick<UsedIdentifier, 'anyOf'>): number {
-  const [name] = anyOf.length === 1 ? anyOf : Object.keys(UNIONS).filter((union) => isSame(UNIONS[union] ?? [], anyOf));
-  const index = name === undefined ? undefined : INDEX.get(name);
+  const [name = ''] = anyOf;
+  const index = anyOf.length === 1 ? INDEX.get(name) : UNIONS.find(({ kinds }) => isSame(kinds, anyOf))?.number;
   if (index === undefined) throw new Error(`There is no count of conversions with any of ${anyOf.join(', ')}`);
   return counts[index] ?? 0;
 }

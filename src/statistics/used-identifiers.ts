@@ -2,21 +2,9 @@ import { buildPayload } from '../delivery/payload.js';
 import type { ReceivedConversion } from '../delivery/received-conversion.js';
 import { sampleReceived } from '../delivery/sample-conversion.js';
 import type { ConversionPersonal } from '../events/conversion.events.js';
-import type { ClickKind, CookieKind, Visit } from '../platforms/conversion.js';
+import { COOKIES, PLATFORM_CLICK_KINDS } from '../platforms/click-ids.js';
+import type { Visit } from '../platforms/conversion.js';
 import type { Platform, Settings } from '../platforms/platform.js';
-
-const CLICK_KINDS: readonly ClickKind[] = [
-  ...(['gclid', 'gbraid', 'wbraid', 'dclid', 'fbclid', 'ttclid'] as const),
-  ...(['msclkid', 'twclid', 'li_fat_id', 'sccid', 'rdt_cid', 'epik'] as const),
-];
-const COOKIES: Readonly<Record<Exclude<CookieKind, '_ga_session'>, string>> = {
-  _fbp: 'fb.1.1.1',
-  _ttp: 'sample-ttp',
-  _ga: '1111111111.2222222222',
-  _uetvid: 'sample-uetvid',
-  _scid: 'sample-scid',
-  _rdt_uuid: 'sample-rdt',
-};
 
 /** Something that a platform recognises a person by, and the names of which a conversion carries at least one. */
 export interface UsedIdentifier {
@@ -62,8 +50,10 @@ export function usedIdentifiers(platform: Platform, { events: _, ...settings }: 
     .map(([identifier]) => ({ identifier, anyOf: [identifier] }));
   const without = withVisit(personal, { clicks: {}, cookies: {} });
   const isUsed = (visit: Partial<Visit>) => bodyOf(withVisit(without, visit)) !== bodyOf(without);
-  const clicks = CLICK_KINDS.filter((kind) => isUsed({ clicks: { [kind]: { id: 'abc', timeMs: -1_000 } } }));
-  const cookies = Object.keys(COOKIES).filter((kind) => isUsed({ cookies: { [kind]: COOKIES[kind as '_fbp'] } }));
+  const clicks = PLATFORM_CLICK_KINDS.filter((kind) => isUsed({ clicks: { [kind]: { id: 'abc', timeMs: -1_000 } } }));
+  const cookies = COOKIES.flatMap(([kind, { sample }]) => {
+    return sample !== undefined && isUsed({ cookies: { [kind]: sample } }) ? [kind] : [];
+  });
   const grouped = [
     { identifier: 'click_id', anyOf: clicks },
     { identifier: 'cookie', anyOf: cookies },

@@ -20,7 +20,7 @@ function buildTag() {
   const code = [...modules.values()].join('\n');
   rejectDuplicateNames(code);
   // Wrapped in a function, so that the tag defines no globals on the page.
-  return minifySync(`(function (CONFIG) {\n${code}\n})(__CC_CONFIG__);`, {
+  return minifySync(`(function (NAMES, CONFIG) {\n${code}\n})(__CC_NAMES__, __CC_CONFIG__);`, {
     ecma: 2019,
     module: false,
     mangle: true,

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
+import { TAG_NAMES } from '../platforms/click-ids.js';
 
 /** The site settings that the tag needs. */
 export interface TagConfig {
@@ -38,7 +39,7 @@ export function tagScript({ required, capture, days }: TagConfig): TagScript {
 
 function builtTag(): string {
   try {
-    built ??= readFileSync(BUILT, 'utf8');
+    built ??= readFileSync(BUILT, 'utf8').replace('__CC_NAMES__', JSON.stringify(TAG_NAMES));
     return built;
   } catch (error) {
     throw new Error('The browser tag is not built (dist/tag/tag.js is missing). Run `npx nest build`.', {

@@ -1,6 +1,7 @@
 import type { BotVerdict, Touch } from '../events/visitor.events.js';
-import type { Click, ClickKind, Visit } from '../platforms/conversion.js';
-import { clickLifetimeMs, PLATFORM_CLICK_KINDS } from './identifier-kinds.js';
+import { clickLifetimeMs, PLATFORM_CLICK_KINDS } from '../platforms/click-ids.js';
+import type { Click, Visit } from '../platforms/conversion.js';
+import type { ClickKind } from '../platforms/manifests.js';
 import type { StoredVisit } from './identifier-record.js';
 
 /** A row of `cc.identifiers`; `landedMs` is null where the service did not see the landing before the call. */

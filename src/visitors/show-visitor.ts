@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import type { SiteSettings } from '../events/site.events.js';
 import type { ConsentState } from '../events/visitor.events.js';
+import { CLICK_KINDS } from '../platforms/click-ids.js';
 import { decideConsent, meaningOf } from './consent.js';
-import { CLICK_KINDS } from './identifier-kinds.js';
 import { IDENTIFIER, reachesBotThreshold } from './matcher.js';
 import { best, type PersonVisitor, type StoredIdentifier, visitorsOf } from './person.js';
 import { OPERATOR, UNRECOGNISED } from './speakers.js';

@@ -1,9 +1,20 @@
 import { type ConsentState, type TagClick, type Touch, type VisitSignals } from '../events/visitor.events.js';
 import { isUuid } from '../kernel/uuid.js';
+import { CLICK_KINDS, COOKIE_KINDS, type StoredClickKind } from '../platforms/click-ids.js';
 import { readConsent } from './consent.js';
-import { CLICK_KINDS, COOKIE_KINDS, type StoredClickKind, UTM_FIELDS } from './identifier-kinds.js';
 import { isPublicText, pageWithoutQuery } from './public-text.js';
 
+export const UTM_FIELDS = [
+  'source',
+  'medium',
+  'campaign',
+  'term',
+  'content',
+  'id',
+  'source_platform',
+  'creative_format',
+  'marketing_tactic',
+] as const;
 const TEXT_MAX = 500;
 /** An older time indicates a wrong clock. */
 const CLICK_AGE_MAX_MS = 400 * 24 * 60 * 60 * 1_000;

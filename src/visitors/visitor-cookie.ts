@@ -1,6 +1,6 @@
 import { createHmac, hash, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { TagClick } from '../events/visitor.events.js';
-import { PLATFORM_CLICK_KINDS } from './identifier-kinds.js';
+import { CLICK_IDS, PLATFORM_CLICK_KINDS } from '../platforms/click-ids.js';
 
 const NAME = '_ccv';
 const VERSION = '1';
@@ -28,6 +28,9 @@ interface Landing {
   readonly mark: string;
   readonly atMs: number;
 }
+
+/** By the number that a landing has in the cookie. */
+const KINDS = new Map(CLICK_IDS.map(([kind, { number }]) => [number, kind]));
 
 type Clicks = Readonly<Partial<Record<string, Pick<TagClick, 'id'>>>>;
 
@@ -90,9 +93,9 @@ function attributes(value: string, maxAge: number, isTls: boolean): string {
 
 function seal({ id, sinceMs, landings }: VisitorCookie, key: Buffer): string {
   const parts = [Buffer.from(id.replaceAll('-', ''), 'hex'), timeBytes(sinceMs)];
-  for (const [index, kind] of PLATFORM_CLICK_KINDS.entries()) {
+  for (const [kind, { number }] of CLICK_IDS) {
     const landing = landings[kind];
-    if (landing) parts.push(Buffer.from([index]), Buffer.from(landing.mark, 'hex'), timeBytes(landing.atMs));
+    if (landing) parts.push(Buffer.from([number]), Buffer.from(landing.mark, 'hex'), timeBytes(landing.atMs));
   }
   const content = Buffer.concat(parts);
   return `${VERSION}.${content.toString('base64url')}.${macOf(content, key).toString('base64url')}`;
@@ -105,7 +108,7 @@ function open(value: string, key: Buffer): VisitorCookie | undefined {
   if (mac.length !== MAC_BYTES || !timingSafeEqual(mac, macOf(content, key))) return undefined;
   const landings: Record<string, Landing> = {};
   for (let at = ID_BYTES + TIME_BYTES; at + LANDING_BYTES <= content.length; at += LANDING_BYTES) {
-    const kind = PLATFORM_CLICK_KINDS[content.readUInt8(at)];
+    const kind = KINDS.get(content.readUInt8(at));
     const mark = content.toString('hex', at + 1, at + 1 + MARK_BYTES);
     if (kind) landings[kind] = { mark, atMs: content.readUIntBE(at + 1 + MARK_BYTES, TIME_BYTES) };
   }

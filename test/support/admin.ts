@@ -6,6 +6,7 @@ import { type RunningAdmin, startAdmin, stopAdmin } from '../../src/admin/admin.
 import { Logger } from '../../src/kernel/logger.js';
 import { openSealer } from '../../src/kernel/secret-key.js';
 import { readSettings } from '../../src/kernel/settings.js';
+import { SIGN_IN_PLATFORMS } from '../../src/platforms/index.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import type { Role } from '../../src/users/access.js';
 import { PasswordHasher } from '../../src/users/password.js';
@@ -62,7 +63,7 @@ export async function startTestAdmin(
   // Erasures are listed there: those of a spec do not belong in the folder of the checkout.
   const folder = temporaryFolder('cc-admin-');
   const required = { ADMIN_PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, DATA_DIR: folder, SECRET_KEY };
-  const settings = readSettings({ ...required, ...environment });
+  const settings = readSettings({ ...required, ...environment }, SIGN_IN_PLATFORMS);
   const postgres = await openDatabase(databaseUrl, settings.standby);
   const running = await startAdmin({
     settings: { ...settings, intervals: { ...settings.intervals, jobMs: 50 } },

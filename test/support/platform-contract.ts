@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { partsOf } from '../../src/delivery/payload.js';
-import type { ClickKind, Conversion } from '../../src/platforms/conversion.js';
+import type { Conversion } from '../../src/platforms/conversion.js';
+import type { ClickKind } from '../../src/platforms/manifests.js';
 import type { Connection, Platform, PlatformRequest, Settings } from '../../src/platforms/platform.js';
 import { answer, itRetriesUnreadable200 } from './platform-answers.js';
 import { NAME_FORMS, type NamedConversion, sentItem } from './platform-payloads.js';

@@ -11,6 +11,7 @@ import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings, type Settings } from '../../src/kernel/settings.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
+import { SIGN_IN_PLATFORMS } from '../../src/platforms/index.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { type IssuedKey, IssueKey } from '../../src/sites/key.commands.js';
 import { AddSite, ChangeSiteSettings, EnableInbound } from '../../src/sites/site.commands.js';
@@ -64,7 +65,7 @@ export async function startTestService(
   shorter: Partial<Pick<Settings, 'confirmationPollMs'>> = {},
 ): Promise<TestService> {
   const required = { PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
-  const settings = { ...readSettings({ ...required, ...environment }), ...shorter };
+  const settings = { ...readSettings({ ...required, ...environment }, SIGN_IN_PLATFORMS), ...shorter };
   const { app } = await startService({ ...settings, intervals: { ...settings.intervals, ...POLLS, ...intervals } });
   const agent = new http.Agent({ keepAlive: true });
   const tlsAgent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });

@@ -1,6 +1,6 @@
-import { SENT_CLICK_IDS } from '../../events/conversion.events.js';
 import { containsEmail } from '../../kernel/email.js';
 import { UserError } from '../../kernel/errors.js';
+import { SENT_CLICK_IDS } from '../../platforms/click-ids.js';
 
 const PLAIN_FIELDS = [
   'email',

@@ -1,24 +1,13 @@
-const PLATFORM_TITLES: Readonly<Record<string, string>> = {
-  google_ads: 'Google Ads',
-  meta: 'Meta',
-  tiktok: 'TikTok',
-  microsoft_ads: 'Microsoft Ads',
-  ga4: 'GA4',
-  segment: 'Segment',
-  linkedin: 'LinkedIn',
-  pinterest: 'Pinterest',
-  snapchat: 'Snapchat',
-  reddit: 'Reddit',
-  x: 'X',
-  webhook: 'Webhook',
-};
+import { MANIFESTS } from '../../platforms/manifests.js';
+
+const PLATFORM_TITLES: ReadonlyMap<string, string> = new Map(MANIFESTS.map(({ name, label }) => [name, label]));
 
 export type Tone = 'ok' | 'wait' | 'warn' | 'bad' | 'plain';
 
 /** `meta:second` is the second connection to a platform. */
 export function connectionTitle(connection: string): string {
   const [platform = '', name] = connection.split(':');
-  const title = PLATFORM_TITLES[platform] ?? platform;
+  const title = PLATFORM_TITLES.get(platform) ?? platform;
   return name === undefined ? title : `${title} · ${name}`;
 }
 

@@ -1,4 +1,5 @@
 import { sumValues } from '../../kernel/decimal.js';
+import { CLICK_TITLES } from '../../platforms/click-ids.js';
 import type { Schemas } from './api.js';
 import { counted, formatMoney, formatMoneyShort, formatNumber, formatShare } from './format.js';
 
@@ -171,23 +172,8 @@ export function sourceRows({ items, other, notMatched, unknown }: Schemas['Sourc
   ].filter(({ conversions }) => conversions > 0);
 }
 
-const CLICKS: Readonly<Record<string, string>> = {
-  gclid: 'Google Ads',
-  gbraid: 'Google Ads, app',
-  wbraid: 'Google Ads, web to app',
-  dclid: 'Google Display',
-  fbclid: 'Meta',
-  ttclid: 'TikTok',
-  msclkid: 'Microsoft Ads',
-  twclid: 'X',
-  li_fat_id: 'LinkedIn',
-  sccid: 'Snapchat',
-  rdt_cid: 'Reddit',
-  epik: 'Pinterest',
-};
-
 function sourceTitle({ source, medium, campaign, click }: SourceItem, by: Grouping): string {
-  if (by === 'click') return click === null ? '(no ad click)' : `${CLICKS[click] ?? click} (${click})`;
+  if (by === 'click') return click === null ? '(no ad click)' : `${CLICK_TITLES[click] ?? click} (${click})`;
   const name = [source ?? '(no source)', medium].filter(Boolean).join(' / ');
   return by === 'campaign' ? `${campaign ?? '(no campaign)'} · ${name}` : name;
 }

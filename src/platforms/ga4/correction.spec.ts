@@ -1,8 +1,8 @@
 import { answerOf, describeCorrectionFixtures } from '../../../test/support/correction-fixtures.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
-import { ga4 as double } from '../../sandbox/doubles/ga4.js';
+import { double } from '../../sandbox/doubles/ga4.js';
 import type { Conversion, CorrectedOrder } from '../conversion.js';
-import { ga4 } from './index.js';
+import { platform as ga4 } from './index.js';
 
 const CONNECTION = {
   settings: { measurement_id: 'G-ABC123', refund_event: 'refund' },

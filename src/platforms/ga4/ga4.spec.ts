@@ -4,7 +4,7 @@ import { sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection } from '../platform.js';
-import { ga4 } from './index.js';
+import { platform as ga4 } from './index.js';
 
 const connection: Connection = {
   settings: { measurement_id: 'G-ABC1234', 'field.order': 'orderId' },

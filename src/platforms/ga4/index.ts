@@ -1,14 +1,21 @@
 import type { Platform } from '../platform.js';
 import { BASE, request, test } from './client.js';
+import { manifest } from './manifest.js';
 import { correction, payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
 
 const LIMITS = { ageMaxMs: 72 * 60 * 60 * 1_000 };
 
-export const ga4: Platform = {
-  name: 'ga4',
+export const platform: Platform = {
+  ...manifest,
   fields,
+  demo: {
+    measurement_id: 'G-DEMO123456',
+    api_secret: 'demo-api-secret',
+    synthetic_client_id: 'yes',
+    refund_event: 'refund',
+  },
   check,
   account: ['measurement_id', 'firebase_app_id'],
   // A request has one client id, and conversions have different ones.

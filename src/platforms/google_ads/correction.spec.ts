@@ -3,7 +3,7 @@ import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js'
 import type { Conversion, CorrectedOrder } from '../conversion.js';
 import type { Settings } from '../platform.js';
 import { correction, limits } from './correction.js';
-import { googleAds } from './index.js';
+import { platform as googleAds } from './index.js';
 
 const DAY_MS = 86_400_000;
 const SETTINGS: Settings = {

@@ -6,7 +6,7 @@ import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js'
 import type { Conversion } from '../conversion.js';
 import type { Call, Connection, PlatformResponse, Settings, Verdict } from '../platform.js';
 import { INGEST_ERRORS, PROCESSING_ERRORS, UPLOAD_ERRORS } from './errors.js';
-import { googleAds } from './index.js';
+import { platform as googleAds } from './index.js';
 
 const SETTINGS: Settings = {
   customer_id: '1234567890',

@@ -5,7 +5,7 @@ import { sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection } from '../platform.js';
-import { linkedin } from './index.js';
+import { platform as linkedin } from './index.js';
 
 const connection: Connection = {
   settings: { 'event.purchase': '23456', 'event.signup': '34567' },

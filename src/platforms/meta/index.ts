@@ -4,6 +4,7 @@ import { authorization } from './authorization.js';
 import { BASE, request, test } from './client.js';
 import { ERRORS } from './errors.js';
 import { listAccount } from './list-account.js';
+import { manifest } from './manifest.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -14,9 +15,10 @@ const LIMITS = { dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 7 * DAY_MS };
 /** Shops upload their sales late, so Meta accepts those for longer. */
 const STORE_LIMITS = { ...LIMITS, ageMaxMs: 62 * DAY_MS };
 
-export const meta: Platform = {
-  name: 'meta',
+export const platform: Platform = {
+  ...manifest,
   fields,
+  demo: { pixel_id: '1234567890', access_token: 'demo-access-token' },
   check,
   account: ['pixel_id'],
   batchMax: 1_000,

@@ -21,7 +21,7 @@ import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js'
 import type { Conversion } from '../conversion.js';
 import type { Settings, Verdict } from '../platform.js';
 import { ERRORS } from './errors.js';
-import { meta } from './index.js';
+import { platform as meta } from './index.js';
 
 const purchase: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
 const withVisit: Conversion = SAMPLE_CONVERSIONS['with-click-id'];

@@ -12,7 +12,7 @@ import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js'
 import type { Conversion } from '../conversion.js';
 import type { Call, Connection, PlatformResponse, Settings } from '../platform.js';
 import { ERRORS } from './errors.js';
-import { microsoftAds } from './index.js';
+import { platform as microsoftAds } from './index.js';
 
 const MAPPING: Settings = { 'event.purchase': 'purchase', 'event.lead': 'lead_form', 'event.signup': 'signup' };
 const SETTINGS: Settings = { ...MAPPING, tag_id: '12345678' };

@@ -2,13 +2,15 @@ import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { BASE, request, test, token } from './client.js';
 import { listAccount } from './list-account.js';
+import { manifest } from './manifest.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
 
-export const pinterest: Platform = {
-  name: 'pinterest',
+export const platform: Platform = {
+  ...manifest,
   fields,
+  demo: { ad_account_id: '123456789012', access_token: 'demo-access-token' },
   check,
   account: ['ad_account_id'],
   // Pinterest accepts 1,000 events, but its answer describes each one and only 64 KiB of an answer are read.

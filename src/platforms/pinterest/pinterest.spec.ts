@@ -17,7 +17,7 @@ import {
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection, Settings } from '../platform.js';
-import { pinterest } from './index.js';
+import { platform as pinterest } from './index.js';
 
 const connection: Connection = { settings: { ad_account_id: '549755885175' }, secrets: { access_token: 'pina_token' } };
 

@@ -2,6 +2,7 @@ import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { BASE, request, test, token } from './client.js';
 import { listAccount } from './list-account.js';
+import { manifest } from './manifest.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -9,9 +10,10 @@ import { verdict } from './verdict.js';
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const LIMITS = { dedupWindowMs: 2 * DAY_MS, ageMaxMs: 7 * DAY_MS };
 
-export const reddit: Platform = {
-  name: 'reddit',
+export const platform: Platform = {
+  ...manifest,
   fields,
+  demo: { pixel_id: 't2_demo1', access_token: 'demo-access-token' },
   check,
   account: ['pixel_id'],
   batchMax: 1_000,

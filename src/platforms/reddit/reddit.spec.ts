@@ -13,7 +13,7 @@ import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js'
 import { hashPersonal } from '../../conversions/hash-personal.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection } from '../platform.js';
-import { reddit } from './index.js';
+import { platform as reddit } from './index.js';
 
 const connection: Connection = { settings: { pixel_id: 'a2_abc123' }, secrets: { access_token: 'token' } };
 const call = { connection, nowMs: 0 };

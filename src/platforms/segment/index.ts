@@ -1,14 +1,16 @@
 import type { Platform } from '../platform.js';
 import { BASE, request } from './client.js';
+import { manifest } from './manifest.js';
 import { payload } from './payload.js';
 import { fields } from './settings.js';
 import { verdict } from './verdict.js';
 
 const LIMITS = { dedupWindowMs: 24 * 60 * 60 * 1_000 };
 
-export const segment: Platform = {
-  name: 'segment',
+export const platform: Platform = {
+  ...manifest,
   fields,
+  demo: { write_key: 'demo-write-key' },
   // The write key identifies the source. Segment recognises a duplicate in all its sources.
   account: [],
   // Segment accepts 2,500 events but silently drops what exceeds 500 kB: 100 events leave 5 kB for each.

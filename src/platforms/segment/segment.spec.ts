@@ -4,7 +4,7 @@ import { sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection } from '../platform.js';
-import { segment } from './index.js';
+import { platform as segment } from './index.js';
 
 const connection: Connection = { settings: { 'field.total': 'value' }, secrets: { write_key: 'wk_123' } };
 const call = { connection, nowMs: 0 };

@@ -18,7 +18,7 @@ import {
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection, Settings } from '../platform.js';
-import { snapchat } from './index.js';
+import { platform as snapchat } from './index.js';
 
 const connection: Connection = {
   settings: { pixel_id: '0f1e2d3c-0000-4000-8000-abcdefabcdef' },

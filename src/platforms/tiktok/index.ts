@@ -4,6 +4,7 @@ import { authorization } from './authorization.js';
 import { BASE, request, test } from './client.js';
 import { ERRORS } from './errors.js';
 import { listAccount } from './list-account.js';
+import { manifest } from './manifest.js';
 import { payload } from './payload.js';
 import { fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -11,9 +12,10 @@ import { verdict } from './verdict.js';
 const HOUR_MS = 60 * 60 * 1_000;
 const LIMITS = { dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 7 * 24 * HOUR_MS };
 
-export const tiktok: Platform = {
-  name: 'tiktok',
+export const platform: Platform = {
+  ...manifest,
   fields,
+  demo: { pixel_code: 'DEMOPIXELCODE', access_token: 'demo-access-token' },
   // Without a mapping a purchase is sent as CompletePayment, its earlier name at TikTok.
   initialSettings: { 'event.purchase': 'Purchase' },
   account: ['pixel_code', 'crm_event_set_id'],

@@ -15,7 +15,7 @@ import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js'
 import type { Conversion } from '../conversion.js';
 import type { Connection, Settings, Verdict } from '../platform.js';
 import { ERRORS } from './errors.js';
-import { tiktok } from './index.js';
+import { platform as tiktok } from './index.js';
 
 const connection: Connection = { settings: { pixel_code: 'C0PIXEL' }, secrets: { access_token: 'token' } };
 

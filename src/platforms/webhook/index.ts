@@ -1,12 +1,14 @@
 import type { Platform } from '../platform.js';
 import { request, test } from './client.js';
+import { manifest } from './manifest.js';
 import { payload } from './payload.js';
 import { fields } from './settings.js';
 import { verdict } from './verdict.js';
 
-export const webhook: Platform = {
-  name: 'webhook',
+export const platform: Platform = {
+  ...manifest,
   fields,
+  demo: { url: 'https://receiver.example/conversions', secret: 'whsec_ZGVtby1zZWNyZXQtZGVtby1zZWNyZXQ=' },
   customerAddress: true,
   baseUrl: ({ url = '' }) => url,
   account: ['url'],

@@ -6,7 +6,7 @@ import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js'
 import { signature } from '../../http/webhook-signature.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection } from '../platform.js';
-import { webhook } from './index.js';
+import { platform as webhook } from './index.js';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const connection: Connection = {

@@ -6,7 +6,7 @@ import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js'
 import type { Conversion } from '../conversion.js';
 import type { Connection, Verdict } from '../platform.js';
 import { ERRORS } from './errors.js';
-import { x } from './index.js';
+import { platform as x } from './index.js';
 
 const connection: Connection = {
   settings: { pixel_id: 'o8z6j', 'event.purchase': 'tw-o8z6j-o87ne', 'event.lead': 'o87nf' },

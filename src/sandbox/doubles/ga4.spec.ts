@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { acceptedIn, bodyOf, itFailsOnDemand } from '../../../test/support/platform-doubles.js';
 import { sandboxRequest } from '../double.js';
-import { ga4 } from './ga4.js';
+import { double as ga4 } from './ga4.js';
 
 const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
 const QUERY = '?measurement_id=G-ABC123&api_secret=secret';

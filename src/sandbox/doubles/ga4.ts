@@ -62,7 +62,7 @@ interface Finding {
 }
 
 /** Google Analytics answers 204 to everything; only its validation endpoint reports problems. */
-export const ga4: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'ga4',
 
   callKind({ path }): CallKind {

@@ -1,8 +1,8 @@
 import { answerOf } from '../../../test/support/correction-fixtures.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
-import { googleAds as platform } from '../../platforms/google_ads/index.js';
+import { platform } from '../../platforms/google_ads/index.js';
 import { type Memory, sandboxRequest } from '../double.js';
-import { googleAds } from './google_ads.js';
+import { double as googleAds } from './google_ads.js';
 
 const ACTION = 'customers/1234567890/conversionActions/987';
 const HEADERS = { authorization: 'Bearer token', 'content-type': 'application/json', 'developer-token': 'token' };

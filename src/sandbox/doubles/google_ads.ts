@@ -1,5 +1,6 @@
 import { bearerToken, credentialFailure, jsonAnswer } from '../answers.js';
 import type { CallKind, FailureKind, PlatformDouble, SandboxAnswer, SandboxRequest } from '../double.js';
+import type { SignIn } from '../sign-ins.js';
 import { tokenAnswer, tokenFailures } from '../token-endpoint.js';
 import { adjustments } from './google-adjustments.js';
 import { clickUpload } from './google-click-upload.js';
@@ -11,7 +12,7 @@ const TOKEN_PATH = '/token';
 const UPLOADS = [clickUpload, adjustments];
 
 /** The Data Manager API, the legacy uploads of clicks and adjustments, and their token endpoint. */
-export const googleAds: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'google_ads',
 
   callKind({ path }): CallKind {
@@ -44,3 +45,15 @@ function fail(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
 function uploadAt(path: string) {
   return UPLOADS.find((upload) => upload.path.test(path));
 }
+
+export const signIn: SignIn = {
+  consentPath: '/o/oauth2/v2/auth',
+  consent: {
+    required: { response_type: 'code', access_type: 'offline', prompt: 'consent' },
+    scopes: {
+      names: ['https://www.googleapis.com/auth/datamanager', 'https://www.googleapis.com/auth/adwords'],
+      separator: ' ',
+    },
+    pkce: true,
+  },
+};

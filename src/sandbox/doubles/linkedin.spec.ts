@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { acceptedIn, bodyOf, itFailsOnDemand, requestToken } from '../../../test/support/platform-doubles.js';
 import { sandboxRequest } from '../double.js';
-import { linkedin } from './linkedin.js';
+import { double as linkedin } from './linkedin.js';
 
 const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
 const HASH = hash('sha256', 'jane.doe@example.com');

@@ -1,6 +1,7 @@
 import { bearerToken, credentialFailure, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
 import * as check from '../checks.js';
 import type { CallKind, FailureKind, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import type { SignIn } from '../sign-ins.js';
 import { tokenAnswer, tokenFailures } from '../token-endpoint.js';
 import { DAY_MS, isObject, type JsonObject, MINUTE_MS, objectOf, parseJson } from '../values.js';
 
@@ -25,7 +26,7 @@ interface Fault {
   readonly problem: string;
 }
 
-export const linkedin: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'linkedin',
 
   callKind({ path }): CallKind {
@@ -210,3 +211,8 @@ function received(
 function failure(status: number, code: string, message: string, serviceErrorCode?: number): SandboxAnswer {
   return jsonAnswer(status, { status, ...(serviceErrorCode === undefined ? {} : { serviceErrorCode }), code, message });
 }
+
+export const signIn: SignIn = {
+  consentPath: '/oauth/v2/authorization',
+  consent: { required: { response_type: 'code' }, scopes: { names: ['rw_conversions', 'r_ads'], separator: ' ' } },
+};

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
 import { bodyOf, CUSTOM_DATA, HASH, NOW_MS, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
-import { meta } from './meta.js';
+import { double as meta } from './meta.js';
 
 const TIME = NOW_MS / 1_000 - 30;
 const URL = '/v26.0/1234567890/events';

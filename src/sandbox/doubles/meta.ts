@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { credentialFailure, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import { credentialFailure, isFormContentType, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
 import * as check from '../checks.js';
 import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { issueTokens, takeGrant } from '../grants.js';
+import type { SignIn } from '../sign-ins.js';
 import {
   DAY_MS,
   HOUR_MS,
@@ -80,7 +82,7 @@ interface Fault {
 }
 
 /** Meta's Conversions API: one invalid event makes it refuse the whole request, without naming the event. */
-export const meta: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'meta',
   dedupWindowMs: 48 * HOUR_MS,
 
@@ -310,4 +312,36 @@ function checkProcessingOptions(faults: Fault[], event: JsonObject): void {
       add(faults, INVALID, name, check.count(event[name]));
     }
   }
+}
+
+export const signIn: SignIn = {
+  consentPath: /^\/v\d+\.\d+\/dialog\/oauth$/,
+  consent: {
+    required: { response_type: 'code' },
+    scopes: { names: ['ads_management', 'business_management'], separator: ',' },
+  },
+  token: { path: /^\/v\d+\.\d+\/oauth\/access_token$/, answer: oauthAnswer },
+};
+
+/** The first exchange gives a token for an hour, the second one for 60 days. There are no refresh tokens. */
+function oauthAnswer(request: SandboxRequest): SandboxAnswer {
+  const { memory, method } = request;
+  const fault = (message: string, code: number) =>
+    jsonAnswer(400, { error: { message, type: 'OAuthException', code, fbtrace_id: 'sandbox' } });
+  if (method !== 'POST' || !isFormContentType(request)) return fault('Unsupported request.', 100);
+  const form = new URLSearchParams(request.body);
+  const [clientId, secret] = ['client_id', 'client_secret'].map((name) => form.get(name));
+  if (!clientId || !secret || secret.includes('bad')) return fault('Error validating client secret.', 1);
+  const short = memory.get('short-lived tokens') as Map<string, string> | undefined;
+  if (form.get('grant_type') === 'fb_exchange_token') {
+    const accessToken = short?.get(form.get('fb_exchange_token') ?? '');
+    if (accessToken === undefined) return fault('Invalid OAuth access token.', 190);
+    return jsonAnswer(200, { access_token: accessToken, token_type: 'bearer', expires_in: (60 * DAY_MS) / SECOND_MS });
+  }
+  const grant = takeGrant(memory, { code: form.get('code'), clientId, redirectUri: form.get('redirect_uri') });
+  if (!grant) return fault('This authorization code has been used or has expired.', 100);
+  const { accessToken } = issueTokens(memory, grant);
+  const first = `short-${accessToken}`;
+  memory.set('short-lived tokens', new Map([...(short ?? []), [first, accessToken]]));
+  return jsonAnswer(200, { access_token: first, token_type: 'bearer', expires_in: 3_600 });
 }

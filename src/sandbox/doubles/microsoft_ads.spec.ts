@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { acceptedIn, bodyOf, itFailsOnDemand, requestToken } from '../../../test/support/platform-doubles.js';
 import { FAILURE_KINDS, type Memory, sandboxRequest } from '../double.js';
-import { microsoftAds } from './microsoft_ads.js';
+import { double as microsoftAds } from './microsoft_ads.js';
 
 const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
 const HASH = hash('sha256', 'janedoe@example.com');

@@ -1,5 +1,6 @@
 import { bearerToken, credentialFailure } from '../answers.js';
 import type { CallKind, FailureKind, PlatformDouble, SandboxAnswer, SandboxRequest } from '../double.js';
+import type { SignIn } from '../sign-ins.js';
 import { tokenAnswer, tokenFailures } from '../token-endpoint.js';
 import { capiAnswer, capiError, capiFailures, EVENTS_PATH } from './microsoft-capi.js';
 import { APPLY_PATH, offlineAnswer, offlineFailures } from './microsoft-offline.js';
@@ -8,7 +9,7 @@ const TOKEN_PATH = '/common/oauth2/v2.0/token';
 const SCOPE = 'https://ads.microsoft.com/msads.manage';
 
 /** The UET Conversions API, offline conversions, and the token endpoint of the latter. */
-export const microsoftAds: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'microsoft_ads',
 
   callKind({ path }): CallKind {
@@ -33,3 +34,12 @@ function fail(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
   const failures = request.path === APPLY_PATH ? offlineFailures : capiFailures;
   return failures[kind](request);
 }
+
+export const signIn: SignIn = {
+  consentPath: '/common/oauth2/v2.0/authorize',
+  consent: {
+    required: { response_type: 'code' },
+    scopes: { names: ['https://ads.microsoft.com/msads.manage', 'offline_access'], separator: ' ' },
+    pkce: true,
+  },
+};

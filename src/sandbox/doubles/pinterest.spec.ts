@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
 import { acceptedIn, bodyOf, HASH, NOW_MS, poster } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
-import { pinterest } from './pinterest.js';
+import { double as pinterest } from './pinterest.js';
 
 const TIME = NOW_MS / 1_000 - 30;
 const URL = '/v5/ad_accounts/549755885175/events';

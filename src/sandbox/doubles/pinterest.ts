@@ -2,7 +2,9 @@ import { bearerToken, credentialFailure, isJsonContentType, jsonAnswer, received
 import * as check from '../checks.js';
 import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { type CheckedItem, countryWarning, type FieldChecks, problemsOf } from '../field-checks.js';
-import { isObject, listIn, objectOf, parseJson } from '../values.js';
+import type { SignIn } from '../sign-ins.js';
+import { tokenAnswer } from '../token-endpoint.js';
+import { DAY_MS, isObject, listIn, objectOf, parseJson, SECOND_MS } from '../values.js';
 
 const PATH = /^\/v5\/ad_accounts\/\d+\/events$/;
 const EVENTS_MAX = 1_000;
@@ -40,7 +42,7 @@ const KNOWN = {
 const INVALID = { code: 4196, message: 'The request was invalid.' };
 
 /** Pinterest's Conversions API: the 200 contains a status for every event of the batch. */
-export const pinterest: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'pinterest',
 
   answer(request) {
@@ -178,3 +180,12 @@ function checkCustomData(custom: FieldChecks): void {
     content.allOptional(['item_name', 'item_category', 'item_brand'], check.text);
   });
 }
+
+export const signIn: SignIn = {
+  consentPath: '/oauth/',
+  consent: { required: { response_type: 'code' }, scopes: { names: ['ads:read', 'ads:write'], separator: ',' } },
+  token: {
+    path: '/v5/oauth/token',
+    answer: (request) => tokenAnswer(request, { basic: true, rotates: true, lifetime: (30 * DAY_MS) / SECOND_MS }),
+  },
+};

@@ -1,7 +1,7 @@
 import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
 import { acceptedIn, bodyOf, HASH, NOW_MS, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
-import { reddit } from './reddit.js';
+import { double as reddit } from './reddit.js';
 
 const TIME_MS = NOW_MS - 30_000;
 const DAY_MS = 86_400_000;

@@ -2,7 +2,9 @@ import { bearerToken, credentialOf, isJsonContentType, jsonAnswer, receivedItems
 import * as check from '../checks.js';
 import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { type CheckedItem, type FieldChecks, missingIdWarning, problemsOf } from '../field-checks.js';
-import { DAY_MS, isSha256Hex, isText, listIn, MINUTE_MS, objectOf, parseJson } from '../values.js';
+import type { SignIn } from '../sign-ins.js';
+import { tokenAnswer } from '../token-endpoint.js';
+import { DAY_MS, isSha256Hex, isText, listIn, MINUTE_MS, objectOf, parseJson, SECOND_MS } from '../values.js';
 
 const PATH = /^\/api\/v3\/pixels\/\w+\/conversion_events$/;
 const EVENTS_MAX = 1_000;
@@ -27,7 +29,7 @@ const OBSOLETE = {
 };
 
 /** Reddit's Conversions API v3: one invalid event makes it refuse the whole batch and report only the number of errors. */
-export const reddit: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'reddit',
   dedupWindowMs: 2 * DAY_MS,
 
@@ -180,3 +182,15 @@ function checkMetadata(metadata: FieldChecks, type: unknown): void {
     metadata.addOwn('has an amount, which is not allowed for events of this type');
   }
 }
+
+export const signIn: SignIn = {
+  consentPath: '/api/v1/authorize',
+  consent: {
+    required: { response_type: 'code', duration: 'permanent' },
+    scopes: { names: ['adsread', 'adsconversions'], separator: ' ' },
+  },
+  token: {
+    path: '/api/v1/access_token',
+    answer: (request) => tokenAnswer(request, { basic: true, lifetime: DAY_MS / SECOND_MS }),
+  },
+};

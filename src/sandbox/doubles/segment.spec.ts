@@ -1,7 +1,7 @@
 import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
 import { acceptedIn, bodyOf, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
-import { segment } from './segment.js';
+import { double as segment } from './segment.js';
 
 const basic = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`;
 

@@ -14,7 +14,7 @@ const RETRY_AFTER_SECONDS = '1';
  * Segment's HTTP Tracking API: every request that can be parsed is answered with 200, even with a wrong write key, so
  * that problems appear only in the ledger. `accepted` follows the answer.
  */
-export const segment: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'segment',
   dedupWindowMs: 24 * HOUR_MS,
 

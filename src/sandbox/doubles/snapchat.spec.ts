@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
 import { bodyOf, CUSTOM_DATA, HASH, NOW_MS, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
-import { snapchat } from './snapchat.js';
+import { double as snapchat } from './snapchat.js';
 
 const TIME = NOW_MS / 1_000 - 30;
 const URL = '/v3/0f1e2d3c-pixel/events';

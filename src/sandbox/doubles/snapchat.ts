@@ -2,6 +2,8 @@ import { credentialFailure, isJsonContentType, jsonAnswer, receivedItems } from 
 import * as check from '../checks.js';
 import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { type CheckedItem, countryWarning, type FieldChecks, missingIdWarning, problemsOf } from '../field-checks.js';
+import type { SignIn } from '../sign-ins.js';
+import { tokenAnswer } from '../token-endpoint.js';
 import { DAY_MS, HOUR_MS, isNumber, isObject, listIn, objectOf, parseJson } from '../values.js';
 
 const PATH = /^\/v3\/[\w-]+\/events(\/validate)?$/;
@@ -19,7 +21,7 @@ const IDENTIFIERS = ['em', 'ph', 'madid', 'mobile_ad_id'];
 const PROCESSED = 'Events have been processed successfully.';
 
 /** Snapchat's Conversions API v3: one invalid event makes the whole request INVALID, and `event` is its index. */
-export const snapchat: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'snapchat',
   dedupWindowMs: 48 * HOUR_MS,
 
@@ -160,3 +162,9 @@ function amountProblem(value: unknown): string | undefined {
   if (value === undefined) return 'is missing';
   return isNumber(value) || check.amountText(value) === undefined ? undefined : 'is not an amount';
 }
+
+export const signIn: SignIn = {
+  consentPath: '/login/oauth2/authorize',
+  consent: { required: { response_type: 'code' }, scopes: { names: ['snapchat-marketing-api'], separator: ' ' } },
+  token: { path: '/login/oauth2/access_token', answer: (request) => tokenAnswer(request) },
+};

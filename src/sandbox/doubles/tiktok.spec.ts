@@ -1,7 +1,7 @@
 import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
 import { bodyOf, HASH, NOW_MS, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
-import { tiktok } from './tiktok.js';
+import { double as tiktok } from './tiktok.js';
 
 const TIME = NOW_MS / 1_000 - 30;
 const DAY = 86_400;

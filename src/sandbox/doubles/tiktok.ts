@@ -3,6 +3,8 @@ import { credentialOf, isJsonContentType, jsonAnswer, receivedItems } from '../a
 import * as check from '../checks.js';
 import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { type CheckedItem, FieldChecks, missingIdWarning, problemsOf } from '../field-checks.js';
+import { issueTokens, takeGrant } from '../grants.js';
+import type { SignIn } from '../sign-ins.js';
 import { DAY_MS, HOUR_MS, isObject, isText, listIn, objectOf, parseJson } from '../values.js';
 
 /** The trailing slash is part of the path. */
@@ -44,7 +46,7 @@ const MESSAGES = [
 ] as const;
 
 /** TikTok's Events API 2.0: every answer of the application is HTTP 200, and `code` contains the result. */
-export const tiktok: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'tiktok',
   dedupWindowMs: 48 * HOUR_MS,
 
@@ -191,4 +193,25 @@ function checkProperties(properties: FieldChecks): void {
     content.optional('quantity', check.units);
     content.optional('price', check.number);
   });
+}
+
+export const signIn: SignIn = {
+  consentPath: '/portal/auth',
+  consent: { required: {}, clientId: 'app_id', code: 'auth_code' },
+  token: { path: '/open_api/v1.3/oauth2/access_token/', answer: oauthAnswer },
+};
+
+/** JSON with names of TikTok's own, and HTTP 200 whatever the result is. */
+function oauthAnswer(request: SandboxRequest): SandboxAnswer {
+  const answer = (code: number, message: string, data: object = {}) =>
+    jsonAnswer(200, { code, message, request_id: 'sandbox', data });
+  const body = isJsonContentType(request) ? objectOf(parseJson(request.body)) : {};
+  const { app_id: clientId, secret, auth_code: code } = body;
+  if (request.method !== 'POST' || typeof clientId !== 'string' || typeof secret !== 'string')
+    return answer(40002, 'app_id: Missing data for required field.');
+  if (secret.includes('bad')) return answer(40105, 'The app secret is not valid.');
+  const grant = typeof code === 'string' ? takeGrant(request.memory, { code, clientId }) : undefined;
+  if (!grant) return answer(40110, 'Auth_code is used or has expired.');
+  const { accessToken } = issueTokens(request.memory, grant);
+  return answer(0, 'OK', { access_token: accessToken, advertiser_ids: ['7000000000000000001'], scope: [1, 2, 3] });
 }

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
 import { bodyOf, HASH, NOW_MS, poster, type RequestOptions } from '../../../test/support/platform-doubles.js';
 import type { ControlRequest, Memory, SandboxAnswer } from '../double.js';
-import { webhook } from './webhook.js';
+import { double as webhook } from './webhook.js';
 
 const NOW = NOW_MS / 1_000;
 

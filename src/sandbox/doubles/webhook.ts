@@ -33,7 +33,7 @@ const ITEM_FIELDS = new Set(['id', 'name', 'quantity', 'price', 'category']);
  * A customer's receiver of Standard Webhooks, at any path. It verifies signatures once its secret is set:
  * `{"platform":"webhook","mode":"secret","secret":"whsec_…"}`.
  */
-export const webhook: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'webhook',
 
   answer(request) {

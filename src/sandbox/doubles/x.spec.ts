@@ -1,7 +1,7 @@
 import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
 import { acceptedIn, bodyOf, HASH, NOW_MS, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
-import { x } from './x.js';
+import { double as x } from './x.js';
 
 const URL = '/12/measurement/conversions/o8z6j';
 const REQUEST = { params: { account_id: expect.any(String) } };

@@ -23,7 +23,7 @@ const IDENTIFIER_CHECKS: Readonly<Record<string, check.Check>> = {
 };
 
 /** X's Conversion API: an error refuses the whole request and does not identify the conversion. */
-export const x: PlatformDouble = {
+export const double: PlatformDouble = {
   name: 'x',
 
   answer(request) {

@@ -43,7 +43,7 @@ const INVALID = (request: SandboxRequest) =>
   googleAdsError(request, 400, 'INVALID_ARGUMENT', { queryError: 'UNEXPECTED_INPUT' });
 const failures: FailureAnswers = { ...clickUpload.failures, refuse: INVALID, refuse_one: INVALID };
 
-export const googleAdsListing: ListingDouble = {
+export const listing: ListingDouble = {
   serves: ({ path }) => ACCESSIBLE.test(path) || SEARCH.test(path),
 
   answer(request): SandboxAnswer {

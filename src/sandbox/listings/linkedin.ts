@@ -1,6 +1,6 @@
 import { bearerToken, credentialFailure, jsonAnswer } from '../answers.js';
 import type { SandboxAnswer, SandboxRequest } from '../double.js';
-import { headerFailure, linkedin } from '../doubles/linkedin.js';
+import { double, headerFailure } from '../doubles/linkedin.js';
 import { type ListingDouble, pageOf } from './listing.js';
 
 const ACCOUNTS_PATH = '/rest/adAccounts';
@@ -25,19 +25,19 @@ const RULES: Readonly<Record<string, readonly object[]>> = {
   '500000003': [],
 };
 
-export const linkedinListing: ListingDouble = {
+export const listing: ListingDouble = {
   serves: ({ method, path }) => method === 'GET' && (path === ACCOUNTS_PATH || path === RULES_PATH),
 
   answer(request): SandboxAnswer {
     const refusal = credentialFailure(bearerToken(request));
-    if (refusal) return linkedin.fail(refusal, request);
+    if (refusal) return double.fail(refusal, request);
     return headerFailure(request) ?? (request.path === ACCOUNTS_PATH ? accountsAnswer(request) : rulesAnswer(request));
   },
 };
 
 function accountsAnswer(request: SandboxRequest): SandboxAnswer {
   const page = request.query.get('q') === 'search' ? pageOf(ACCOUNTS, request.query.get('pageToken')) : undefined;
-  if (!page) return linkedin.fail('refuse', request);
+  if (!page) return double.fail('refuse', request);
   return jsonAnswer(200, {
     elements: page.items,
     metadata: page.next === undefined ? {} : { nextPageToken: page.next },
@@ -48,7 +48,7 @@ function rulesAnswer(request: SandboxRequest): SandboxAnswer {
   const { query } = request;
   const id = query.get('q') === 'account' ? ACCOUNT.exec(query.get('account') ?? '')?.[1] : undefined;
   const rules = RULES[id ?? ''];
-  if (!rules) return linkedin.fail('forbidden', request);
+  if (!rules) return double.fail('forbidden', request);
   const [start, count] = [Number(query.get('start') ?? 0), Number(query.get('count') ?? 10)];
   return jsonAnswer(200, { paging: { start, count, links: [] }, elements: rules.slice(start, start + count) });
 }

@@ -1,4 +1,4 @@
-import type { FailureAnswers, SandboxAnswer, SandboxRequest } from '../double.js';
+import type { FailureAnswers, PlatformDouble, SandboxAnswer, SandboxRequest } from '../double.js';
 
 /** The endpoints of a platform that list what an account has. Like a double, it shares no code with `src/platforms`. */
 export interface ListingDouble {
@@ -20,4 +20,18 @@ export function pageOf<Item>(
   if (!(start <= items.length)) return undefined;
   const end = start + PAGE_SIZE;
   return { items: items.slice(start, end), next: end < items.length ? String(end) : undefined };
+}
+
+/** The double, which also lists what an account has. */
+export function withListing(double: PlatformDouble, listing: ListingDouble | undefined): PlatformDouble {
+  if (!listing) return double;
+  return {
+    ...double,
+    callKind: (request) => (listing.serves(request) ? 'list' : (double.callKind?.(request) ?? 'events')),
+    answer: (request) => (listing.serves(request) ? listing.answer(request) : double.answer(request)),
+    fail(kind, request) {
+      const ownFailure = listing.serves(request) ? listing.failures?.[kind] : undefined;
+      return ownFailure ? ownFailure(request) : double.fail(kind, request);
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { bearerToken, credentialFailure, jsonAnswer } from '../answers.js';
 import type { SandboxAnswer } from '../double.js';
-import { meta } from '../doubles/meta.js';
+import { double } from '../doubles/meta.js';
 import { type ListingDouble, pageOf } from './listing.js';
 
 const PATH = /^\/v\d+\.\d+\/(me|\d+|act_\d+)\/(businesses|adaccounts|owned_pixels|adspixels)$/;
@@ -20,16 +20,16 @@ const EDGES: Readonly<Record<string, readonly { readonly id: string; readonly na
 };
 
 /** The Graph API. The sandbox knows the token only as a header, so that it does not appear in addresses. */
-export const metaListing: ListingDouble = {
+export const listing: ListingDouble = {
   serves: ({ method, path }) => method === 'GET' && PATH.test(path),
 
   answer(request): SandboxAnswer {
     const refusal = credentialFailure(bearerToken(request));
-    if (refusal) return meta.fail(refusal, request);
+    if (refusal) return double.fail(refusal, request);
     const [, node, edge] = PATH.exec(request.path) ?? [];
     const page = pageOf(EDGES[`${node}/${edge}`] ?? [], request.query.get('after'));
     if (EDGES[`${node}/${edge}`] === undefined || !page || request.query.get('fields') !== 'id,name')
-      return meta.fail('refuse', request);
+      return double.fail('refuse', request);
     const { items, next } = page;
     const paging = {
       cursors: { before: '0', after: next ?? 'end' },

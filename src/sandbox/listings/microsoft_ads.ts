@@ -29,7 +29,7 @@ const invalid = () =>
   });
 const failures: FailureAnswers = { ...offlineFailures, refuse: invalid, refuse_one: invalid };
 
-export const microsoftAdsListing: ListingDouble = {
+export const listing: ListingDouble = {
   serves: ({ method, path }) => method === 'POST' && PATHS.includes(path),
 
   answer(request): SandboxAnswer {

@@ -1,6 +1,6 @@
 import { bearerToken, credentialFailure, jsonAnswer } from '../answers.js';
 import type { SandboxAnswer } from '../double.js';
-import { hasDefaultUserAgent, reddit } from '../doubles/reddit.js';
+import { double, hasDefaultUserAgent } from '../doubles/reddit.js';
 import { type ListingDouble, pageOf } from './listing.js';
 
 const BUSINESSES_PATH = '/api/v3/me/businesses';
@@ -18,16 +18,16 @@ const PIXELS: Readonly<Record<string, readonly object[]>> = {
   [id(3)]: [],
 };
 
-export const redditListing: ListingDouble = {
+export const listing: ListingDouble = {
   serves: ({ method, path }) => method === 'GET' && (path === BUSINESSES_PATH || PIXELS_PATH.test(path)),
 
   answer(request): SandboxAnswer {
-    if (hasDefaultUserAgent(request)) return reddit.fail('throttle', request);
+    if (hasDefaultUserAgent(request)) return double.fail('throttle', request);
     const refusal = credentialFailure(bearerToken(request));
-    if (refusal) return reddit.fail(refusal, request);
+    if (refusal) return double.fail(refusal, request);
     const business = PIXELS_PATH.exec(request.path)?.[1];
     const items = business === undefined ? BUSINESSES : PIXELS[business];
-    if (!items) return reddit.fail('forbidden', request);
+    if (!items) return double.fail('forbidden', request);
     const page = pageOf<object>(items, request.query.get('page.token'));
     if (!page) return jsonAnswer(400, { message: 'Bad Request' });
     const next_url =

@@ -32,7 +32,7 @@ const failures: FailureAnswers = {
 };
 
 /** The Marketing API, whose errors have another form than those of the Conversions API. */
-export const snapchatListing: ListingDouble = {
+export const listing: ListingDouble = {
   serves: ({ method, path }) => method === 'GET' && (path === ORGANIZATIONS_PATH || PIXELS_PATH.test(path)),
 
   answer(request): SandboxAnswer {

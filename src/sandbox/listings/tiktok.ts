@@ -1,6 +1,6 @@
 import { credentialOf, jsonAnswer } from '../answers.js';
 import type { SandboxAnswer, SandboxRequest } from '../double.js';
-import { tiktok } from '../doubles/tiktok.js';
+import { double } from '../doubles/tiktok.js';
 import { type ListingDouble, pageOf } from './listing.js';
 
 const ADVERTISERS_PATH = '/open_api/v1.3/oauth2/advertiser/get/';
@@ -16,12 +16,12 @@ const ADVERTISERS: Readonly<Record<string, readonly (readonly [code: string, nam
   '7000000000000000002': [['CSANDBOX00000000004', 'Boutique']],
 };
 
-export const tiktokListing: ListingDouble = {
+export const listing: ListingDouble = {
   serves: ({ path }) => path === ADVERTISERS_PATH || path === PIXELS_PATH,
 
   answer(request): SandboxAnswer {
     const credential = credentialOf(request.headers['access-token']);
-    if (credential !== 'good') return tiktok.fail(credential === 'forbidden' ? 'forbidden' : 'unauthorized', request);
+    if (credential !== 'good') return double.fail(credential === 'forbidden' ? 'forbidden' : 'unauthorized', request);
     if (request.method !== 'GET') return { status: 405, headers: { allow: 'GET' }, body: '405 method not allowed' };
     return request.path === ADVERTISERS_PATH ? advertisersAnswer(request) : pixelsAnswer(request);
   },
@@ -41,7 +41,7 @@ function advertisersAnswer({ query }: SandboxRequest): SandboxAnswer {
 function pixelsAnswer(request: SandboxRequest): SandboxAnswer {
   const { query } = request;
   const pixels = ADVERTISERS[query.get('advertiser_id') ?? ''];
-  if (!pixels) return tiktok.fail('forbidden', request);
+  if (!pixels) return double.fail('forbidden', request);
   const [page, size] = ['page', 'page_size'].map((name) => Number(query.get(name) ?? 1));
   if (!Number.isInteger(page) || !((size as number) <= PAGE_SIZE_MAX)) return invalid('page_size: at most 20');
   // Pages are counted from 1; the sandbox has its own size of a page.

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
+import { TAG_NAMES } from '../../platforms/click-ids.js';
 import { isClickId, parseLanding, sanitiseUrl } from './landing.js';
 
-const landing = (query: string) => parseLanding(`https://shop.example/p?${query}`);
+const landing = (query: string) => parseLanding(`https://shop.example/p?${query}`, TAG_NAMES.clicks);
 
 describe('a click id', () => {
   it('keeps its case and is decoded exactly once', () => {

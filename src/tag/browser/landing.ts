@@ -8,9 +8,6 @@ export interface Landing {
   readonly utm: Record<string, string>;
 }
 
-// Includes ids that no platform is sent today: the service decides which ones it uses.
-const CLICK =
-  /^(gclid|[gw]braid|dclid|fbclid|ttclid|msclkid|twclid|li_fat_id|sccid|rdt_cid|epik|gclsrc|gad_source|gad_campaignid|srsltid|igshid|igsh|qclid|irclickid|irclid|tblci|ob_click_id|obclid|dicbo|yclid|awc|oppref|ctwa_clid)$/;
 const UTM = /^utm_(source|medium|campaign|term|content|id|source_platform|creative_format|marketing_tactic)$/;
 /** Template parameters that the ad platform did not replace: {campaignid}, {{campaign.id}}, __CLICKID__. */
 const MACRO = /[{}]|^__.*__$|^\(not set\)$/i;
@@ -20,7 +17,9 @@ const ID_LENGTH = 500;
 const TEXT_LENGTH = 500;
 const ADDRESS_LENGTH = 1000;
 
-export function parseLanding(href: string): Landing {
+/** `clicks`: the parameters with a click id, as alternatives of a regular expression. */
+export function parseLanding(href: string, clicks: string): Landing {
+  const isClick = new RegExp(`^(${clicks})$`);
   const landing: Landing = { ids: {}, utm: {} };
   for (const parameter of parametersOf(href)) {
     const at = `${parameter}=`.indexOf('=');
@@ -30,7 +29,7 @@ export function parseLanding(href: string): Landing {
     if (field) {
       const text = truncate(decode(value.replace(/\+/g, ' ')).replace(CONTROL, '').trim(), TEXT_LENGTH);
       if (text && !landing.utm[field] && !MACRO.test(text) && !containsEmail(text)) landing.utm[field] = text;
-    } else if (CLICK.test(name) && !landing.ids[name]) {
+    } else if (isClick.test(name) && !landing.ids[name]) {
       const id = decode(value);
       if (isClickId(id)) landing.ids[name] = id;
     }

@@ -8,12 +8,15 @@ export interface PlatformCookies {
   readonly clicks: Record<string, { id: string; t?: number }>;
 }
 
-const UNCHANGED = /^_(fb[pc]|ttp|uetvid|scid|rdt_uuid)$/;
-/** Cookies that hold only a click id. Each is named after the id, some with a leading underscore. */
-const CLICK_ID = /^_?(ttclid|twclid|li_fat_id|sccid|rdt_cid|epik|awc)$/;
 const VALUE_LENGTH = 300;
 
-export function parsePlatformCookies(text: string): PlatformCookies {
+/**
+ * `unchanged`: the cookies that are sent as they are. `clickIds`: those that hold only a click id, and are named after it, some
+ * with a leading underscore. Both are alternatives of a regular expression.
+ */
+export function parsePlatformCookies(text: string, unchanged: string, clickIds: string): PlatformCookies {
+  const isUnchanged = new RegExp(`^(${unchanged})$`);
+  const clickCookie = new RegExp(`^_?(${clickIds})$`);
   const found: PlatformCookies = { cookies: {}, clicks: {} };
   const { cookies } = found;
   const click = (kind: string, id: string | undefined, t?: number) => {
@@ -24,8 +27,8 @@ export function parsePlatformCookies(text: string): PlatformCookies {
     const name = pair.slice(0, at);
     const value = decode(pair.slice(at + 1));
     const dotted = value.split('.');
-    if (value && UNCHANGED.test(name)) cookies[name] = truncate(value, VALUE_LENGTH);
-    const plain = CLICK_ID.exec(name.replace('scclid', 'sccid'));
+    if (value && isUnchanged.test(name)) cookies[name] = truncate(value, VALUE_LENGTH);
+    const plain = clickCookie.exec(name.replace('scclid', 'sccid'));
     if (plain) click(plain[1] as string, value);
     // fb.1.<ms>.<fbclid>
     if (name === '_fbc') click('fbclid', dotted[3], Number(dotted[2]));

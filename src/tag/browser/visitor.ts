@@ -41,7 +41,7 @@ export function flush(): void {
 }
 
 export function recordLanding(isArrival: boolean): void {
-  const landing = parseLanding(location.href);
+  const landing = parseLanding(location.href, NAMES.clicks);
   const touch = { t: Date.now(), ...pageUrls(), utm: landing.utm };
   // Without consent the queue is not drained. Skip empty landings to keep it short on a page that navigates often.
   if (!pendingLandings.length || JSON.stringify(landing) !== NO_LANDING)
@@ -207,7 +207,7 @@ function pageUrls() {
 }
 
 function platformCookies() {
-  return parsePlatformCookies(attempt(() => document.cookie) || '');
+  return parsePlatformCookies(attempt(() => document.cookie) || '', NAMES.cookies, NAMES.clickCookies);
 }
 
 /** Version 4. `crypto.randomUUID` is missing on plain http and in older browsers. */

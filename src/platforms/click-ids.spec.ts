@@ -1,0 +1,35 @@
+import { ALTERNATIVE_CLICKS, CLICK_IDS, COOKIES, kindOfSent, SENT_CLICK_IDS } from './click-ids.js';
+import type { Manifest } from './manifest.js';
+import { MANIFESTS } from './manifests.js';
+
+const ALL: readonly Manifest[] = MANIFESTS;
+
+describe('click ids and cookies of the platforms', () => {
+  it('keep the numbers that stored counts and cookies of visitors have', () => {
+    const numbers = [...COOKIES, ...CLICK_IDS].map(([name, { number }]) => [name, number] as const);
+    expect(Object.fromEntries(numbers)).toMatchObject({
+      ...{ _fbp: 12, _ttp: 13, _ga: 14, _ga_session: 15, _uetvid: 16, _scid: 17, _rdt_uuid: 18 },
+      ...{ gclid: 19, gbraid: 20, wbraid: 21, dclid: 22, fbclid: 23, ttclid: 24, msclkid: 25, twclid: 26 },
+      ...{ li_fat_id: 27, sccid: 28, rdt_cid: 29, epik: 30 },
+    });
+    expect(ALTERNATIVE_CLICKS).toContainEqual({ number: 31, kinds: ['gclid', 'gbraid', 'wbraid'] });
+  });
+
+  it('have names and numbers of their own', () => {
+    const numbered = [...COOKIES, ...CLICK_IDS];
+    expect(new Set(numbered.map(([name]) => name)).size).toBe(numbered.length);
+    const numbers = [...numbered.map(([, { number }]) => number), ...ALTERNATIVE_CLICKS.map(({ number }) => number)];
+    expect(new Set(numbers).size).toBe(numbers.length);
+    // What is not of a platform has the numbers before, and "any click id" has 32.
+    expect(numbers.filter((number) => number < 12 || number === 32 || number > 255)).toEqual([]);
+  });
+
+  it('are counted together where a platform has several that a sender may state', () => {
+    const several = ALL.filter(({ sentClickIds = [] }) => sentClickIds.filter(kindOfSent).length > 1);
+    expect(several.map(({ sentClickIds }) => sentClickIds)).toEqual(ALTERNATIVE_CLICKS.map(({ kinds }) => kinds));
+  });
+
+  it('are stated by senders under the name of a click id, or as a cookie of Meta', () => {
+    expect(SENT_CLICK_IDS.filter((name) => kindOfSent(name) === undefined)).toEqual(['fbc', 'fbp']);
+  });
+});

@@ -1,0 +1,14 @@
+import type { Manifest } from '../manifest.js';
+
+export const manifest = {
+  name: 'google_ads',
+  label: 'Google Ads',
+  clickIds: {
+    gclid: { number: 19 },
+    gbraid: { number: 20, title: 'Google Ads, app' },
+    wbraid: { number: 21, title: 'Google Ads, web to app' },
+    dclid: { number: 22, title: 'Google Display' },
+  },
+  sentClickIds: ['gclid', 'gbraid', 'wbraid'],
+  anyClickNumber: 31,
+} as const satisfies Manifest;

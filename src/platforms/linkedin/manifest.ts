@@ -1,0 +1,8 @@
+import type { Manifest } from '../manifest.js';
+
+export const manifest = {
+  name: 'linkedin',
+  label: 'LinkedIn',
+  clickIds: { li_fat_id: { number: 27, days: 30, cookie: true } },
+  sentClickIds: ['li_fat_id'],
+} as const satisfies Manifest;

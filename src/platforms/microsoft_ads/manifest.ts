@@ -1,0 +1,9 @@
+import type { Manifest } from '../manifest.js';
+
+export const manifest = {
+  name: 'microsoft_ads',
+  label: 'Microsoft Ads',
+  clickIds: { msclkid: { number: 25 } },
+  sentClickIds: ['msclkid'],
+  cookies: { _uetvid: { number: 16, sample: 'sample-uetvid' } },
+} as const satisfies Manifest;

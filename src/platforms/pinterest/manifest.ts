@@ -1,0 +1,8 @@
+import type { Manifest } from '../manifest.js';
+
+export const manifest = {
+  name: 'pinterest',
+  label: 'Pinterest',
+  clickIds: { epik: { number: 30, cookie: true } },
+  sentClickIds: ['epik'],
+} as const satisfies Manifest;

@@ -1,0 +1,9 @@
+import type { Manifest } from '../manifest.js';
+
+export const manifest = {
+  name: 'snapchat',
+  label: 'Snapchat',
+  clickIds: { sccid: { number: 28, cookie: true } },
+  sentClickIds: ['ScCid'],
+  cookies: { _scid: { number: 17, sample: 'sample-scid' } },
+} as const satisfies Manifest;

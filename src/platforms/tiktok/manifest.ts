@@ -1,0 +1,9 @@
+import type { Manifest } from '../manifest.js';
+
+export const manifest = {
+  name: 'tiktok',
+  label: 'TikTok',
+  clickIds: { ttclid: { number: 24, days: 28, cookie: true } },
+  sentClickIds: ['ttclid'],
+  cookies: { _ttp: { number: 13, sample: 'sample-ttp' } },
+} as const satisfies Manifest;

@@ -1,0 +1,3 @@
+import type { Manifest } from '../manifest.js';
+
+export const manifest = { name: 'webhook', label: 'Webhook' } as const satisfies Manifest;

@@ -1,0 +1,8 @@
+import type { Manifest } from '../manifest.js';
+
+export const manifest = {
+  name: 'x',
+  label: 'X',
+  clickIds: { twclid: { number: 26, cookie: true } },
+  sentClickIds: ['twclid'],
+} as const satisfies Manifest;
