@@ -10,7 +10,9 @@ export type AuthFailure = ValueOf<typeof reason>;
 const instance = text('The instance that counted the failure.');
 
 export const authEvents = {
+  // `instance` has counted it already.
   'auth.failed.v1': event('A request had no key, or one that does not belong to the site.', { reason, instance }),
+  // Since the last such event.
   'auth.throttled.v1': event('Number of failures past the limit.', { count: integerFrom(1), instance }),
 };
 export type AuthEvent = EventsOf<typeof authEvents>;

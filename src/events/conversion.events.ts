@@ -26,7 +26,7 @@ export const CONVERSION = 'conversion';
 /** `keyId` of conversions that were imported from a file: no API key was used. */
 export const IMPORT_KEY_ID = '00000000-0000-0000-0000-000000000000';
 
-/** `unknown`: never stated, or the record could not be read. */
+/** What platforms are told about the person's consent. `unknown`: never stated, or the record could not be read. */
 export const adConsent = z.enum(['granted', 'denied', 'unknown']);
 export type AdConsent = ValueOf<typeof adConsent>;
 
