@@ -1,7 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EVENT_SCHEMAS } from '../src/events/index.js';
-import { compileSchema } from '../src/events/validate.js';
+import { checkData } from '../src/events/check-data.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
@@ -284,8 +283,7 @@ describe('writes of the management API', () => {
         const { status, error, events } = await writeAndRead(route, write, call, actor);
         expect([write.path, status < 300 || error]).toEqual([write.path, true]);
         expect([write.path, write.body, events.length > 0]).toEqual([write.path, write.body, true]);
-        for (const { type, data } of events)
-          expect(compileSchema(EVENT_SCHEMAS[type].data)(data, type)).toBeUndefined();
+        for (const { type, data } of events) expect(checkData(type, data)).toBeUndefined();
         expect(JSON.stringify(events)).not.toMatch(/team\.example|Another name|jane|a-token|another-token/);
       }
   });

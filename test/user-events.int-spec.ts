@@ -1,6 +1,5 @@
 import { jest } from '@jest/globals';
-import { EVENT_SCHEMAS } from '../src/events/index.js';
-import { compileSchema } from '../src/events/validate.js';
+import { checkData } from '../src/events/check-data.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { FirstAdministrator } from '../src/users/first-administrator.js';
 import { PasswordHasher } from '../src/users/password.js';
@@ -64,7 +63,7 @@ describe('events about users and tokens', () => {
     const log = new PostgresEventLog(admin.postgres);
     const stored = await log.read({ categories: ['user'] });
     expect(JSON.stringify(stored)).not.toMatch(/maria|example@|team\.example/i);
-    for (const { type, data } of stored) expect(compileSchema(EVENT_SCHEMAS[type].data)(data, type)).toBeUndefined();
+    for (const { type, data } of stored) expect(checkData(type, data)).toBeUndefined();
     await log.close();
     const operator = await admin.signedIn('operator');
     expect((await operator('/audit')).status).toBe(403);

@@ -1,6 +1,5 @@
-import { EVENT_SCHEMAS } from '../events/index.js';
+import { checkData } from '../events/check-data.js';
 import { type SiteSettings } from '../events/site.events.js';
-import { compileSchema } from '../events/validate.js';
 import type { Settings } from '../platforms/platform.js';
 import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
@@ -99,7 +98,7 @@ describe('decide', () => {
       expect(JSON.stringify(opening.data)).not.toMatch(/Cj0|203\.0|Mozilla|C-1|Berlin/);
       const ids = { conversionId: UUID, keyId: UUID };
       const stored = JSON.parse(JSON.stringify({ ...opening.data, ...ids }));
-      expect(compileSchema(EVENT_SCHEMAS[opening.type].data)(stored, 'data')).toBeUndefined();
+      expect(checkData(opening.type, stored)).toBeUndefined();
     });
 
     it.each(['opted_out', 'consent_missing', 'consent_unreadable'] as const)(

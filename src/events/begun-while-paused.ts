@@ -1,4 +1,4 @@
-import { outcomeSchemas } from './delivery.events.js';
+import { outcomeEvents } from './delivery.events.js';
 
 /**
  * The first events of streams that begin even if their site is paused: what people decide about their data, which the browser states
@@ -7,5 +7,5 @@ import { outcomeSchemas } from './delivery.events.js';
 export const BEGUN_WHILE_PAUSED: readonly string[] = [
   'visitor.erased.v1',
   'visitor.consent_changed.v1',
-  ...Object.keys(outcomeSchemas),
+  ...Object.keys(outcomeEvents),
 ];

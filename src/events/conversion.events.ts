@@ -1,24 +1,25 @@
-import type { ConnectionName } from '../platforms/connection-name.js';
-import {
-  type Address,
-  CONVERSION_SOURCES,
-  type ConversionSource,
-  type Item,
-  type Visit,
-} from '../platforms/conversion.js';
+import * as z from 'zod/mini';
+import { type Address, CONVERSION_SOURCES, type Visit } from '../platforms/conversion.js';
 import type { SentClickId } from '../platforms/manifests.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import {
+  amount,
   connectionName,
-  type DataSchema,
+  type DataOf,
+  described,
+  type EventsOf,
+  event,
+  integerFrom,
   payloadVersion,
+  personal,
   position,
-  type SchemasOf,
   strings,
+  text,
   time,
   uuid,
-} from './event-schema.js';
-import { type BotVerdict, botVerdictSchema } from './visitor.events.js';
+  type ValueOf,
+} from './event-declaration.js';
+import { botVerdict } from './visitor.events.js';
 
 /** Category of the streams that hold one conversion and all its outcomes. */
 export const CONVERSION = 'conversion';
@@ -27,57 +28,84 @@ export const CONVERSION = 'conversion';
 export const IMPORT_KEY_ID = '00000000-0000-0000-0000-000000000000';
 
 /** What platforms are told about the person's consent. `unknown`: never stated, or the record could not be read. */
-export type AdConsent = 'granted' | 'denied' | 'unknown';
+export const adConsent = z.enum(['granted', 'denied', 'unknown']);
+export type AdConsent = ValueOf<typeof adConsent>;
 
-/** Why stored visit data is not sent with a conversion. */
-export type WithheldReason =
-  /** The person opted out. */
-  | 'opted_out'
-  /** The site requires consent, and none was given. */
-  | 'consent_missing'
-  /** The consent record could not be read: treated as an opt-out, but not reported to platforms as one. */
-  | 'consent_unreadable';
+/**
+ * `consent_missing`: the site requires consent, and none was given. `consent_unreadable`: the record could not be read, which is
+ * treated as an opt-out, but not reported to platforms as one.
+ */
+const withheld = z.enum(['opted_out', 'consent_missing', 'consent_unreadable']);
+export type WithheldReason = ValueOf<typeof withheld>;
 
 /** What any instance needs to deliver a received conversion, at any time. */
-export interface DeliveryPlan {
-  /** Platforms that were connected when the conversion was received. */
-  readonly platforms?: readonly ConnectionName[] | undefined;
-  /** Position of the site's newest event at that time: payloads are built with the settings as of this position. */
-  readonly settings?: number | undefined;
-  /** Version of the payloads, `platforms/payload-version.ts`. Absent before there was a second one. */
-  readonly payloadVersion?: number | undefined;
-  /** The instance that received the conversion; in events of version 0.2 and earlier. */
-  readonly instance?: string | undefined;
-}
+const plan = {
+  platforms: z.optional(
+    described(
+      z.array(connectionName),
+      'Platforms connected when the conversion was received. An outcome follows for each of them.',
+    ),
+  ),
+  settings: z.optional(
+    described(
+      position,
+      "Position of the site's newest event at that time: payloads are built with the settings as of it.",
+    ),
+  ),
+  // `platforms/payload-version.ts`
+  payloadVersion: z.optional(payloadVersion),
+  instance: z.optional(text('The instance that received the conversion. Version 0.3 and later omit it.')),
+};
+export type DeliveryPlan = DataOf<typeof plan>;
+
+const item = z.strictObject({
+  id: z.string(),
+  name: z.exactOptional(z.string()),
+  quantity: z.exactOptional(integerFrom(1)),
+  price: z.exactOptional(described(amount, 'Of one unit, in the currency of the conversion.')),
+  category: z.exactOptional(z.string()),
+});
 
 /** The sender's data without the personal part, which is stored beside the event and can be erased. */
-export interface ConversionData extends DeliveryPlan {
-  readonly conversionId: string;
-  readonly event: string;
-  /** As sent; absent when absent. */
-  readonly value?: number | undefined;
-  readonly currency: string;
-  readonly orderId?: string | undefined;
-  /** When it occurred, as the sender states; ISO 8601, UTC. */
-  readonly occurredAt?: string | undefined;
-  readonly source?: ConversionSource | undefined;
-  readonly items?: readonly Item[] | undefined;
-  readonly keyId: string;
-  readonly trial: boolean;
-  /** Corrects the conversion of the order, as a connection of the site requests for this event. Counted in no total. */
-  readonly correction?: true | undefined;
-  /** Matched to a visit, which is in the personal part. */
-  readonly matched?: true;
-  readonly consent?: AdConsent;
-  /** Consent to personalised advertising; absent if it is not known. */
-  readonly personalization?: 'granted' | 'denied';
-  readonly withheld?: WithheldReason;
-  readonly bot?: BotVerdict;
-  /** The bot score reached the site's threshold. */
-  readonly judged?: true;
-  /** Visitors of the person whose identifiers are withheld because of their bot verdict. */
-  readonly botVisitors?: number;
-}
+const conversion = {
+  conversionId: described(uuid, 'Id of the conversion. Its stream is conversion-<conversionId>.'),
+  event: text('Event name chosen by the sender: purchase, lead, signup, or any other.'),
+  value: z.optional(described(amount, 'As sent; absent when absent.')),
+  currency: described(z.string().check(z.regex(/^[A-Z]{3}$/)), 'ISO 4217.'),
+  orderId: z.optional(text("The sender's order number.")),
+  // UTC
+  occurredAt: z.optional(
+    described(time, 'When it occurred, if the sender states it. Totals count by the time of the event.'),
+  ),
+  source: z.optional(described(z.enum(CONVERSION_SOURCES), 'Where it happened.')),
+  items: z.optional(described(z.array(item), 'Lines of the order.')),
+  keyId: described(
+    uuid,
+    `Id of the API key that the request carried; ${IMPORT_KEY_ID} if it was imported from a file.`,
+  ),
+  trial: described(z.boolean(), 'Sent with a trial key: counted in no total, delivered to no platform.'),
+  // As a connection of the site requests for this event.
+  correction: z.optional(
+    described(z.literal(true), 'A correction, such as a refund, of the conversion of the order: counted in no total.'),
+  ),
+  ...plan,
+  // The visit is in the personal part.
+  matched: z.exactOptional(described(z.literal(true), 'The conversion was matched to a visit.')),
+  consent: z.exactOptional(described(adConsent, 'What platforms are told.')),
+  personalization: z.exactOptional(
+    described(z.enum(['granted', 'denied']), 'Consent to personalised advertising, if it is known.'),
+  ),
+  withheld: z.exactOptional(described(withheld, 'Why stored visit data is not sent.')),
+  bot: z.exactOptional(described(botVerdict, "Bot verdict of the person's visitors.")),
+  judged: z.exactOptional(described(z.literal(true), "The bot score reached the site's threshold.")),
+  botVisitors: z.exactOptional(
+    described(
+      integerFrom(1),
+      'How many visitors of the person have their identifiers withheld because of their bot verdict.',
+    ),
+  ),
+};
+export type ConversionData = DataOf<typeof conversion>;
 
 /** Trial conversions and corrections count nowhere. */
 export function isCounted({ trial, correction }: Pick<ConversionData, 'trial' | 'correction'>): boolean {
@@ -104,117 +132,25 @@ export interface ConversionPersonal extends PersonalHashes, SentIdentifiers {
 }
 
 /** The first event of a conversion's stream: the decision on the request. */
-export type ConversionEvent =
-  /** Counted in the totals, unless it is a correction, and delivered to the platforms. */
-  | { type: 'conversion.received.v1'; data: ConversionData; personal: ConversionPersonal }
-  /** A duplicate within the site's dedup window. `differs` names the fields that differ from the first conversion. */
-  | {
-      type: 'conversion.deduplicated.v1';
-      data: ConversionData & { firstConversionId: string; differs: string[] };
-      personal: ConversionPersonal;
-    }
-  /** Recorded and counted as filtered, not delivered. */
-  | { type: 'conversion.filtered.v1'; data: ConversionData & { reason: string }; personal: ConversionPersonal };
-
-const itemSchema: DataSchema<Item> = {
-  type: 'object',
-  properties: {
-    id: { type: 'string' },
-    name: { type: 'string' },
-    quantity: { type: 'integer', minimum: 1 },
-    price: { type: 'number', minimum: 0, description: 'Of one unit, in the currency of the conversion.' },
-    category: { type: 'string' },
-  },
-  required: ['id'],
-  additionalProperties: false,
-};
-
-const properties: DataSchema<ConversionData>['properties'] = {
-  conversionId: { ...uuid, description: 'Id of the conversion. Its stream is conversion-<conversionId>.' },
-  event: { type: 'string', description: 'Event name chosen by the sender: purchase, lead, signup, or any other.' },
-  value: { type: 'number', minimum: 0, description: 'As sent; absent when absent.' },
-  currency: { type: 'string', pattern: '^[A-Z]{3}$', description: 'ISO 4217.' },
-  orderId: { type: 'string', description: "The sender's order number." },
-  occurredAt: {
-    ...time,
-    description: 'When it occurred, if the sender states it. Totals count by the time of the event.',
-  },
-  source: { type: 'string', enum: CONVERSION_SOURCES, description: 'Where it happened.' },
-  items: { type: 'array', items: itemSchema, description: 'Lines of the order.' },
-  keyId: {
-    ...uuid,
-    description: `Id of the API key that the request carried; ${IMPORT_KEY_ID} if it was imported from a file.`,
-  },
-  trial: { type: 'boolean', description: 'Sent with a trial key: counted in no total, delivered to no platform.' },
-  correction: {
-    type: 'boolean',
-    const: true,
-    description: 'A correction, such as a refund, of the conversion of the order: counted in no total.',
-  },
-  platforms: {
-    type: 'array',
-    items: connectionName,
-    description: 'Platforms connected when the conversion was received. An outcome follows for each of them.',
-  },
-  settings: {
-    ...position,
-    description: "Position of the site's newest event at that time: payloads are built with the settings as of it.",
-  },
-  payloadVersion,
-  instance: {
-    type: 'string',
-    description: 'The instance that received the conversion. Version 0.3 and later omit it.',
-  },
-  matched: { type: 'boolean', const: true, description: 'The conversion was matched to a visit.' },
-  consent: { type: 'string', enum: ['granted', 'denied', 'unknown'], description: 'What platforms are told.' },
-  personalization: {
-    type: 'string',
-    enum: ['granted', 'denied'],
-    description: 'Consent to personalised advertising, if it is known.',
-  },
-  withheld: {
-    type: 'string',
-    enum: ['opted_out', 'consent_missing', 'consent_unreadable'],
-    description: 'Why stored visit data is not sent.',
-  },
-  bot: { ...botVerdictSchema, description: "Bot verdict of the person's visitors." },
-  judged: { type: 'boolean', const: true, description: "The bot score reached the site's threshold." },
-  botVisitors: {
-    type: 'integer',
-    minimum: 1,
-    description: 'How many visitors of the person have their identifiers withheld because of their bot verdict.',
-  },
-};
-const required = ['conversionId', 'event', 'currency', 'keyId', 'trial'] as const;
-const common = { type: 'object', required, additionalProperties: false } as const;
-
-export const conversionSchemas: SchemasOf<ConversionEvent> = {
-  'conversion.received.v1': {
-    summary:
-      'A conversion was accepted. It counts, unless it is a correction, and is delivered to the connected platforms.',
-    data: { ...common, properties },
-  },
-  'conversion.deduplicated.v1': {
-    summary: 'The same conversion was sent again within the site’s dedup window. It does not count.',
-    data: {
-      ...common,
-      properties: {
-        ...properties,
-        firstConversionId: { ...uuid, description: 'Id of the conversion that it duplicates.' },
-        differs: { ...strings, description: 'Names of fields that differ from the first conversion.' },
-      },
-      required: [...required, 'firstConversionId', 'differs'],
+export const conversionEvents = {
+  'conversion.received.v1': event(
+    'A conversion was accepted. It counts, unless it is a correction, and is delivered to the connected platforms.',
+    conversion,
+    personal<ConversionPersonal>(),
+  ),
+  'conversion.deduplicated.v1': event(
+    'The same conversion was sent again within the site’s dedup window. It does not count.',
+    {
+      ...conversion,
+      firstConversionId: described(uuid, 'Id of the conversion that it duplicates.'),
+      differs: described(strings, 'Names of fields that differ from the first conversion.'),
     },
-  },
-  'conversion.filtered.v1': {
-    summary: 'A conversion was filtered: a bot, or a blocked address. It is recorded and does not count.',
-    data: {
-      ...common,
-      properties: {
-        ...properties,
-        reason: { type: 'string', description: 'blocked_address, blocked_domain, disposable_address or bot.' },
-      },
-      required: [...required, 'reason'],
-    },
-  },
+    personal<ConversionPersonal>(),
+  ),
+  'conversion.filtered.v1': event(
+    'A conversion was filtered: a bot, or a blocked address. It is recorded and does not count.',
+    { ...conversion, reason: text('blocked_address, blocked_domain, disposable_address or bot.') },
+    personal<ConversionPersonal>(),
+  ),
 };
+export type ConversionEvent = EventsOf<typeof conversionEvents>;

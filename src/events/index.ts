@@ -1,25 +1,28 @@
-import { type AuthEvent, authSchemas } from './auth.events.js';
-import { type ConversionEvent, conversionSchemas } from './conversion.events.js';
-import { type DeliveryEvent, deliverySchemas } from './delivery.events.js';
-import type { EventSchema } from './event-schema.js';
-import { type InboundEvent, inboundSchemas } from './inbound.events.js';
-import { type LogEvent, logSchemas } from './log.events.js';
-import { type OutboundEvent, outboundSchemas } from './outbound.events.js';
-import { type SiteEvent, siteSchemas } from './site.events.js';
-import { type UserEvent, userSchemas } from './user.events.js';
-import { type VisitorEvent, visitorSchemas } from './visitor.events.js';
+import { authEvents } from './auth.events.js';
+import { conversionEvents } from './conversion.events.js';
+import { deliveryEvents } from './delivery.events.js';
+import type { EventDeclaration, EventsOf } from './event-declaration.js';
+import { inboundEvents } from './inbound.events.js';
+import { logEvents } from './log.events.js';
+import { outboundEvents } from './outbound.events.js';
+import { siteEvents } from './site.events.js';
+import { userEvents } from './user.events.js';
+import { visitorEvents } from './visitor.events.js';
+
+const declarations = {
+  ...conversionEvents,
+  ...deliveryEvents,
+  ...siteEvents,
+  ...authEvents,
+  ...visitorEvents,
+  ...inboundEvents,
+  ...outboundEvents,
+  ...userEvents,
+  ...logEvents,
+};
 
 /** Every event in the log, as a union discriminated by `type`. */
-export type DomainEvent =
-  | ConversionEvent
-  | DeliveryEvent
-  | VisitorEvent
-  | SiteEvent
-  | AuthEvent
-  | InboundEvent
-  | OutboundEvent
-  | UserEvent
-  | LogEvent;
+export type DomainEvent = EventsOf<typeof declarations>;
 
 export type EventType = DomainEvent['type'];
 
@@ -27,14 +30,4 @@ export type EventType = DomainEvent['type'];
 export type TypesOf<Category extends string> = Extract<EventType, `${Category}.${string}`>;
 
 /** Schemas of every event, by type. */
-export const EVENT_SCHEMAS: Readonly<Record<EventType, EventSchema>> = {
-  ...conversionSchemas,
-  ...deliverySchemas,
-  ...siteSchemas,
-  ...authSchemas,
-  ...visitorSchemas,
-  ...inboundSchemas,
-  ...outboundSchemas,
-  ...userSchemas,
-  ...logSchemas,
-};
+export const EVENT_SCHEMAS: Readonly<Record<EventType, EventDeclaration>> = declarations;

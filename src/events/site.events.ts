@@ -1,41 +1,54 @@
-import type { ConnectionName } from '../platforms/connection-name.js';
-import type { Settings } from '../platforms/platform.js';
+import * as z from 'zod/mini';
 import {
-  type DataSchema,
-  type JsonSchema,
+  type DataOf,
+  described,
+  type EventsOf,
+  event,
+  integerFrom,
+  personal,
   connectionName as platform,
   position,
-  type SchemasOf,
+  recordOf,
+  sha256,
   strings,
+  text,
   time,
   uuid,
-} from './event-schema.js';
+  type ValueOf,
+} from './event-declaration.js';
 
 /** Category of the streams that hold the configuration of one site. */
 export const SITE = 'site';
 
-/** Settings of a site. Values are stored as they are displayed. */
-export interface SiteSettings {
-  /** A duration such as `24h`; null: the service's default. */
-  readonly dedupWindow: string | null;
-  readonly botThreshold: number;
-  readonly botMode: 'observe' | 'enforce';
-  /** Which conversions of bots are filtered: those without an order, all or none. */
-  readonly botFilter: 'leads' | 'all' | 'none';
-  readonly consentRequired: boolean;
-  readonly withhold: 'identifiers' | 'everything';
-  /** Country of phone numbers without a country code. */
-  readonly country: string | null;
-  readonly origins: readonly string[];
-  /** Email addresses as SHA-256, domains as `@example.com`. */
-  readonly blocked: readonly string[];
-  readonly blockDisposable: boolean;
-  readonly blockIps: readonly string[];
-  readonly allowIps: readonly string[];
-  readonly blockUserAgents: readonly string[];
-  readonly blockCountries: readonly string[];
-  readonly emailCapture: boolean;
-}
+const storedBefore = described(
+  strings,
+  'Empty. Versions before 0.3 stored the values here, which are omitted wherever events are shown.',
+);
+/** Values are stored as they are displayed. */
+const settings = z.strictObject({
+  dedupWindow: described(z.nullable(z.string()), "A duration such as 24h; null: the service's default."),
+  botThreshold: z.int().check(z.minimum(0), z.maximum(100)),
+  botMode: z.enum(['observe', 'enforce']),
+  botFilter: described(
+    z.enum(['leads', 'all', 'none']),
+    'Which conversions of bots are filtered: those without an order, all or none.',
+  ),
+  consentRequired: z.boolean(),
+  withhold: z.enum(['identifiers', 'everything']),
+  // Of phone numbers without a country code.
+  country: z.nullable(z.string()),
+  origins: strings,
+  // Email addresses as SHA-256, domains as `@example.com`.
+  blocked: storedBefore,
+  blockDisposable: z.boolean(),
+  blockIps: storedBefore,
+  allowIps: storedBefore,
+  blockUserAgents: strings,
+  blockCountries: strings,
+  emailCapture: z.boolean(),
+});
+/** Settings of a site. */
+export type SiteSettings = ValueOf<typeof settings>;
 
 /** The lists of the settings whose values name people, or networks of people. */
 export const FILTER_LISTS = ['blocked', 'blockIps', 'allowIps'] as const;
@@ -47,343 +60,147 @@ export interface FilterPersonal {
   readonly value?: string;
 }
 
-export interface PlatformConnection {
-  readonly platform: ConnectionName;
-  readonly settings: Settings;
-  readonly secretNames: readonly string[];
-  readonly endpoint?: string;
-  /** The platform had been disconnected: a delivery that is bound to an earlier account is not sent there any more. */
-  readonly reconnected?: true;
-}
+const filter = { filterId: uuid, list: described(z.enum(FILTER_LISTS), 'The setting.') };
 
-export type ConnectionEvent =
-  /** The complete connection from now on: settings, names of secrets, endpoint. */
-  | { type: 'site.platform_connected.v1'; data: PlatformConnection }
-  | { type: 'site.platform_disconnected.v1'; data: { platform: ConnectionName } }
-  /** With a reason the platform caused it, without one an operator did. */
-  | { type: 'site.platform_paused.v1'; data: { platform: ConnectionName; reason?: string } }
-  | { type: 'site.platform_resumed.v1'; data: { platform: ConnectionName } }
-  | { type: 'site.platform_parked.v1'; data: { platform: ConnectionName; reason: string } };
-
-export type WebhookEvent =
-  /** `newSecret`: the secret was set or changed. */
-  | { type: 'site.webhook_configured.v1'; data: { url: string; newSecret: boolean } }
-  | { type: 'site.webhook_enabled.v1'; data: Record<string, never> }
-  /** With a reason the service disabled it, without one an operator did. */
-  | { type: 'site.webhook_disabled.v1'; data: { reason?: string } };
-
-export type JobKind = 'export' | 'replay' | 'shadow';
-
-/** What a job was to do. Positions as those of reporting windows: `fromPosition` is exclusive, `toPosition` inclusive. */
-export interface CreatedJob {
-  readonly jobId: string;
-  readonly kind: JobKind;
-  /** Absent for the deliveries of one conversion. */
-  readonly fromPosition?: number | undefined;
-  readonly toPosition?: number | undefined;
-  /** Of a replay: it only counts. */
-  readonly dryRun?: boolean | undefined;
-}
-
-export type JobEvent =
-  | { type: 'site.job_created.v1'; data: CreatedJob }
-  /** Also for a finished job, whose file was deleted. */
-  | { type: 'site.job_cancelled.v1'; data: { jobId: string } };
-
-export interface MovedOut {
-  readonly to: string;
-  readonly epoch: number;
-  /** Events of the site in this log, this one included. */
-  readonly events: number;
-  /** Where the cell accepts requests for the site. */
-  readonly address?: string | undefined;
-}
-
-export interface MovedIn {
-  readonly from: string;
-  readonly epoch: number;
-  /** As the other log counted them, its `site.moved_out.v1` included. */
-  readonly events: number;
-  /** Of that event in the other log. */
-  readonly position: number;
-  /** Of the other log's hash chain, at the seal that covers that event. */
-  readonly head: string;
-}
-
-/** `epoch`: how often the site has moved, this time included. `to`, `from`: names of cells. */
-export type MoveEvent =
-  /** Deliveries and pushes wait from here on. Conversions are accepted. */
-  | { type: 'site.move_started.v1'; data: { to: string; epoch: number } }
-  /** Before the site has left. */
-  | { type: 'site.move_cancelled.v1'; data: { to: string; epoch: number } }
-  /** From here on this log stores nothing of the site but erasures. */
-  | { type: 'site.moved_out.v1'; data: MovedOut }
-  /** The first event that this log stores itself of a site that has come from another cell. */
-  | { type: 'site.moved_in.v1'; data: MovedIn };
-
-export interface SiteRegistration {
-  readonly host: string;
-  readonly aliases: readonly string[];
-  /** Of a site whose host an earlier site had. Nothing of that one belongs to it. */
-  readonly id?: string | undefined;
-}
-
-export type SiteEvent =
-  /** A site was added. Inbound is disabled until it is enabled. */
-  | { type: 'site.registered.v1'; data: SiteRegistration }
-  /** All aliases from now on. */
-  | { type: 'site.aliases_changed.v1'; data: { aliases: string[] } }
-  /** Its keys were revoked and its platforms disconnected before. The host can be registered again, for another site. */
-  | { type: 'site.removed.v1'; data: Record<string, never> }
-  | { type: 'site.inbound_enabled.v1'; data: Record<string, never> }
-  | { type: 'site.inbound_disabled.v1'; data: Record<string, never> }
-  /** From here on nothing new is stored for the site, and nothing is sent. */
-  | { type: 'site.paused.v1'; data: Record<string, never> }
-  | { type: 'site.resumed.v1'; data: Record<string, never> }
-  | { type: 'site.key_issued.v1'; data: { keyId: string; name: string; prefix: string; hash: string; trial: boolean } }
-  | { type: 'site.key_revoked.v1'; data: { keyId: string } }
-  /** A new key, issued just before, replaces this one, which is refused from `expiresAt` on. */
-  | { type: 'site.key_rotated.v1'; data: { keyId: string; newKeyId: string; expiresAt: string } }
-  /** The new value of each setting that changed. Versions before 0.3 also stored the values of `FILTER_LISTS` in it. */
-  | { type: 'site.settings_changed.v1'; data: { settings: Partial<SiteSettings> } }
-  | { type: 'site.filter_added.v1'; data: { filterId: string; list: FilterList }; personal: FilterPersonal }
-  /** Its value is deleted with the personal part of the event that added it. */
-  | { type: 'site.filter_removed.v1'; data: { filterId: string; list: FilterList } }
-  | MoveEvent
-  | ConnectionEvent
-  | WebhookEvent
-  | JobEvent;
-
-const empty = { type: 'object', properties: {}, required: [], additionalProperties: false } as const;
-const ofPlatform = {
-  type: 'object',
-  properties: { platform },
-  required: ['platform'],
-  additionalProperties: false,
-} as const;
-const cell: JsonSchema = { type: 'string', description: 'Name of the cell (CELL).' };
-const epoch: JsonSchema = {
-  type: 'integer',
-  minimum: 1,
-  description: 'How often the site has moved, this time included.',
+const connection = {
+  platform,
+  settings: described(recordOf(z.string()), 'Without secrets.'),
+  secretNames: described(strings, 'Names of its secrets. Values are in no event.'),
+  endpoint: z.exactOptional(text("Base address that replaces the platform's own.")),
+  // A delivery that is bound to an earlier account is not sent there any more.
+  reconnected: z.exactOptional(described(z.literal(true), 'The platform had been disconnected before.')),
 };
-const ofMove = {
-  type: 'object',
-  properties: { to: cell, epoch },
-  required: ['to', 'epoch'],
-  additionalProperties: false,
-} as const;
-const reason: JsonSchema = { type: 'string', description: "The platform's message." };
-const filter = {
-  type: 'object',
-  properties: { filterId: uuid, list: { type: 'string', enum: FILTER_LISTS, description: 'The setting.' } },
-  required: ['filterId', 'list'],
-  additionalProperties: false,
-} as const;
-const storedBefore: JsonSchema = {
-  ...strings,
-  description: 'Empty. Versions before 0.3 stored the values here, which are omitted wherever events are shown.',
-};
+export type PlatformConnection = DataOf<typeof connection>;
 
-const settings: DataSchema<Partial<SiteSettings>> = {
-  type: 'object',
-  description: 'The new value of each setting that changed.',
-  properties: {
-    dedupWindow: { type: ['string', 'null'], description: "A duration such as 24h; null: the service's default." },
-    botThreshold: { type: 'integer', minimum: 0, maximum: 100 },
-    botMode: { type: 'string', enum: ['observe', 'enforce'] },
-    botFilter: {
-      type: 'string',
-      enum: ['leads', 'all', 'none'],
-      description: 'Which conversions of bots are filtered: those without an order, all or none.',
-    },
-    consentRequired: { type: 'boolean' },
-    withhold: { type: 'string', enum: ['identifiers', 'everything'] },
-    country: { type: ['string', 'null'] },
-    origins: strings,
-    blocked: storedBefore,
-    blockDisposable: { type: 'boolean' },
-    blockIps: storedBefore,
-    allowIps: storedBefore,
-    blockUserAgents: strings,
-    blockCountries: strings,
-    emailCapture: { type: 'boolean' },
-  },
-  required: [],
-  additionalProperties: false,
+const reason = text("The platform's message.");
+const connectionEvents = {
+  'site.platform_connected.v1': event(
+    'A platform was connected, or its connection changed. Holds the complete connection.',
+    connection,
+  ),
+  'site.platform_disconnected.v1': event('A platform was disconnected.', { platform }),
+  'site.platform_paused.v1': event(
+    'Deliveries are held until the connection is resumed. With a reason the platform caused it.',
+    { platform, reason: z.exactOptional(reason) },
+  ),
+  'site.platform_resumed.v1': event('Deliveries continue.', { platform }),
+  'site.platform_parked.v1': event(
+    'The platform refuses the credentials or the settings. Deliveries are held until they are fixed.',
+    { platform, reason },
+  ),
 };
+export type ConnectionEvent = EventsOf<typeof connectionEvents>;
 
-export const siteSchemas: SchemasOf<SiteEvent> = {
-  'site.registered.v1': {
-    summary: 'A site was added. Inbound is disabled until it is enabled.',
-    data: {
-      type: 'object',
-      properties: {
-        host: { type: 'string' },
-        aliases: strings,
-        id: { ...uuid, description: 'If another site had the host before: nothing of that one belongs to this site.' },
-      },
-      required: ['host', 'aliases'],
-      additionalProperties: false,
-    },
-  },
-  'site.aliases_changed.v1': {
-    summary: 'The site has these aliases from now on.',
-    data: { type: 'object', properties: { aliases: strings }, required: ['aliases'], additionalProperties: false },
-  },
-  'site.removed.v1': { summary: 'The site was removed. Its events stay; its host can be added again.', data: empty },
-  'site.inbound_enabled.v1': { summary: 'The site accepts conversions.', data: empty },
-  'site.inbound_disabled.v1': { summary: 'The site does not accept conversions.', data: empty },
-  'site.paused.v1': {
-    summary: 'Nothing new is stored for the site: senders are asked to try again later. Nothing is sent.',
-    data: empty,
-  },
-  'site.resumed.v1': { summary: 'The pause of the site has ended.', data: empty },
-  'site.move_started.v1': {
-    summary: 'The site is about to move to another cell: deliveries and pushes wait, conversions are accepted.',
-    data: ofMove,
-  },
-  'site.move_cancelled.v1': { summary: 'The site stays in this cell. Deliveries and pushes continue.', data: ofMove },
-  'site.moved_out.v1': {
-    summary: 'The site has left for another cell. This log stores nothing more of it but erasures.',
-    data: {
-      ...ofMove,
-      properties: {
-        ...ofMove.properties,
-        events: { type: 'integer', minimum: 1, description: 'Events of the site in this log, this one included.' },
-        address: { type: 'string', description: 'Where the cell accepts requests for the site.' },
-      },
-      required: ['to', 'epoch', 'events'],
-    },
-  },
-  'site.moved_in.v1': {
-    summary: 'The site has come from another cell, with its events. From here on this cell acts for it.',
-    data: {
-      type: 'object',
-      properties: {
-        from: cell,
-        epoch,
-        events: { type: 'integer', minimum: 1, description: 'Events of the site, as the other log counted them.' },
-        position: { ...position, description: 'Of site.moved_out.v1 in the other log.' },
-        head: {
-          type: 'string',
-          pattern: '^[0-9a-f]{64}$',
-          description: "Of the other log's hash chain, at the seal that covers that event.",
-        },
-      },
-      required: ['from', 'epoch', 'events', 'position', 'head'],
-      additionalProperties: false,
-    },
-  },
-  'site.key_issued.v1': {
-    summary: 'An API key was created.',
-    data: {
-      type: 'object',
-      properties: {
-        keyId: uuid,
-        name: { type: 'string' },
-        prefix: { type: 'string', description: 'The first characters of the key, to tell keys apart.' },
-        hash: {
-          type: 'string',
-          pattern: '^[0-9a-f]{64}$',
-          description: 'SHA-256 of the key. Omitted wherever events are shown.',
-        },
-        trial: { type: 'boolean' },
-      },
-      required: ['keyId', 'name', 'prefix', 'hash', 'trial'],
-      additionalProperties: false,
-    },
-  },
-  'site.key_revoked.v1': {
-    summary: 'An API key was revoked.',
-    data: { type: 'object', properties: { keyId: uuid }, required: ['keyId'], additionalProperties: false },
-  },
-  'site.key_rotated.v1': {
-    summary: 'An API key is replaced by a new one.',
-    data: {
-      type: 'object',
-      properties: {
-        keyId: uuid,
-        newKeyId: uuid,
-        expiresAt: { ...time, description: 'The replaced key is refused from this time on.' },
-      },
-      required: ['keyId', 'newKeyId', 'expiresAt'],
-      additionalProperties: false,
-    },
-  },
-  'site.settings_changed.v1': {
-    summary: 'Settings of the site changed.',
-    data: { type: 'object', properties: { settings }, required: ['settings'], additionalProperties: false },
-  },
-  'site.filter_added.v1': {
-    summary: 'A value was added to a list of blocked or allowed addresses. It is in the personal part.',
-    data: filter,
-  },
-  'site.filter_removed.v1': { summary: 'A value was removed from such a list, and deleted.', data: filter },
-  'site.platform_connected.v1': {
-    summary: 'A platform was connected, or its connection changed. Holds the complete connection.',
-    data: {
-      type: 'object',
-      properties: {
-        platform,
-        settings: { type: 'object', additionalProperties: { type: 'string' }, description: 'Without secrets.' },
-        secretNames: { ...strings, description: 'Names of its secrets. Values are in no event.' },
-        endpoint: { type: 'string', description: "Base address that replaces the platform's own." },
-        reconnected: { type: 'boolean', const: true, description: 'The platform had been disconnected before.' },
-      },
-      required: ['platform', 'settings', 'secretNames'],
-      additionalProperties: false,
-    },
-  },
-  'site.platform_disconnected.v1': { summary: 'A platform was disconnected.', data: ofPlatform },
-  'site.platform_paused.v1': {
-    summary: 'Deliveries are held until the connection is resumed. With a reason the platform caused it.',
-    data: { ...ofPlatform, properties: { platform, reason } },
-  },
-  'site.platform_resumed.v1': { summary: 'Deliveries continue.', data: ofPlatform },
-  'site.platform_parked.v1': {
-    summary: 'The platform refuses the credentials or the settings. Deliveries are held until they are fixed.',
-    data: { ...ofPlatform, properties: { platform, reason }, required: ['platform', 'reason'] },
-  },
-  'site.webhook_configured.v1': {
-    summary: 'Totals are pushed to this address from now on.',
-    data: {
-      type: 'object',
-      properties: {
-        url: { type: 'string' },
-        newSecret: { type: 'boolean', description: 'The secret was set or changed.' },
-      },
-      required: ['url', 'newSecret'],
-      additionalProperties: false,
-    },
-  },
-  'site.webhook_enabled.v1': { summary: 'Totals are pushed again, held windows first.', data: empty },
-  'site.webhook_disabled.v1': {
-    summary: 'Totals are no longer pushed. With a reason the service disabled the webhook.',
-    data: {
-      type: 'object',
-      properties: { reason: { type: 'string' } },
-      required: [],
-      additionalProperties: false,
-    },
-  },
-  'site.job_created.v1': {
-    summary: 'An export, a replay or a shadow replay was requested with the management API.',
-    data: {
-      type: 'object',
-      properties: {
-        jobId: uuid,
-        kind: { type: 'string', enum: ['export', 'replay', 'shadow'] },
-        fromPosition: { ...position, description: 'Exclusive. Absent for the deliveries of one conversion.' },
-        toPosition: { ...position, description: 'Inclusive.' },
-        dryRun: { type: 'boolean', description: 'Of a replay: it only counts.' },
-      },
-      required: ['jobId', 'kind'],
-      additionalProperties: false,
-    },
-  },
-  'site.job_cancelled.v1': {
-    summary: 'A job was cancelled, or the file of a finished one was deleted.',
-    data: { type: 'object', properties: { jobId: uuid }, required: ['jobId'], additionalProperties: false },
-  },
+const webhookEvents = {
+  'site.webhook_configured.v1': event('Totals are pushed to this address from now on.', {
+    url: z.string(),
+    newSecret: described(z.boolean(), 'The secret was set or changed.'),
+  }),
+  'site.webhook_enabled.v1': event('Totals are pushed again, held windows first.', {}),
+  'site.webhook_disabled.v1': event('Totals are no longer pushed. With a reason the service disabled the webhook.', {
+    reason: z.exactOptional(z.string()),
+  }),
 };
+export type WebhookEvent = EventsOf<typeof webhookEvents>;
+
+const job = {
+  jobId: uuid,
+  kind: z.enum(['export', 'replay', 'shadow']),
+  fromPosition: z.optional(described(position, 'Exclusive. Absent for the deliveries of one conversion.')),
+  toPosition: z.optional(described(position, 'Inclusive.')),
+  dryRun: z.optional(described(z.boolean(), 'Of a replay: it only counts.')),
+};
+export type CreatedJob = DataOf<typeof job>;
+export type JobKind = CreatedJob['kind'];
+
+const jobEvents = {
+  'site.job_created.v1': event('An export, a replay or a shadow replay was requested with the management API.', job),
+  'site.job_cancelled.v1': event('A job was cancelled, or the file of a finished one was deleted.', { jobId: uuid }),
+};
+export type JobEvent = EventsOf<typeof jobEvents>;
+
+const cell = text('Name of the cell (CELL).');
+const epoch = described(integerFrom(1), 'How often the site has moved, this time included.');
+const movedOut = {
+  to: cell,
+  epoch,
+  events: described(integerFrom(1), 'Events of the site in this log, this one included.'),
+  address: z.optional(text('Where the cell accepts requests for the site.')),
+};
+export type MovedOut = DataOf<typeof movedOut>;
+const movedIn = {
+  from: cell,
+  epoch,
+  // Its `site.moved_out.v1` included.
+  events: described(integerFrom(1), 'Events of the site, as the other log counted them.'),
+  position: described(position, 'Of site.moved_out.v1 in the other log.'),
+  head: described(sha256, "Of the other log's hash chain, at the seal that covers that event."),
+};
+export type MovedIn = DataOf<typeof movedIn>;
+
+const moveEvents = {
+  'site.move_started.v1': event(
+    'The site is about to move to another cell: deliveries and pushes wait, conversions are accepted.',
+    { to: cell, epoch },
+  ),
+  'site.move_cancelled.v1': event('The site stays in this cell. Deliveries and pushes continue.', { to: cell, epoch }),
+  'site.moved_out.v1': event(
+    'The site has left for another cell. This log stores nothing more of it but erasures.',
+    movedOut,
+  ),
+  'site.moved_in.v1': event(
+    'The site has come from another cell, with its events. From here on this cell acts for it.',
+    movedIn,
+  ),
+};
+export type MoveEvent = EventsOf<typeof moveEvents>;
+
+export const siteEvents = {
+  'site.registered.v1': event('A site was added. Inbound is disabled until it is enabled.', {
+    host: z.string(),
+    aliases: strings,
+    id: z.optional(described(uuid, 'If another site had the host before: nothing of that one belongs to this site.')),
+  }),
+  'site.aliases_changed.v1': event('The site has these aliases from now on.', { aliases: strings }),
+  // Its keys were revoked and its platforms disconnected before. The host can be registered again, for another site.
+  'site.removed.v1': event('The site was removed. Its events stay; its host can be added again.', {}),
+  'site.inbound_enabled.v1': event('The site accepts conversions.', {}),
+  'site.inbound_disabled.v1': event('The site does not accept conversions.', {}),
+  'site.paused.v1': event(
+    'Nothing new is stored for the site: senders are asked to try again later. Nothing is sent.',
+    {},
+  ),
+  'site.resumed.v1': event('The pause of the site has ended.', {}),
+  ...moveEvents,
+  'site.key_issued.v1': event('An API key was created.', {
+    keyId: uuid,
+    name: z.string(),
+    prefix: text('The first characters of the key, to tell keys apart.'),
+    hash: described(sha256, 'SHA-256 of the key. Omitted wherever events are shown.'),
+    trial: z.boolean(),
+  }),
+  'site.key_revoked.v1': event('An API key was revoked.', { keyId: uuid }),
+  // The new one was issued just before.
+  'site.key_rotated.v1': event('An API key is replaced by a new one.', {
+    keyId: uuid,
+    newKeyId: uuid,
+    expiresAt: described(time, 'The replaced key is refused from this time on.'),
+  }),
+  'site.settings_changed.v1': event('Settings of the site changed.', {
+    settings: described(
+      z.partial(settings) as z.ZodMiniType<Partial<SiteSettings>>,
+      'The new value of each setting that changed.',
+    ),
+  }),
+  'site.filter_added.v1': event(
+    'A value was added to a list of blocked or allowed addresses. It is in the personal part.',
+    filter,
+    personal<FilterPersonal>(),
+  ),
+  // Its value is deleted with the personal part of the event that added it.
+  'site.filter_removed.v1': event('A value was removed from such a list, and deleted.', filter),
+  ...connectionEvents,
+  ...webhookEvents,
+  ...jobEvents,
+};
+export type SiteEvent = EventsOf<typeof siteEvents>;

@@ -7,7 +7,7 @@ const KEYED = 'a-_4'.repeat(11).slice(0, 43);
 
 /** Every type whose data may hold the digest of a payload. */
 const TYPES = Object.entries(EVENT_SCHEMAS).flatMap(([type, { data }]) =>
-  Object.hasOwn(data.properties ?? {}, 'bodySha256') ? [type] : [],
+  Object.hasOwn(data.shape, 'bodySha256') ? [type] : [],
 );
 
 describe('the digest of a payload', () => {

@@ -1,3 +1,4 @@
+import { outcomeEvents } from './delivery.events.js';
 import { FILTER_LISTS } from './site.events.js';
 
 /** A field of the data that stays in the database: it is neither printed, exported nor published. */
@@ -15,9 +16,7 @@ interface UnpublishedField {
  */
 const PLAIN_DIGEST: readonly UnpublishedField[] = [{ field: 'bodySha256', form: /^[0-9a-f]{64}$/ }];
 
-const DELIVERY_TYPES = [
-  ...['delivered', 'accepted', 'confirmed', 'rejected', 'skipped', 'deferred', 'failed', 'validated', 'send_requested'],
-].map((name) => `conversion.${name}.v1`);
+const DELIVERY_TYPES = [...Object.keys(outcomeEvents), 'conversion.send_requested.v1'];
 
 export const UNPUBLISHED: Readonly<Record<string, readonly UnpublishedField[]>> = {
   // Only authentication needs it.

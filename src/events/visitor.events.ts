@@ -1,18 +1,36 @@
-import { count, type DataSchema, type JsonSchema, type SchemasOf, strings, time, uuid } from './event-schema.js';
+import * as z from 'zod/mini';
+import {
+  count,
+  type DataOf,
+  described,
+  type EventsOf,
+  event,
+  personal,
+  strings,
+  text,
+  time,
+  uuid,
+  type ValueOf,
+} from './event-declaration.js';
 
 /** Category of the streams that hold one call of the browser tag and later verdicts about it. */
 export const VISITOR = 'visitor';
 
-export type ConsentValue = 'granted' | 'denied';
+const consentValue = z.enum(['granted', 'denied']);
+export type ConsentValue = ValueOf<typeof consentValue>;
 
-/** The fields of Google Consent Mode v2, to which the tag maps every consent signal, and Global Privacy Control. */
-export interface ConsentState {
-  readonly ad_storage?: ConsentValue;
-  readonly ad_user_data?: ConsentValue;
-  readonly ad_personalization?: ConsentValue;
-  readonly analytics_storage?: ConsentValue;
-  readonly gpc?: true;
-}
+/** The tag maps every consent signal to these fields. */
+const consent = described(
+  z.strictObject({
+    ad_storage: z.exactOptional(consentValue),
+    ad_user_data: z.exactOptional(consentValue),
+    ad_personalization: z.exactOptional(consentValue),
+    analytics_storage: z.exactOptional(consentValue),
+    gpc: z.exactOptional(z.literal(true)),
+  }),
+  'Consent in the fields of Google Consent Mode v2; gpc: Global Privacy Control.',
+);
+export type ConsentState = ValueOf<typeof consent>;
 
 export type BotReason =
   | 'blocked_ip'
@@ -34,13 +52,14 @@ export type BotReason =
   | 'no_plugins'
   | 'allowed_ip';
 
-export interface BotVerdict {
-  /** 0 to 100: likelihood of a bot. */
-  readonly score: number;
-  readonly reasons: readonly BotReason[];
-  /** Versions of the bot list and of the rules. */
-  readonly list: string;
-}
+const verdict = {
+  score: described(z.int().check(z.minimum(0), z.maximum(100)), 'Likelihood of a bot.'),
+  // The document does not list them: they become more with each version.
+  reasons: strings as z.ZodMiniType<BotReason[]>,
+  list: text('Versions of the bot list and of the rules.'),
+};
+export const botVerdict = z.strictObject(verdict);
+export type BotVerdict = ValueOf<typeof botVerdict>;
 
 /**
  * What the tag and the request reveal about a visit. Every field may be missing and none can be trusted: a signal can make a
@@ -96,14 +115,15 @@ export interface Touch {
   readonly utm: Readonly<Record<string, string>>;
 }
 
-export interface VisitData {
-  readonly visit: string;
-  /** Kinds of click ids that the visit brought. */
-  readonly clicks: readonly string[];
-  readonly campaign: boolean;
-  readonly consent?: ConsentState | undefined;
-  readonly bot: BotVerdict;
-}
+const visit = described(uuid, 'Random id of the visit.');
+const visited = {
+  visit,
+  clicks: described(strings, 'Kinds of click ids that the visit brought.'),
+  campaign: described(z.boolean(), 'Whether the visit brought UTM fields.'),
+  consent: z.optional(consent),
+  bot: botVerdict,
+};
+export type VisitData = DataOf<typeof visited>;
 
 /** Personal part of a visit's event. `subject` is the email's hash once the visitor is identified, the visitor id before. */
 export interface VisitPersonal {
@@ -136,137 +156,47 @@ export interface ConsentPersonal {
   readonly visitor?: string | undefined;
 }
 
-type BotMode = 'observe' | 'enforce';
+const mode = described(z.enum(['observe', 'enforce']), "The site's bot mode at that time.");
 
-export type VisitorEvent =
-  /** A landing with click ids or campaign fields. */
-  | { type: 'visitor.visited.v1'; data: VisitData; personal: VisitPersonal }
-  /** The visitor gave an email: the visit now belongs to a known person. */
-  | { type: 'visitor.identified.v1'; data: VisitData; personal: VisitPersonal }
-  | {
-      type: 'visitor.consent_changed.v1';
-      data: { visit?: string | undefined; consent: ConsentState; operator?: true };
-      personal: ConsentPersonal;
-    }
-  /** At most one per visit. */
-  | {
-      type: 'visitor.bot_detected.v1';
-      data: { visit: string; mode: BotMode } & BotVerdict;
-      personal: { readonly subject: string };
-    }
-  /** Scored again, with another bot list. `from` is the earlier score, `seenAt` the time of the visit. */
-  | {
-      type: 'visitor.rejudged.v1';
-      data: { bot: BotVerdict; mode: BotMode; from: number; seenAt: string };
-      personal: { readonly subject: string; readonly visitor?: string | undefined };
-    }
-  /**
-   * A data subject was erased, or visits for which no email was given expired (`unidentified`). Holds counts only, nothing about
-   * the person.
-   */
-  | { type: 'visitor.erased.v1'; data: { events: number; identifiers: number; claims: number; unidentified?: true } };
-
-const consentValue: JsonSchema = { type: 'string', enum: ['granted', 'denied'] };
-const visit: JsonSchema = { ...uuid, description: 'Random id of the visit.' };
-const mode: JsonSchema = {
-  type: 'string',
-  enum: ['observe', 'enforce'],
-  description: "The site's bot mode at that time.",
-};
-
-const consentSchema: DataSchema<ConsentState> = {
-  type: 'object',
-  description: 'Consent in the fields of Google Consent Mode v2; gpc: Global Privacy Control.',
-  properties: {
-    ad_storage: consentValue,
-    ad_user_data: consentValue,
-    ad_personalization: consentValue,
-    analytics_storage: consentValue,
-    gpc: { type: 'boolean', const: true },
-  },
-  required: [],
-  additionalProperties: false,
-};
-
-const verdict: DataSchema<BotVerdict>['properties'] = {
-  score: { type: 'integer', minimum: 0, maximum: 100, description: 'Likelihood of a bot.' },
-  reasons: strings,
-  list: { type: 'string', description: 'Versions of the bot list and of the rules.' },
-};
-const required = ['score', 'reasons', 'list'] as const;
-
-export const botVerdictSchema: DataSchema<BotVerdict> = {
-  type: 'object',
-  properties: verdict,
-  required,
-  additionalProperties: false,
-};
-
-const visited: DataSchema<VisitData> = {
-  type: 'object',
-  properties: {
-    visit,
-    clicks: { ...strings, description: 'Kinds of click ids that the visit brought.' },
-    campaign: { type: 'boolean', description: 'Whether the visit brought UTM fields.' },
-    consent: consentSchema,
-    bot: botVerdictSchema,
-  },
-  required: ['visit', 'clicks', 'campaign', 'bot'],
-  additionalProperties: false,
-};
-
-export const visitorSchemas: SchemasOf<VisitorEvent> = {
-  'visitor.visited.v1': { summary: 'A landing with click ids or campaign fields.', data: visited },
-  'visitor.identified.v1': { summary: 'A visitor gave an email: the visit now belongs to a person.', data: visited },
-  'visitor.consent_changed.v1': {
-    summary: 'A visitor or an operator changed consent.',
-    data: {
-      type: 'object',
-      properties: {
-        visit,
-        consent: consentSchema,
-        operator: { type: 'boolean', const: true, description: 'Stated by an operator.' },
-      },
-      required: ['consent'],
-      additionalProperties: false,
+export const visitorEvents = {
+  'visitor.visited.v1': event('A landing with click ids or campaign fields.', visited, personal<VisitPersonal>()),
+  'visitor.identified.v1': event(
+    'A visitor gave an email: the visit now belongs to a person.',
+    visited,
+    personal<VisitPersonal>(),
+  ),
+  'visitor.consent_changed.v1': event(
+    'A visitor or an operator changed consent.',
+    {
+      visit: z.optional(visit),
+      consent,
+      operator: z.exactOptional(described(z.literal(true), 'Stated by an operator.')),
     },
-  },
-  'visitor.bot_detected.v1': {
-    summary: 'A visit was classified as a bot. At most one per visit.',
-    data: {
-      type: 'object',
-      properties: { visit, mode, ...verdict },
-      required: ['visit', 'mode', ...required],
-      additionalProperties: false,
+    personal<ConsentPersonal>(),
+  ),
+  'visitor.bot_detected.v1': event(
+    'A visit was classified as a bot. At most one per visit.',
+    { visit, mode, ...verdict },
+    personal<{ readonly subject: string }>(),
+  ),
+  'visitor.rejudged.v1': event(
+    'A visit was scored again, with another bot list or other rules.',
+    {
+      bot: botVerdict,
+      mode,
+      from: described(count, 'The earlier score.'),
+      seenAt: described(time, 'Time of the visit.'),
     },
-  },
-  'visitor.rejudged.v1': {
-    summary: 'A visit was scored again, with another bot list or other rules.',
-    data: {
-      type: 'object',
-      properties: {
-        bot: botVerdictSchema,
-        mode,
-        from: { ...count, description: 'The earlier score.' },
-        seenAt: { ...time, description: 'Time of the visit.' },
-      },
-      required: ['bot', 'mode', 'from', 'seenAt'],
-      additionalProperties: false,
+    personal<{ readonly subject: string; readonly visitor?: string | undefined }>(),
+  ),
+  'visitor.erased.v1': event(
+    'A data subject was erased, or visits without an email expired. Holds counts only, nothing about the person.',
+    {
+      events: count,
+      identifiers: count,
+      claims: count,
+      unidentified: z.exactOptional(described(z.literal(true), 'Visits for which no email was given expired.')),
     },
-  },
-  'visitor.erased.v1': {
-    summary:
-      'A data subject was erased, or visits without an email expired. Holds counts only, nothing about the person.',
-    data: {
-      type: 'object',
-      properties: {
-        events: count,
-        identifiers: count,
-        claims: count,
-        unidentified: { type: 'boolean', const: true, description: 'Visits for which no email was given expired.' },
-      },
-      required: ['events', 'identifiers', 'claims'],
-      additionalProperties: false,
-    },
-  },
+  ),
 };
+export type VisitorEvent = EventsOf<typeof visitorEvents>;

@@ -1,5 +1,5 @@
 import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
-import { schemaUri } from '../events/schema-uri.js';
+import { schemaUri } from '../events/json-schema.js';
 import { actorWithoutUser, hasUnpublished, publishedFields } from '../events/unpublished-fields.js';
 import type { StoredEvent } from '../log/event.js';
 import type { PublicEvent } from '../log/event-reader.js';

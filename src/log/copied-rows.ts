@@ -1,8 +1,8 @@
-import { EVENT_SCHEMAS } from '../events/index.js';
+import { checkData } from '../events/check-data.js';
+import { EVENT_SCHEMAS, type EventType } from '../events/index.js';
 import { LOG } from '../events/log.events.js';
 import { mayBePersonal } from '../events/personal-types.js';
 import { USER } from '../events/user.events.js';
-import { compileSchema, type Validator } from '../events/validate.js';
 import { derivedUuid, isUuid } from '../kernel/uuid.js';
 import { parseCopyText } from './copy-text.js';
 import { SiteCopyRefused } from './site-copy-errors.js';
@@ -37,7 +37,6 @@ const TYPES: ReadonlySet<string> = new Set(Object.keys(EVENT_SCHEMAS));
 const CATEGORIES: ReadonlySet<string> = new Set(
   [...TYPES].map(categoryOf).filter((category) => !WITHOUT_SITE.includes(category)),
 );
-const validators = new Map<string, Validator>();
 
 /** An event of another log, checked: everything that can be judged without this log. */
 export interface CopiedEvent {
@@ -112,7 +111,7 @@ function checkRow(
   const timeMs = wholeNumber(time, TIME_MAX_MS, 'an event without a valid time');
   if (timeMs < TIME_MIN_MS) refuse('has an invalid time');
   const value = parsedObject(data, refuse);
-  const wrong = validatorOf(type as string)(value, 'data');
+  const wrong = checkData(type as EventType, value);
   if (wrong !== undefined) refuse(`does not have the data of its type: ${wrong}`);
   if (stream !== streamOf(type as string, value, site, stream)) refuse('belongs to another stream than its site has');
   // The directory of sites and its projection would take over the site with that host.
@@ -190,13 +189,4 @@ function isId(text: string | null | undefined): boolean {
 
 function categoryOf(type: string): string {
   return type.slice(0, type.indexOf('.'));
-}
-
-function validatorOf(type: string): Validator {
-  let validator = validators.get(type);
-  if (!validator) {
-    validator = compileSchema(EVENT_SCHEMAS[type as keyof typeof EVENT_SCHEMAS].data);
-    validators.set(type, validator);
-  }
-  return validator;
 }

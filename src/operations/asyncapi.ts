@@ -1,5 +1,5 @@
 import { EVENT_SCHEMAS, type EventType } from '../events/index.js';
-import { schemaUri } from '../events/schema-uri.js';
+import { jsonSchemaOf, schemaUri } from '../events/json-schema.js';
 import { UNPUBLISHED } from '../events/unpublished-fields.js';
 
 /** By category, which is the first part of the event type. */
@@ -123,7 +123,7 @@ export function asyncApiDocument(topicPrefix = 'cc.') {
 
 /** The schema of the value on a topic, which lacks the fields that are not published. */
 function publishedSchema(type: EventType): object {
-  const data = { $id: schemaUri(type), ...EVENT_SCHEMAS[type].data };
+  const data = { $id: schemaUri(type), ...jsonSchemaOf(type) };
   const hidden = (UNPUBLISHED[type] ?? []).flatMap(({ within, field, form }) => ((within ?? form) ? [] : [field]));
   if (hidden.length === 0) return data;
   const isPublished = (name: string) => !hidden.includes(name);
