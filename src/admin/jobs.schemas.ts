@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { REPLAY_STATUSES } from '../delivery/replay-deliveries.command.js';
 import { EVENT_SCHEMAS } from '../events/index.js';
+import { JOB_KINDS } from '../events/site.events.js';
 import { FORMATS, type FormatName } from '../history/export-formats.js';
-import { JOB_KINDS, JOB_STATES } from '../jobs/job.js';
+import { JOB_STATES } from '../jobs/job.js';
 import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
 import { bound, host, time } from './schemas.js';
 

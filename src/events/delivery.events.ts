@@ -3,6 +3,7 @@ import type { Visit } from '../platforms/conversion.js';
 import { adConsent } from './conversion.events.js';
 import {
   amount,
+  count,
   type DataOf,
   described,
   type EventDeclaration,
@@ -31,7 +32,7 @@ const OUTCOMES = {
 export type OutcomeStatus = keyof typeof OUTCOMES;
 export type OutcomeType = `conversion.${OutcomeStatus}.v1`;
 
-const earlierAttempts = described(integerFrom(0), 'Number of earlier attempts.');
+const earlierAttempts = described(count, 'Number of earlier attempts.');
 const reopened = z.optional(
   described(
     integerFrom(2),

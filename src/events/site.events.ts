@@ -103,15 +103,15 @@ const webhookEvents = {
 };
 export type WebhookEvent = EventsOf<typeof webhookEvents>;
 
+export const JOB_KINDS = ['export', 'replay', 'shadow'] as const;
 const job = {
   jobId: uuid,
-  kind: z.enum(['export', 'replay', 'shadow']),
+  kind: z.enum(JOB_KINDS),
   fromPosition: z.optional(described(position, 'Exclusive. Absent for the deliveries of one conversion.')),
   toPosition: z.optional(described(position, 'Inclusive.')),
   dryRun: z.optional(described(z.boolean(), 'Of a replay: it only counts.')),
 };
 export type CreatedJob = DataOf<typeof job>;
-export type JobKind = CreatedJob['kind'];
 
 const jobEvents = {
   'site.job_created.v1': event('An export, a replay or a shadow replay was requested with the management API.', job),

@@ -5,7 +5,6 @@ import type { FormatName } from '../history/export-formats.js';
 import type { ShadowRules } from '../history/shadow/shadow-rules.js';
 import type { Actor } from '../kernel/command.js';
 
-export const JOB_KINDS = ['export', 'replay', 'shadow'] as const;
 export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
