@@ -3,7 +3,7 @@ import { type Checkpoint, readCheckpoint } from '../src/checkpoints/checkpoint.j
 import { CheckpointScheduler } from '../src/checkpoints/checkpoint.scheduler.js';
 import { Checkpoints, readStoredCheckpoints } from '../src/checkpoints/checkpoints.js';
 import { rotateKey } from '../src/checkpoints/rotate-key.js';
-import { readPublicKeys, SigningKeys } from '../src/checkpoints/signing-keys.js';
+import { hasSettledKey, readPublicKeys, SigningKeys } from '../src/checkpoints/signing-keys.js';
 import { isSignedBy } from '../src/kernel/jws.js';
 import { Logger } from '../src/kernel/logger.js';
 import { Sealer } from '../src/kernel/sealing.js';
@@ -166,6 +166,16 @@ describe('checkpoints', () => {
     const [checkpoint] = await stored();
     expect(published).toHaveLength(2);
     expect(published[1]).toBe(checkpoint?.token);
+  });
+
+  it('follow a key at once: one that has none for a minute is settled, also by a clock that was set back', async () => {
+    expect(await hasSettledKey(postgres.pool)).toBe(false);
+    await new SigningKeys(postgres.pool, new Sealer(Buffer.alloc(32))).active();
+    expect(await hasSettledKey(postgres.pool)).toBe(false);
+    for (const age of ['61 seconds', '-1 hour']) {
+      await postgres.pool.query('UPDATE cc.signing_keys SET created_at = clock_timestamp() - $1::interval', [age]);
+      expect(await hasSettledKey(postgres.pool)).toBe(true);
+    }
   });
 
   it('keep the last one of each hour after a day', async () => {

@@ -102,6 +102,18 @@ export async function readPublicKeys(source: Queryable): Promise<string[]> {
   return rows.map(({ public_key }) => public_key);
 }
 
+/**
+ * Whether a key is old enough to have signed a checkpoint, which follows it at once. By the absolute age, because a clock that was set back
+ * must not hide it.
+ */
+export async function hasSettledKey(source: Queryable): Promise<boolean> {
+  const { rows } = await source.query<{ settled: boolean }>(
+    `SELECT EXISTS (SELECT FROM cc.signing_keys
+      WHERE clock_timestamp() - created_at NOT BETWEEN interval '0' AND interval '1 minute') AS settled`,
+  );
+  return rows[0]?.settled ?? false;
+}
+
 /** The key that is trusted if none is given. Empty before the first checkpoint. */
 export async function readFirstKey(source: Queryable): Promise<string[]> {
   return (await readPublicKeys(source)).slice(0, 1);

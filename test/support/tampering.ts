@@ -78,7 +78,8 @@ export interface Tampering {
 export const TAMPERINGS: readonly Tampering[] = [
   {
     what: 'deleted checkpoints',
-    change: `${CHANGE_VALUE}; ${RECOMPUTE_CHAIN}; DELETE FROM cc.checkpoints`,
+    change: `${CHANGE_VALUE}; ${RECOMPUTE_CHAIN}; DELETE FROM cc.checkpoints;
+      UPDATE cc.signing_keys SET created_at = created_at - interval '2 minutes'`,
     check: 'checkpoints',
     says: /a signing key and no checkpoint/,
   },

@@ -1,6 +1,6 @@
 import { type Checkpoint, readCheckpoint } from '../../checkpoints/checkpoint.js';
 import { readStoredCheckpoints } from '../../checkpoints/checkpoints.js';
-import { readFirstKey, readPublicKeys } from '../../checkpoints/signing-keys.js';
+import { hasSettledKey, readFirstKey } from '../../checkpoints/signing-keys.js';
 import { type KeyRotation, TrustedKeys } from '../../checkpoints/trusted-keys.js';
 import { KEY_STREAM, LOG } from '../../events/log.events.js';
 import { isSignedBy } from '../../kernel/jws.js';
@@ -28,9 +28,8 @@ export const checkpointsCheck: Check = {
     const stored = (await readStoredCheckpoints(pool)).map(({ position, token }) => ({ token, storedAt: position }));
     for (const found of stored) signatures.add({ ...found, from: 'this database' });
     const { length: ofDatabase } = signatures.signed;
-    // The first checkpoint follows its key at once.
-    const hasKey = stored.length === 0 && (await readPublicKeys(pool)).length > 0;
-    if (hasKey && (await readChainHead(pool)))
+    const lacksCheckpoint = stored.length === 0 && (await hasSettledKey(pool));
+    if (lacksCheckpoint && (await readChainHead(pool)))
       violations.add(
         'this database has a signing key and no checkpoint: if "history checkpoint" was not interrupted, its checkpoints were deleted',
       );
