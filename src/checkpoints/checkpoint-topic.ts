@@ -1,5 +1,6 @@
 import type { Kafka } from 'kafkajs';
-import { type KafkaSettings, makeClient, withTimeout } from '../kafka/client.js';
+import { makeClient, withTimeout } from '../kafka/client.js';
+import type { KafkaSettings } from '../kafka/kafka-settings.js';
 import { readTopics } from '../kafka/read-topics.js';
 import { checkpointTopic, topicConfig } from '../kafka/topics.js';
 import { withAdmin } from '../kafka/with-admin.js';

@@ -1,4 +1,4 @@
-import { type KafkaSettings, usesKafka } from '../kafka/client.js';
+import { type KafkaSettings, usesKafka } from '../kafka/kafka-settings.js';
 import { messageOf } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Settings } from '../kernel/settings.js';

@@ -1,13 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type Checkpoint, readCheckpoint } from '../checkpoints/checkpoint.js';
-import { readCheckpointTopic } from '../checkpoints/checkpoint-topic.js';
 import { Checkpoints } from '../checkpoints/checkpoints.js';
 import { rotateKey } from '../checkpoints/rotate-key.js';
 import { SigningKeys } from '../checkpoints/signing-keys.js';
 import { exportSeals } from '../history/seal-export.js';
 import type { Trust } from '../history/verify.js';
-import { usesKafka } from '../kafka/client.js';
+import { usesKafka } from '../kafka/kafka-settings.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { findTokens } from '../kernel/jws.js';
 import type { Settings } from '../kernel/settings.js';
@@ -101,6 +100,7 @@ async function readTokens(settings: Settings, against: string): Promise<string[]
     throw new UserError(
       `${against} does not exist. Give a file that contains checkpoints; for a topic, set KAFKA_BROKERS.`,
     );
+  const { readCheckpointTopic } = await import('../checkpoints/checkpoint-topic.js');
   return readCheckpointTopic(settings, against);
 }
 

@@ -11,8 +11,7 @@ import { SITE } from '../events/site.events.js';
 import { type Bound, positionRangeOf } from '../history/bound.js';
 import { prepareReplay } from '../history/prepare-replay.js';
 import { type Publish, replayEvents } from '../history/replay-events.js';
-import { usesKafka } from '../kafka/client.js';
-import { TopicPublisher } from '../kafka/topic-publisher.js';
+import { usesKafka } from '../kafka/kafka-settings.js';
 import { UserError } from '../kernel/errors.js';
 import { type StoredEvent, siteOrder } from '../log/event.js';
 import { withReaderHold } from '../log/retention-holds.js';
@@ -140,6 +139,7 @@ export function addReplay(program: Command, session: Session): void {
       const site = host === undefined ? undefined : (await sites.get(host)).host;
       if (!usesKafka(settings))
         throw new UserError('Kafka is not configured: set KAFKA_BROKERS to the addresses of your brokers.');
+      const { TopicPublisher } = await import('../kafka/topic-publisher.js');
       const publisher = await TopicPublisher.open(settings, topic);
       const publish: Publish = (events) => publisher.publish(events);
       const range = await positionRangeOf(log, { from, to }, site === undefined ? undefined : { host: site });

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { request } from 'undici';
 import { DEMO_HOST, readFileIfExists } from '../app/demo-site.js';
 import type { Receipt } from '../conversions/receipt.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
@@ -85,6 +84,7 @@ async function post(session: Session, url: URL, host: string, key: string, body:
   const signal = AbortSignal.any([session.stop, AbortSignal.timeout(ANSWERED_WITHIN_MS)]);
   try {
     // Not `fetch`, which does not send another Host.
+    const { request } = await import('undici');
     const answer = await request(new URL('/__cc/inbound', url), { method: 'POST', headers, body, signal });
     const id = String(answer.headers['x-cc-conversion-id'] ?? '');
     return { status: answer.statusCode, id, text: await answer.body.text() };

@@ -2,26 +2,9 @@ import { promisify } from 'node:util';
 import { gunzip, gzip, type ZlibOptions } from 'node:zlib';
 import kafkajs, { CompressionTypes, Kafka, logLevel } from 'kafkajs';
 import type { Logger } from '../kernel/logger.js';
-import type { Settings } from '../kernel/settings.js';
+import type { KafkaSettings } from './kafka-settings.js';
 import { replaceRecordEncoder } from './record-encoder.js';
 import { stopIdleQueueChecks } from './request-queue.js';
-
-export type KafkaSettings = Pick<
-  Settings,
-  | 'cell'
-  | 'kafkaTopicPrefix'
-  | 'kafkaPartitions'
-  | 'kafkaRetentionMs'
-  | 'kafkaSsl'
-  | 'kafkaSslCa'
-  | 'kafkaSaslMechanism'
-  | 'kafkaSaslUsername'
-  | 'kafkaSaslPassword'
-> & { readonly kafkaBrokers: readonly string[] };
-
-export function usesKafka(settings: Settings): settings is Settings & KafkaSettings {
-  return settings.kafkaBrokers !== undefined;
-}
 
 // The default gzip level of kafkajs takes twice the CPU time to save three per cent of the bytes.
 const [zip, unzip] = [promisify<Buffer, ZlibOptions, Buffer>(gzip), promisify<Buffer, Buffer>(gunzip)];

@@ -3,8 +3,9 @@ import { type PublicEvent, readIdsAt, readPublicEventsAt } from '../log/event-re
 import { areAtEndOfLineage, copyStreamsByPosition } from '../log/log-audit.js';
 import { shardOf } from '../log/shard.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { type KafkaSettings, makeClient, withTimeout } from './client.js';
+import { makeClient, withTimeout } from './client.js';
 import { isHeaderOf, isOfRelay, positionIn, publishedData, toMessage } from './cloud-event.js';
+import type { KafkaSettings } from './kafka-settings.js';
 import { PositionSet } from './position-set.js';
 import { readTopics, type TopicRecords } from './read-topics.js';
 import { type RelayCheckpoint, RelayCheckpoints } from './relay-checkpoint.js';

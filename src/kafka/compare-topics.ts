@@ -1,7 +1,8 @@
 import type { Admin } from 'kafkajs';
 import { readIdsAt } from '../log/event-reader.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { type KafkaSettings, makeClient, withTimeout } from './client.js';
+import { makeClient, withTimeout } from './client.js';
+import type { KafkaSettings } from './kafka-settings.js';
 import { readPartitionEnds } from './partition-ends.js';
 import { RelayCheckpoints } from './relay-checkpoint.js';
 import { foundIn, isOfThisLog, publishedTo } from './starting-point.js';

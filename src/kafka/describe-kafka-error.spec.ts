@@ -1,7 +1,7 @@
 import kafkajs from 'kafkajs';
 import { readSettings } from '../kernel/settings.js';
-import { usesKafka } from './client.js';
 import { describeKafkaError } from './describe-kafka-error.js';
+import { usesKafka } from './kafka-settings.js';
 import { RelayRefusedError } from './topics.js';
 
 describe('describeKafkaError', () => {

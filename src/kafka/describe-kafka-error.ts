@@ -1,5 +1,5 @@
 import { messageOf } from '../kernel/errors.js';
-import type { KafkaSettings } from './client.js';
+import type { KafkaSettings } from './kafka-settings.js';
 import { RelayRefusedError } from './topics.js';
 
 const CERTIFICATE = /CERT|UNABLE_TO_|ERR_TLS_/;

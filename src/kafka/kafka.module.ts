@@ -8,7 +8,7 @@ import { LogModule } from '../log/log.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { RecentEvents } from '../log/recent-events.js';
 import { Postgres } from '../postgres/postgres.js';
-import { usesKafka } from './client.js';
+import { usesKafka } from './kafka-settings.js';
 import { ProjectionConsumer } from './projection-consumer.js';
 import { Relay, type RelayState } from './relay.js';
 import { holdLog, RelayCheckpoints } from './relay-checkpoint.js';

@@ -5,7 +5,7 @@ import type { Settings } from '../kernel/settings.js';
 import type { RecentEvents } from '../log/recent-events.js';
 import { Lease } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
-import type { KafkaSettings } from './client.js';
+import type { KafkaSettings } from './kafka-settings.js';
 import { openRelaySession } from './open-session.js';
 import type { RelaySession } from './relay-session.js';
 import { RelayRefusedError } from './topics.js';

@@ -3,8 +3,9 @@ import { UserError } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { StoredEvent } from '../log/event.js';
 import { shardOf } from '../log/shard.js';
-import { type KafkaSettings, makeClient, withTimeout } from './client.js';
+import { makeClient, withTimeout } from './client.js';
 import { toMessage } from './cloud-event.js';
+import type { KafkaSettings } from './kafka-settings.js';
 import { checkpointTopic, PUBLISHED_CATEGORIES, topicConfig, topicOf } from './topics.js';
 import { withAdmin } from './with-admin.js';
 

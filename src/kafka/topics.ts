@@ -1,7 +1,7 @@
 import type { Admin, ITopicConfig } from 'kafkajs';
 import type { Pool } from 'pg';
 import { UserError } from '../kernel/errors.js';
-import type { KafkaSettings } from './client.js';
+import type { KafkaSettings } from './kafka-settings.js';
 
 /** One topic per category, keyed by stream. A category that is not listed is not published. */
 export const TOPIC_OF_CATEGORY: Readonly<Record<string, string>> = {

@@ -1,6 +1,7 @@
 import type { Admin, Kafka } from 'kafkajs';
-import { type KafkaSettings, withTimeout } from './client.js';
+import { withTimeout } from './client.js';
 import { describeKafkaError } from './describe-kafka-error.js';
+import type { KafkaSettings } from './kafka-settings.js';
 
 const CONNECT_TIMEOUT_MS = 20_000;
 

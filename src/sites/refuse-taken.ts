@@ -1,6 +1,5 @@
 import { UserError } from '../kernel/errors.js';
 import type { Cell } from '../kernel/settings.js';
-import { overlap, ownDomain } from './host-rule.js';
 import { listOtherCells, refuseElsewhere, refuseSilent } from './other-cells.js';
 import type { Site } from './site.js';
 import type { SiteRepository } from './site-repository.js';
@@ -28,6 +27,7 @@ export async function refuseForeign(
   { host }: Pick<Site, 'host'>,
   mayName: (host: string) => boolean,
 ): Promise<void> {
+  const { overlap, ownDomain } = await import('./host-rule.js');
   const listed = names.length > 0 ? await listOtherCells(cells) : [];
   const others = [...(await sites.all()), ...listed.flatMap((cell) => cell.sites ?? [])].filter(
     (other) => other.host !== host,

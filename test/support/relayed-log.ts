@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type KafkaSettings, usesKafka } from '../../src/kafka/client.js';
+import { type KafkaSettings, usesKafka } from '../../src/kafka/kafka-settings.js';
 import { Relay } from '../../src/kafka/relay.js';
 import { RelayCheckpoints } from '../../src/kafka/relay-checkpoint.js';
 import { PUBLISHED_CATEGORIES, topicOf } from '../../src/kafka/topics.js';

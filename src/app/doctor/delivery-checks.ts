@@ -1,7 +1,6 @@
 import { findUnattempted, reportOwed } from '../../delivery/owed-report.js';
 import { OUTBOUND } from '../../events/outbound.events.js';
-import { usesKafka } from '../../kafka/client.js';
-import { findRefusal, probeKafka } from '../../kafka/probe.js';
+import { usesKafka } from '../../kafka/kafka-settings.js';
 import { formatDuration } from '../../kernel/durations.js';
 import { messageOf } from '../../kernel/errors.js';
 import { ownEnd, streamOf } from '../../outbound/reporting-window.js';
@@ -104,6 +103,7 @@ export async function webhooks({ log, sites }: DoctorDependencies): Promise<Find
 
 export async function kafka({ postgres, settings }: DoctorDependencies): Promise<Finding> {
   if (!usesKafka(settings)) return { ok: true, detail: 'not configured (KAFKA_BROKERS): events are only in the log' };
+  const { findRefusal, probeKafka } = await import('../../kafka/probe.js');
   try {
     const { brokers, behind } = await probeKafka(settings, postgres.pool);
     const refusal = await findRefusal(settings, postgres);

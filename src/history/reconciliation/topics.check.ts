@@ -1,6 +1,4 @@
-import { usesKafka } from '../../kafka/client.js';
-import { compareRecords } from '../../kafka/compare-records.js';
-import { compareTopics } from '../../kafka/compare-topics.js';
+import { usesKafka } from '../../kafka/kafka-settings.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -9,6 +7,7 @@ export const topicsCheck: Check = {
   name: 'topics',
   async examine({ settings, postgres }) {
     if (!usesKafka(settings)) return { ok: true, detail: 'not compared: Kafka is not configured' };
+    const { compareTopics } = await import('../../kafka/compare-topics.js');
     const compared = await compareTopics(settings, postgres);
     if (!compared) return { ok: true, detail: 'nothing has been published yet' };
     const { partitions, position, violations } = compared;
@@ -23,6 +22,7 @@ export const recordsCheck: Check = {
   async examine({ settings, postgres, progress }) {
     if (!usesKafka(settings)) return { ok: true, detail: 'not compared: Kafka is not configured' };
     const violations = new Violations();
+    const { compareRecords } = await import('../../kafka/compare-records.js');
     const compared = await compareRecords(
       settings,
       postgres,
