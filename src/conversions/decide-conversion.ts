@@ -94,7 +94,7 @@ export function decide(
     : {
         type: 'conversion.received.v1',
         data: { ...data, ...matchData(match), ...botData, ...plan },
-        personal: { ...personal, ...(visit && { visit }), payloadKey },
+        personal: visit ? { ...personal, visit, payloadKey } : { ...personal, payloadKey },
         reference,
       };
   const claim: DedupClaim = {
