@@ -26,6 +26,8 @@ class TestQueue {
   /** The people whose consent each lookup was for. */
   readonly checked: string[][] = [];
   optedOut: () => ReadonlySet<string> | Promise<ReadonlySet<string>> = () => new Set();
+  /** Instead of a fixed text. */
+  response: { json: unknown } | undefined;
   state: 'active' | 'paused' | 'parked' | 'gone' = 'active';
   answer: (items: readonly string[], request: number) => Answer | Promise<Answer> = () => DELIVERED;
   token: (stale?: string) => string | undefined | Promise<string> = () => undefined;
@@ -61,7 +63,9 @@ class TestQueue {
           const answer = await this.answer(this.requests.at(-1) as string[], this.requests.length);
           if (answer instanceof Error) throw answer;
           verdict = answer;
-          return { status: 200, headers: {}, text: 'body', json: undefined } satisfies PlatformResponse;
+          const { json } = this.response ?? {};
+          const text = this.response ? JSON.stringify(json) : 'body';
+          return { status: 200, headers: {}, text, json } satisfies PlatformResponse;
         },
         accessToken: async (_, stale) => this.token(stale),
         optedOut: async (subjects) => {
@@ -271,6 +275,26 @@ describe('DestinationQueue', () => {
       await queue.settle();
       expect(queue.results.get('a')).toMatchObject({ reason: 'bad …', requestId: undefined });
       expect(queue.stateChanges).toEqual(['park: bad …']);
+    });
+
+    it('decides by the answer as it is, and keeps it without what it repeats of the person', async () => {
+      const verdict = ({ json }: PlatformResponse): Verdict => {
+        const { status, message } = json as { status: string; message: string };
+        return status === 'processed' ? { kind: 'delivered' } : { kind: 'rejected', reason: message };
+      };
+      const queue = new TestQueue({ verdict });
+      const personal = {
+        subject: 'ab'.repeat(32),
+        visit: { clicks: {}, cookies: {}, utm: { campaign: 'processed', term: 'failed' } },
+      };
+      queue.response = { json: { status: 'processed', message: '' } };
+      queue.enqueue('a', { personal });
+      await queue.settle();
+      queue.response = { json: { status: 'failed', message: 'bad campaign Processed' } };
+      queue.enqueue('b', { personal });
+      await queue.settle();
+      expect(queue.statuses()).toEqual({ a: 'delivered', b: 'failed bad campaign …' });
+      expect(queue.results.get('b')?.response).toBe('{"status":"…","message":"bad campaign …"}');
     });
 
     it.each([

@@ -220,20 +220,40 @@ export class DestinationQueue {
       );
       isRequested = true;
       const answer = await this.dependencies.request(request, connection);
-      // Before anything is cut off: a part of a value would not be recognised.
-      const response = hidePersonal(
-        answer,
-        batch.map(({ personal }) => personal),
-      );
-      const verdict = this.platform.verdict(response, batch.length);
+      const verdict = this.platform.verdict(answer, batch.length);
       // The token may have been revoked before it expired: repeat the request once with a fresh one.
       const isRefused = firstOf(verdict).kind === 'unauthorized';
       if (isRefused && accessToken !== undefined && stale === undefined)
         return this.requestVerdict(batch, unknown, accessToken);
-      return { batch, verdict: storable(verdict), httpStatus: response.status, response: redact(response.text) };
+      const shown = hidePersonal(
+        answer,
+        batch.map(({ personal }) => personal),
+      );
+      const stored = shown === answer ? verdict : this.inWordsOf(shown, verdict, batch.length);
+      return { batch, verdict: storable(stored), httpStatus: shown.status, response: redact(shown.text) };
     } catch (error) {
       return { batch, verdict: this.verdictOfError(error, isRequested) };
     }
+  }
+
+  /**
+   * The verdict with the reasons that the platform's answer gives without what it repeats of people. They are not taken out of the reasons
+   * themselves, which may be cut off: a part of a value would not be recognised. A text of a person can also be a word that decides, so
+   * the answer without it decides nothing.
+   */
+  private inWordsOf(
+    shown: PlatformResponse,
+    verdict: Verdict | readonly Verdict[],
+    items: number,
+  ): Verdict | readonly Verdict[] {
+    const other = this.platform.verdict(shown, items);
+    const reworded = (decided: Verdict, index: number): Verdict => {
+      if (decided.kind === 'retry' || !('reason' in decided)) return decided;
+      const worded = isList(other) ? other[index] : other;
+      const reason = worded && worded.kind !== 'retry' && 'reason' in worded ? worded.reason : `HTTP ${shown.status}`;
+      return { ...decided, reason };
+    };
+    return isList(verdict) ? verdict.map(reworded) : reworded(verdict, 0);
   }
 
   /** Those that may still be sent as they are. If the consent of a person cannot be read, another attempt is made later. */
