@@ -7,7 +7,7 @@ import {
   type ReplayStatus,
 } from '../delivery/replay-deliveries.command.js';
 import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
-import { SITE } from '../events/site.events.js';
+import { SITE, streamIdOf } from '../events/site.events.js';
 import { type Bound, positionRangeOf } from '../history/bound.js';
 import { prepareReplay } from '../history/prepare-replay.js';
 import { type Publish, replayEvents } from '../history/replay-events.js';
@@ -17,7 +17,6 @@ import { type StoredEvent, siteOrder } from '../log/event.js';
 import { withReaderHold } from '../log/retention-holds.js';
 import type { SiteConnection } from '../sites/connection.js';
 import { connectionOf } from '../sites/named-connection.js';
-import { streamIdOf } from '../sites/site-repository.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { confirm, YES_HELP } from './confirmation.js';

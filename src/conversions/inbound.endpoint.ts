@@ -126,7 +126,7 @@ export class InboundEndpoint implements OnModuleInit {
     if (!isJsonContentType(headers['content-type']) || headers['content-encoding'] !== undefined) return NOT_JSON;
     const body = await readBody(request, this.settings.maxBodyBytes);
     if (!body) return this.tooLarge;
-    const caller = this.isUnchanged(sender) ? sender : await this.callerOfBody(request, sender);
+    const caller = await this.callerOfBody(request, sender);
     if ('status' in caller) return caller;
     const { loadedSite, key, trace } = caller;
     const reading = readInboundFields(parseStrictJson(body), body, this.clock);
@@ -142,15 +142,11 @@ export class InboundEndpoint implements OnModuleInit {
    * may be revoked, and a platform connected.
    */
   private async callerOfBody(request: IncomingMessage, caller: Caller): Promise<Caller | CountedAnswer> {
-    if (this.isUnchanged(caller)) return caller;
+    // A site that has changed is loaded anew.
+    if (this.sites.isFresh() && this.sites.find(caller.loadedSite.site.host) === caller.loadedSite) return caller;
     const now = await this.authenticate(request);
     if ('status' in now) return now;
     return now.loadedSite.site.paused ? UNAVAILABLE : { ...caller, ...now };
-  }
-
-  /** A site that has changed is loaded anew. */
-  private isUnchanged({ loadedSite }: Caller): boolean {
-    return this.sites.isFresh() && this.sites.find(loadedSite.site.host) === loadedSite;
   }
 
   /** Finds the site by host, then checks the key. */

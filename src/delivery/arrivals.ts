@@ -1,8 +1,7 @@
-import { SITE } from '../events/site.events.js';
+import { SITE, streamIdOf } from '../events/site.events.js';
 import { isCopied, type StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { streamIdOf } from '../sites/site-repository.js';
 
 /** A site that this cell acts for since an event of a range of the log. */
 export interface Arrived {

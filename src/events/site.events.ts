@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { derivedUuid } from '../kernel/uuid.js';
 import {
   type DataOf,
   described,
@@ -19,6 +20,11 @@ import {
 
 /** Category of the streams that hold the configuration of one site. */
 export const SITE = 'site';
+
+/** Derived from the host, so concurrent additions of one host write to the same stream and only one succeeds. */
+export function streamIdOf(host: string): string {
+  return derivedUuid(`site ${host}`);
+}
 
 const storedBefore = described(
   strings,

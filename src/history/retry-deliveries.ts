@@ -6,7 +6,7 @@ import {
   type ReplayRequest,
   type ReplayStatus,
 } from '../delivery/replay-deliveries.command.js';
-import { SITE } from '../events/site.events.js';
+import { SITE, streamIdOf } from '../events/site.events.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { type StoredEvent, siteOrder } from '../log/event.js';
@@ -17,7 +17,6 @@ import type { Platform } from '../platforms/platform.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
-import { streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { findOptOuts } from '../visitors/find-opt-outs.js';
 import { lastBefore } from './bound.js';

@@ -1,11 +1,10 @@
 import { isOpening, type StoredOpening } from '../conversions/conversion.js';
 import { dedupWindowOf } from '../conversions/dedup-key.js';
 import { CONVERSION } from '../events/conversion.events.js';
-import { SITE, type SiteSettings } from '../events/site.events.js';
+import { SITE, type SiteSettings, streamIdOf } from '../events/site.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { type Site, scopeStart } from '../sites/site.js';
-import { streamIdOf } from '../sites/site-repository.js';
 import type { BotScorer } from '../visitors/bots/bot-scorer.js';
 import { compareVisits, VISIT_TYPES } from './compare-visits.js';
 import { pageBackwards } from './page-backwards.js';

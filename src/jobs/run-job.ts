@@ -1,6 +1,6 @@
 import { type ReplayCounts, ReplayDeliveries } from '../delivery/replay-deliveries.command.js';
 import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
-import { SITE } from '../events/site.events.js';
+import { SITE, streamIdOf } from '../events/site.events.js';
 import type { PositionRange } from '../history/bound.js';
 import { EventFilter } from '../history/event-filter.js';
 import type { ExportCheckpoint } from '../history/export-file.js';
@@ -14,7 +14,6 @@ import { type ReaderHold, withReaderHold } from '../log/retention-holds.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { connectionOf } from '../sites/named-connection.js';
 import type { SiteRepository } from '../sites/site-repository.js';
-import { streamIdOf } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import type { Job, RequestOf } from './job.js';
 import type { Checkpoint, JobRun } from './job-run.js';

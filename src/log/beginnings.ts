@@ -1,6 +1,5 @@
 import type { ClientBase, Pool } from 'pg';
-import { SITE } from '../events/site.events.js';
-import { derivedUuid } from '../kernel/uuid.js';
+import { SITE, streamIdOf } from '../events/site.events.js';
 
 type Queries = Pick<ClientBase | Pool, 'query'>;
 
@@ -26,7 +25,7 @@ export async function readBeginnings(
 export async function readBeginning(client: Queries, site: string): Promise<number> {
   const { rows } = await client.query<{ position: number }>(
     `SELECT coalesce(max(e.position), 0)::float8 AS position FROM cc.events e WHERE e.stream = $1 AND ${BEGINS}`,
-    [derivedUuid(`${SITE} ${site}`)],
+    [streamIdOf(site)],
   );
   return (rows[0] as { position: number }).position;
 }

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { type CopiedLease, storeLeases } from '../delivery/delivery-leases.js';
-import { SITE } from '../events/site.events.js';
+import { SITE, streamIdOf } from '../events/site.events.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
@@ -18,7 +18,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
 import { endEarlierSite } from '../sites/earlier-site.js';
 import { evolve, isClosed, type Site } from '../sites/site.js';
-import { type SiteRepository, streamIdOf } from '../sites/site-repository.js';
+import { type SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
 import { EraseSubject } from '../visitors/erase-subject.command.js';
 import type { Erasure } from '../visitors/erasure.js';

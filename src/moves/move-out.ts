@@ -1,5 +1,5 @@
 import type { ClientBase, Pool } from 'pg';
-import { type MovedOut, SITE } from '../events/site.events.js';
+import { type MovedOut, SITE, streamIdOf } from '../events/site.events.js';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { appendingTransaction, VersionConflict } from '../log/append-in-transaction.js';
@@ -8,7 +8,7 @@ import type { EventLog } from '../log/event-log.js';
 import { countSiteEvents } from '../log/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { evolve, type Site } from '../sites/site.js';
-import { SiteMoved, streamIdOf } from '../sites/site-repository.js';
+import { SiteMoved } from '../sites/site-repository.js';
 
 const ATTEMPTS_MAX = 5;
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
-import { SITE } from '../events/site.events.js';
+import { SITE, streamIdOf } from '../events/site.events.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import type { Cell, Settings } from '../kernel/settings.js';
@@ -12,7 +12,7 @@ import { SCHEMA } from '../postgres/migrations/index.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { StartMove } from '../sites/move.commands.js';
 import type { Site } from '../sites/site.js';
-import { SiteMoved, type SiteRepository, streamIdOf } from '../sites/site-repository.js';
+import { SiteMoved, type SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
 import type { ArrivalState, Beginning, CellState } from './arrival.js';
 import { beginDeparture, endDeparture, refuseOther } from './departures.js';

@@ -1,5 +1,5 @@
 import { AUTH, type AuthFailure } from '../events/auth.events.js';
-import { SITE } from '../events/site.events.js';
+import { SITE, streamIdOf } from '../events/site.events.js';
 import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
@@ -14,7 +14,6 @@ import type { SiteConnection } from './connection.js';
 import { asHeld, type Holding } from './holding.js';
 import { normaliseHost } from './host.js';
 import { evolve, isClosed, keyState, type Site, type SiteKey } from './site.js';
-import { streamIdOf } from './site-repository.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
 
 /** A revocation takes effect on every instance within a second. An instance that read the log longer ago reads it first. */

@@ -1,7 +1,6 @@
-import { SITE, type SiteEvent } from '../events/site.events.js';
+import { SITE, type SiteEvent, streamIdOf } from '../events/site.events.js';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
-import { derivedUuid } from '../kernel/uuid.js';
 import type { ChangeWithEvents } from '../log/append-in-transaction.js';
 import type { NewEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -136,11 +135,6 @@ export function parseHost(text: string): string {
 /** Of the hosts that a site is to get, those that it does not have. */
 export function newAliases({ host, aliases }: Site, added: readonly string[]): string[] {
   return added.map(parseHost).filter((name) => name !== host && !aliases.includes(name));
-}
-
-/** Derived from the host, so concurrent additions of one host write to the same stream and only one succeeds. */
-export function streamIdOf(host: string): string {
-  return derivedUuid(`site ${host}`);
 }
 
 /** The position after which the events of a host were of the site that had it at another position. */

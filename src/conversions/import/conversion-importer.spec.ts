@@ -21,6 +21,14 @@ const RULES = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
 const KEY = { id: IMPORT_KEY_ID, trial: false } as SiteKey;
 const RECORD: VisitorRecord = { identifiers: [], consent: [] };
 
+/** The calls of a log that an import makes, for a log of which some differ. */
+const bound = (log: InMemoryLog) => ({
+  findOpened: log.findOpened.bind(log),
+  find: log.find.bind(log),
+  readOpenings: log.readOpenings.bind(log),
+  append: log.append.bind(log),
+});
+
 describe('an import', () => {
   let nowMs: number;
   let log: InMemoryLog;
@@ -152,9 +160,7 @@ describe('an import', () => {
   it('counts a line once whose append was stored without an answer', async () => {
     let failures = 2;
     const unanswered = {
-      findOpened: log.findOpened.bind(log),
-      find: log.find.bind(log),
-      readOpenings: log.readOpenings.bind(log),
+      ...bound(log),
       append: async (request: AppendRequest) => {
         const outcome = await log.append(request);
         if (failures-- > 0) throw new LogUnavailable('The append timed out');
@@ -170,9 +176,7 @@ describe('an import', () => {
     const other = importer();
     let failures = 2;
     const refusing = {
-      findOpened: log.findOpened.bind(log),
-      find: log.find.bind(log),
-      readOpenings: log.readOpenings.bind(log),
+      ...bound(log),
       append: async (request: AppendRequest) => {
         if (failures-- <= 0) return log.append(request);
         await other.store(commands([order('A'), order('B')]));
@@ -189,13 +193,11 @@ describe('an import', () => {
   it('waits while the log is unavailable, and stores nothing twice', async () => {
     const rounds: number[] = [];
     const stalled = {
+      ...bound(log),
       findOpened: async (category: string, streams: readonly string[]) => {
         if (rounds.length < 3) throw new LogUnavailable('The log did not answer in time');
         return log.findOpened(category, streams);
       },
-      find: log.find.bind(log),
-      readOpenings: log.readOpenings.bind(log),
-      append: log.append.bind(log),
     };
     const pause = async (round: number) => void rounds.push(round);
     expect(await importer({ log: stalled, pause }).store(commands([order('A')]))).toEqual(['accepted']);
@@ -220,9 +222,7 @@ describe('an import', () => {
 
   it('rejects a line that the log refuses and stores the others', async () => {
     const refusing = {
-      findOpened: log.findOpened.bind(log),
-      find: log.find.bind(log),
-      readOpenings: log.readOpenings.bind(log),
+      ...bound(log),
       append: (request: AppendRequest) =>
         request.events[0].reference === 'A' ? Promise.reject(new Error('refused')) : log.append(request),
     };
