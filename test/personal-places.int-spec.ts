@@ -179,7 +179,7 @@ async function cli(...argv: string[]): Promise<string> {
   return stdout.text;
 }
 
-/** Someone else, of whom nothing is erased: `ANALYZE` keeps its statistics of a table that has become empty. */
+/** Another person, who is not erased: `ANALYZE` keeps its statistics of a table that has become empty. */
 const OTHER = {
   ...{ visitor: randomUUID(), clicks: {}, utm: { source: 'a', medium: 'b', campaign: 'c' } },
   page: 'https://other.example/',

@@ -13,7 +13,7 @@ interface KnownList {
 }
 
 /**
- * The lists of other cells for views, one request per cell at a time. Whoever decides by them, such as a command that adds a
+ * The lists of other cells for views, one request per cell at a time. What decides by them, such as a command that adds a
  * host, asks the cells instead.
  */
 export class CellLists {

@@ -108,7 +108,7 @@ export class KnownSubjects {
     this.filter = filter;
   }
 
-  /** Rows rather than people, of whom there are fewer: a filter that is too small is loaded again. */
+  /** Counts rows; there are fewer people than rows. A filter that is too small is loaded again. */
   private async estimate(): Promise<number> {
     const { rows } = await this.postgres.pool.query<{ rows: number }>(
       `SELECT coalesce(sum(reltuples) FILTER (WHERE reltuples > 0), 0)::float8 / 4 AS rows

@@ -48,7 +48,7 @@ const move: Operation = { needs: 'move', ofMove: true };
 /** Every operation of the management API. One that is missing here fails `admin-access.int-spec.ts`. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /session/options': { needs: 'anyone' },
-  'POST /session': { needs: 'anyone', bodies: () => ({ own: [{ email: 'nobody@team.example', password: 'wrong' }] }) },
+  'POST /session': { needs: 'anyone', bodies: () => ({ own: [{ email: 'unknown@team.example', password: 'wrong' }] }) },
   'POST /session/password': {
     needs: 'anyone',
     bodies: () => ({
