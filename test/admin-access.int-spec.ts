@@ -162,7 +162,7 @@ async function tokenOf(
 
 interface Caller {
   readonly name: string;
-  /** Of its own. */
+  /** Site of the caller's own. */
   readonly site: string;
   /** None: it is not let in. */
   readonly permissions: readonly Permission[];

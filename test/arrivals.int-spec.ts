@@ -16,7 +16,7 @@ import { type Operator, post, type TestSite } from './support/service.js';
 
 let a: TestCell;
 let b: TestCell;
-/** Of cell a, and of cell b. */
+/** Administrators of cell a, and of cell b. */
 let operator: Operator;
 let other: Operator;
 let site: TestSite;

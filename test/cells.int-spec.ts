@@ -9,7 +9,7 @@ const SILENT = 'http://127.0.0.1:1';
 
 let north: TestAdmin;
 let south: TestAdmin;
-/** Of cell south, which knows cell north. */
+/** Environment of cell south, which knows cell north. */
 let cells: Record<string, string>;
 
 beforeAll(async () => {

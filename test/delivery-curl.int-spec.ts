@@ -22,7 +22,7 @@ afterAll(async () => {
   await sandbox.stop();
 });
 
-/** Of now, because platforms refuse old ones; with characters that a shell would expand, and a terminal obey or hide. */
+/** A new order: platforms refuse old ones. With characters that a shell would expand, and a terminal obey or hide. */
 function order(): Conversion {
   const sample = SAMPLE_CONVERSIONS['with-click-id'];
   const nowMs = Date.now();

@@ -349,7 +349,7 @@ function walkFolder(): Places {
   return places;
 }
 
-/** Of a page, the columns in the first cells of the table after this heading. */
+/** The columns in the first cells of the table after this heading of the page. */
 function documented(heading: string): string[] {
   const section = readFileSync(DOCUMENT, 'utf8').split(`\n### ${heading}\n`)[1]?.split('\n### ')[0] ?? '';
   const cells = section.split('\n').flatMap((line) => /^\| ([^|]*) \|/.exec(line)?.[1] ?? []);

@@ -38,7 +38,7 @@ interface ExportedSpan {
 let databaseUrl: string;
 let operator: Operator;
 let site: TestSite;
-/** Of the site; and an ad platform's. */
+/** Receivers of the site, and of an ad platform. */
 let receiver: WebhookReceiver;
 let platform: WebhookReceiver;
 let collector: WebhookReceiver;

@@ -5,7 +5,7 @@ import type { UsersService } from '../users/users.service.js';
 type Users = Pick<UsersService, 'list'>;
 type Tokens = Pick<TokensService, 'list'>;
 
-/** Of the one who caused an event. */
+/** Name of the user or token that caused an event. */
 export const actorName = z
   .string()
   .optional()

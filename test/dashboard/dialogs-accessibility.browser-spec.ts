@@ -4,7 +4,7 @@ import { type DashboardSite, testDashboard } from './dashboard-test.js';
 
 const test = testDashboard();
 let site: DashboardSite;
-/** Of what the dialogs are about. */
+/** Ids of what the dialogs are about. */
 let ids: Record<'key' | 'user' | 'token', string>;
 
 /** Questions before something that cannot be undone or ends access. */

@@ -17,7 +17,7 @@ export const OTHER = 'secret-shop.example';
 export const ALIAS = 'hidden-alias.example';
 export const ORDER = 'ORD-SECRET';
 export const PIXEL = '987654321098765';
-/** Of the other site; a caller's own site has `meta` as well. */
+/** Connections of the other site; a caller's own site has `meta` as well. */
 export const CONNECTIONS = ['meta', 'meta:hidden', 'meta:new'];
 
 /** Who may call an operation, and what it takes. */
