@@ -30,7 +30,7 @@ function order(): Conversion {
   return { ...sample, timeMs: nowMs, eventId: orderId, orderId };
 }
 
-it.each(PLATFORM_CASES)('repeats a delivery to $name in a shell, with the same body', async (platformCase) => {
+it.each(PLATFORM_CASES)('the shell command of a delivery to $name sends the same body', async (platformCase) => {
   const { platform } = platformCase;
   const connected = new ConnectedPlatform(platformCase, sandbox.url, client);
   const conversion = order();

@@ -150,7 +150,7 @@ describe('erasures of a site that moves', () => {
     await expectEnded();
   });
 
-  it('do not concern that either if the command is killed before the other cell has carried one out', async () => {
+  it('do not concern later purchases if the command is killed before the other cell has carried one out', async () => {
     await buy(a, 'jane', 'before');
     let passes = 0;
     proxy.onAnswer = async (path) => {
