@@ -63,14 +63,14 @@ describe('documentation', () => {
   });
 });
 
-describe('size', () => {
+describe('the size of documents', () => {
   const wordsIn = (file: string) => read(file).split(/\s+/).filter(Boolean).length;
 
-  it.each(filesBelow('docs/operate').filter((file) => file.endsWith('.md')))('%s has at most 1,500 words', (file) => {
+  it.each(filesBelow('docs/operate').filter((file) => file.endsWith('.md')))('of %s is at most 1,500 words', (file) => {
     expect(wordsIn(file)).toBeLessThanOrEqual(TASK_WORDS_MAX);
   });
 
-  it('has an index of operations and a page of current figures that stay short', () => {
+  it('of the index of operations and of the page of current figures is limited', () => {
     expect(wordsIn('docs/operate.md')).toBeLessThanOrEqual(TASK_WORDS_MAX);
     expect(wordsIn('docs/benchmarks.md')).toBeLessThanOrEqual(FIGURES_WORDS_MAX);
   });

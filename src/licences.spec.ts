@@ -41,7 +41,7 @@ describe('the licences of production dependencies', () => {
   });
 });
 
-it('lists them as a CycloneDX document', () => {
+it('the bill of materials lists the production dependencies as a CycloneDX document', () => {
   const text = execFileSync(process.execPath, ['src/sbom.mjs'], { encoding: 'utf8', maxBuffer: 1e8, stdio: 'pipe' });
   const document = JSON.parse(text) as Sbom;
   expect(document.bomFormat).toBe('CycloneDX');

@@ -162,7 +162,7 @@ async function tokenOf(
 
 interface Caller {
   readonly name: string;
-  /** Of its own. */
+  /** Site of the caller's own. */
   readonly site: string;
   /** None: it is not let in. */
   readonly permissions: readonly Permission[];
@@ -220,7 +220,7 @@ async function tokenCaller(name: string, role: Role, scopes: readonly Scope[], s
   return { name, site, permissions: scopes, isToken: true, seesAll: sees === 'all', open } satisfies Caller;
 }
 
-/** Somebody who is not let in. */
+/** A caller that is refused everywhere. */
 async function refusedCaller(name: string, open: (site: string) => Promise<AdminClient>): Promise<Caller> {
   const site = await ownSite(name);
   const call = await open(site);

@@ -113,7 +113,7 @@ describe('erasures in the management API', () => {
     ['no address', { email: 'jane' }, 422],
     ['an address and a hash', { ...BODY, hash: 'a'.repeat(64) }, 400],
     ['a hash of another length', { hash: 'abc' }, 422],
-    ['nobody', {}, 400],
+    ['a body that names no person', {}, 400],
   ])('refuse %s without repeating it', async (_, body, status) => {
     const reply = await operator(PATH, { method: 'POST', body });
     expect(reply.status).toBe(status);

@@ -32,7 +32,7 @@ async function untilClosed(socket: Socket): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-describe('requests to the management API', () => {
+describe('the management API', () => {
   it.each([
     ['a path that cannot be decoded', '/api/v1/%zz', {}, 400],
     ['a part of the path that is too long', `/api/v1/sites/${'a'.repeat(1_000)}`, {}, 404],
@@ -78,7 +78,7 @@ describe('requests to the management API', () => {
     ['more than 100 headers', `GET / HTTP/1.1\r\nHost: localhost\r\n${'x:\r\n'.repeat(1_100)}\r\n`, 431],
     ['two Host headers', 'GET / HTTP/1.1\r\nHost: localhost\r\nhost: localhost\r\n\r\n', 400],
     ['headers that do not end', 'GET / HTTP/1.1\r\nHost: localhost\r\n', 408],
-  ])('answers %s with a problem, too', async (_, text, status) => {
+  ])('answers %s with a problem as well', async (_, text, status) => {
     const socket = open(admin);
     socket.write(text);
     const [head = '', body = ''] = (await untilClosed(socket)).split('\r\n\r\n');
@@ -169,7 +169,7 @@ describe('requests to the management API', () => {
     expect(body.next).toBeUndefined();
   });
 
-  it('are answered when the API stops, and one that does not end is cut off', async () => {
+  it('answers requests when it stops, and cuts off one that does not end', async () => {
     const other = await startTestAdmin(admin.databaseUrl, { SHUTDOWN_GRACE: '20s' });
     const { email } = await other.addUser('analyst');
     const slow = open(other);

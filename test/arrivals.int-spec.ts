@@ -16,7 +16,7 @@ import { type Operator, post, type TestSite } from './support/service.js';
 
 let a: TestCell;
 let b: TestCell;
-/** Of cell a, and of cell b. */
+/** Administrators of cell a, and of cell b. */
 let operator: Operator;
 let other: Operator;
 let site: TestSite;
@@ -104,7 +104,7 @@ describe('a site that arrives', () => {
 
   it('is opened, and begins to arrive, only if the cell that it comes from states that', async () => {
     expect(await move()).toMatchObject({ code: 0 });
-    // What whoever has the token of cell a, which the site has left, can make up.
+    // What anyone with the token of cell a, which the site has left, can make up.
     expect(await begin(a, { epoch: 2, from: 'b' })).toMatchObject({ status: 200 });
     const rows = (await read(other)).trimEnd().split('\n');
     const line = (type: string) => (rows.find((row) => row.includes(`\t${type}\t`)) as string).split('\t');

@@ -20,7 +20,7 @@ import { eventually } from './support/waiting.js';
 
 const PEOPLE = ['aa', 'bb', 'cc', 'dd'].map((byte) => byte.repeat(32));
 const [JANE, JOHN] = PEOPLE as [string, string];
-/** Of a site and a quarter; small, so that histories of a few events exceed it. */
+/** Rows of a site and a quarter; small, so that histories of a few events exceed it. */
 const FIRST_MAX = 3;
 const ALWAYS = { fromMs: 0, toMs: Date.parse('2100-01-01T00:00:00Z') };
 const GROUPINGS: readonly Grouping[] = ['source', 'campaign', 'click'];

@@ -38,7 +38,7 @@ const answer = (host: string) => {
 const hosts = async (pending: ReturnType<CellLists['all']>) =>
   (await pending).map(({ sites }) => sites?.map(({ host }) => host));
 
-it('asks a cell once for all who ask meanwhile and within five seconds, then again', async () => {
+it('a list of cells asks a cell once for all callers at the time and within five seconds, then again', async () => {
   const views = [lists.all(), lists.all(), lists.all()];
   await asked(1);
   answer('one.example');
@@ -53,7 +53,7 @@ it('asks a cell once for all who ask meanwhile and within five seconds, then aga
   expect(await hosts(later)).toEqual([['two.example']]);
 });
 
-it('does not wait again for a cell that did not answer, and lists it when it does', async () => {
+it('a list of cells does not wait again for a cell that did not answer, and has its sites when it does', async () => {
   /** The answers of a cell that is asked; the test gives them. */
   const pending: ((list: OtherCell) => void)[] = [];
   const ask = () => new Promise<OtherCell[]>((resolve) => pending.push((list) => resolve([list])));

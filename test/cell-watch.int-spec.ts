@@ -113,7 +113,7 @@ describe('a cell whose database was restored to a state from before a site moved
     expect(items).toContainEqual(expect.objectContaining({ kind: 'site_elsewhere', site: site.host }));
   });
 
-  it('notices it while it runs, after the change of lineage', async () => {
+  it('notices while it runs that another cell has the site, after the change of lineage', async () => {
     await start();
     await accepts('before');
     await moveAndRestore();
@@ -136,7 +136,7 @@ describe('a cell whose database was restored to a state from before a site moved
     expect(log.text()).toMatch(/"conversions":1,"msg":"Cell b has/);
   });
 
-  it('keeps to it while the other cell does not answer, and opens the site when an operator says so without that cell in CELLS', async () => {
+  it('keeps the site closed while the other cell is silent, until an operator opens it without that cell', async () => {
     await moveAndRestore();
     await start();
     expect(await statusOf('after')).toBe(503);

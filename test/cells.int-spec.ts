@@ -9,7 +9,7 @@ const SILENT = 'http://127.0.0.1:1';
 
 let north: TestAdmin;
 let south: TestAdmin;
-/** Of cell south, which knows cell north. */
+/** Environment of cell south, which knows cell north. */
 let cells: Record<string, string>;
 
 beforeAll(async () => {
@@ -80,7 +80,7 @@ describe('cells that know each other', () => {
     expect(alias).toMatchObject({ code: 1, error: expect.stringContaining('is a site of cell north') });
   });
 
-  it('refuse such an alias for a site that exists, and ask nothing about one that it has', async () => {
+  it('refuse the alias of another cell for a site that exists, and ask nothing about one that it has', async () => {
     const operator = await south.signedIn('operator');
     const set = (...names: string[]) => [
       'sites',
@@ -130,7 +130,7 @@ it.each([
   [{ CELLS: 'north=https://a.example' }, 'no token'],
   [{ CELL_TOKENS: 'north=cct_secret' }, 'not in CELLS'],
   [{ CELLS: 'north=https://a.example', CELL_TOKENS: 'north=cct secret' }, 'CELL_TOKENS'],
-])('refuses %j at the start', async (environment, reason) => {
+])('the service refuses %j at the start', async (environment, reason) => {
   const { code, error } = await cliWith({ CELLS: '', CELL_TOKENS: '', ...environment }, 'sites', 'list');
   expect(code).toBe(1);
   expect(error).toContain(reason);

@@ -57,29 +57,29 @@ const statusOf = (text: string) => Number(text.slice('HTTP/1.1 '.length).slice(0
 describe.each([
   ['a conversion', SINGLE],
   ['a batch', BATCH],
-])('of %s that arrives slowly, the end comes after', (_, { path, body }) => {
+])('%s whose end arrives late', (_, { path, body }) => {
   const inbound = () => rawPost(site, body).replace('/__cc/inbound', path);
 
-  it('the revocation of its key: it is refused', async () => {
+  it('is refused if its key was revoked meanwhile', async () => {
     const text = await changedMeanwhile(inbound(), () => operator.execute(new RevokeKey('cli', site.host, site.keyId)));
     expect(statusOf(text)).toBe(401);
     expect(await operator.conversions(site.host)).toEqual([]);
   });
 
-  it('the end of inbound: it is refused', async () => {
+  it('is refused if inbound was disabled meanwhile', async () => {
     expect(
       statusOf(await changedMeanwhile(inbound(), () => operator.execute(new DisableInbound('cli', site.host)))),
     ).toBe(403);
     expect(await operator.conversions(site.host)).toEqual([]);
   });
 
-  it('the start of a pause: it is not stored', async () => {
+  it('is not stored if the site was paused meanwhile', async () => {
     const text = await changedMeanwhile(inbound(), () => operator.execute(new PauseSite('cli', site.host)));
     expect(statusOf(text)).toBe(503);
     expect(await operator.conversions(site.host)).toEqual([]);
   });
 
-  it('a platform was connected: it is sent there', async () => {
+  it('is sent to a platform that was connected meanwhile', async () => {
     const connection = { set: { write_key: 'key' }, endpoint: 'http://127.0.0.1:9' };
     const segment = platformOf('segment') as Platform;
     const text = await changedMeanwhile(inbound(), () =>
@@ -91,7 +91,7 @@ describe.each([
   });
 });
 
-it('stores nothing of a visit whose end arrives after consent was required', async () => {
+it('a visit whose end arrives after consent was required is not stored', async () => {
   const headers = { Origin: `https://${site.host}`, 'Content-Type': 'text/plain', 'X-Forwarded-Proto': 'https' };
   const visit = rawPost(site, VISIT, headers).replace('/__cc/inbound', '/__cc/collect');
   const text = await changedMeanwhile(visit, () => operator.set(site.host, 'consent-required', 'yes'));
@@ -99,7 +99,7 @@ it('stores nothing of a visit whose end arrives after consent was required', asy
   expect(await operator.log.read({ categories: ['visitor'], site: site.host })).toEqual([]);
 });
 
-it('stores a visit that arrives slowly without a change meanwhile', async () => {
+it('a visit that arrives slowly is stored if nothing has changed meanwhile', async () => {
   const headers = { Origin: `https://${site.host}`, 'Content-Type': 'text/plain', 'X-Forwarded-Proto': 'https' };
   const visit = rawPost(site, VISIT, headers).replace('/__cc/inbound', '/__cc/collect');
   expect(statusOf(await changedMeanwhile(visit, async () => {}))).toBe(204);

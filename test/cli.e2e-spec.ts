@@ -58,7 +58,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true, maxRetries: 5 });
 });
 
-describe('without a service', () => {
+describe('the command line without a service', () => {
   it('creates the database and leaves no process running', async () => {
     const { code, stdout, stderr } = await start(
       'sites',
@@ -154,7 +154,7 @@ describe('without a service', () => {
   });
 });
 
-describe('with a running service', () => {
+describe('the command line with a running service', () => {
   let demoKey: string;
 
   beforeAll(async () => {
@@ -883,7 +883,7 @@ describe('with a running service', () => {
   }
 });
 
-describe('after the service has stopped', () => {
+describe('the command line after the service has stopped', () => {
   it('reads all data and reports that the service is not running', async () => {
     const { code, stdout } = await start('doctor', '--json', { PORT: service.port });
     const { checks } = JSON.parse(stdout);

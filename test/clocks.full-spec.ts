@@ -58,7 +58,7 @@ if (!hasFakeClock) console.warn('SKIPPED: tests with a wrong clock (install the 
 
   describe('of the database', () => {
     it(
-      'refuses appends while it is 400 days ahead, stores no time of it and records the step',
+      'stores nothing with its time while it is 400 days ahead: appends are refused, and the step is recorded',
       async () => {
         const site = await operator.openSite();
         const service = await startTestService(databaseUrl);
@@ -203,7 +203,7 @@ if (!hasFakeClock) console.warn('SKIPPED: tests with a wrong clock (install the 
       foldDeliveries(await operator.log.readStream('conversion', conversion)).map(({ last }) => last?.status);
 
     it(
-      'delivers conversions although it is 8 days ahead, and names the difference',
+      'does not stop deliveries while it is 8 days ahead, and the difference is named',
       async () => {
         const site = await openMetaSite();
         const ahead = await start('+8d');
@@ -222,7 +222,7 @@ if (!hasFakeClock) console.warn('SKIPPED: tests with a wrong clock (install the 
     );
 
     it(
-      'retries in time although it is an hour ahead',
+      'does not delay retries while it is an hour ahead',
       async () => {
         const site = await openMetaSite();
         const behaviour = JSON.stringify({ platform: 'meta', tenant: 't1', mode: 'server_error', times: 1 });

@@ -147,7 +147,7 @@ describe.each([
   });
 });
 
-it('ends a retry of what the platform may have accepted, because it cannot be repeated with less', async () => {
+it('a withdrawal of consent ends a retry that cannot be repeated with less, as it may have been accepted', async () => {
   receiver.answer = answering(500, '');
   const id = await convert('A');
   await optOut();
@@ -156,7 +156,7 @@ it('ends a retry of what the platform may have accepted, because it cannot be re
   expect(sent()).toHaveLength(1);
 });
 
-it('sends nothing while the newest consent cannot be read, and what is allowed afterwards', async () => {
+it('a delivery waits while the newest consent cannot be read, and then sends what it allows', async () => {
   receiver.answer = answering(429, '{}');
   const id = await convert('A');
   await optOut();
@@ -176,7 +176,7 @@ it('sends nothing while the newest consent cannot be read, and what is allowed a
   expect(sent().slice(1).filter(identified)).toEqual([]);
 });
 
-it('stops a delivery that waits in memory for other requests', async () => {
+it('a withdrawal of consent stops a delivery that waits in memory for other requests', async () => {
   const held: (() => void)[] = [];
   receiver.answer = (call, response) => void held.push(() => accepting(call, response));
   const others = Array.from({ length: 8 }, async (_, index) => {
@@ -207,7 +207,7 @@ it('stops a delivery that waits in memory for other requests', async () => {
   expect(sent().filter(identified)).toEqual([]);
 });
 
-it('is found among any number of other statements, and taken back by an operator only', async () => {
+it('a withdrawal of consent is found among any number of statements, and taken back by an operator only', async () => {
   const find = async () => [...(await findOptOuts(operator.postgres)(site.host, [subjectOf(email), 'f'.repeat(64)]))];
   const headers = { Host: site.host, Origin: `https://${site.host}`, 'Content-Type': 'text/plain' };
   const state = async (consent: object) => {

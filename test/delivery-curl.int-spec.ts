@@ -22,7 +22,7 @@ afterAll(async () => {
   await sandbox.stop();
 });
 
-/** Of now, because platforms refuse old ones; with characters that a shell would expand, and a terminal obey or hide. */
+/** A new order: platforms refuse old ones. With characters that a shell would expand, and a terminal obey or hide. */
 function order(): Conversion {
   const sample = SAMPLE_CONVERSIONS['with-click-id'];
   const nowMs = Date.now();
@@ -30,7 +30,7 @@ function order(): Conversion {
   return { ...sample, timeMs: nowMs, eventId: orderId, orderId };
 }
 
-it.each(PLATFORM_CASES)('repeats a delivery to $name in a shell, with the same body', async (platformCase) => {
+it.each(PLATFORM_CASES)('the shell command of a delivery to $name sends the same body', async (platformCase) => {
   const { platform } = platformCase;
   const connected = new ConnectedPlatform(platformCase, sandbox.url, client);
   const conversion = order();

@@ -104,7 +104,7 @@ describe.each(Object.keys(VALUES))('the chart with %s values', (name) => {
   });
 });
 
-it('publishes only what senders and the tag call, over TLS', () => {
+it('the chart publishes only what senders and the tag call, over TLS', () => {
   const { tls, rules } = find('complete', 'Ingress');
   expect(tls).toEqual([{ hosts: ['shop.example'], secretName: 'shop-tls' }]);
   expect(rules[0].http.paths.map(({ path }: { path: string }) => path)).toEqual(['/__cc']);

@@ -13,7 +13,7 @@ import { eventually } from './support/waiting.js';
 
 const CLI = join(import.meta.dirname, '..', 'dist/cli.js');
 const ROWS = 3_000;
-/** Of 3,000 rows, 5 % repeat an earlier one and 1 % have no valid address. */
+/** Among 3,000 rows, 5 % repeat an earlier one and 1 % have no valid address. */
 const BAD = ROWS / 100;
 const REPEATED = ROWS / 20;
 const ACCEPTED = ROWS - BAD - REPEATED;

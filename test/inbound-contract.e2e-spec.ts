@@ -1169,7 +1169,7 @@ describe('the API documentation', () => {
       ['/healthz', 'get', 405, await send(service, { path: '/healthz', method: 'POST' })],
       ['/readyz', 'get', 200, await send(service, { path: '/readyz' })],
     ];
-    // Of HTTP itself.
+    // Headers that HTTP itself needs.
     const framing = ['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'transfer-encoding'];
     for (const [path, method, status, reply] of replies) {
       const name = `${method} ${path} ${status}`;

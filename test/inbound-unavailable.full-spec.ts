@@ -24,7 +24,7 @@ const purchase = ({ orderId = randomUUID() as string } = {}) => ({
   orderId,
 });
 
-describe('while PostgreSQL is unavailable', () => {
+describe('the service while PostgreSQL is unavailable', () => {
   let server: TestServer;
   let service: TestService;
   let operator: Operator;

@@ -353,7 +353,7 @@ describe('jobs', () => {
     expect(await store.find(id)).toMatchObject({ fileUntil: null, bytes: 0 });
   });
 
-  it('of a process that died are cancelled without it', async () => {
+  it('of a process that died are cancelled without that process', async () => {
     const { id } = await newExport();
     await claim();
     await store.cancel({ id, site: SITE }, 'user:ada');

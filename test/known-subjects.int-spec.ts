@@ -24,7 +24,7 @@ const CALL: DrawnCall = {
 const site = { host: HOST, settings: DEFAULT_SITE_SETTINGS } as LoadedSite['site'];
 const loadedSite = { site, dedupSecret: 'secret', connections: new Map() } as unknown as LoadedSite;
 
-describe('the people of whom something is stored', () => {
+describe('people with stored data', () => {
   let postgres: Postgres;
   let log: EventLog;
   let otherLog: EventLog;

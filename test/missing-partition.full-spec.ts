@@ -6,7 +6,7 @@ import { eventually } from './support/waiting.js';
 
 const PURCHASE = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR', orderId: 'ORD-1' };
 
-describe('without a partition for the next event', () => {
+describe('the service without a partition for the next event', () => {
   let operator: Operator;
   let service: TestService;
   let owner: Client;

@@ -14,7 +14,7 @@ const BROWSER =
 
 let a: TestCell;
 let b: TestCell;
-/** Of cell a, and of cell b. */
+/** Administrators of cell a, and of cell b. */
 let operator: Operator;
 let other: Operator;
 let site: TestSite;
@@ -150,7 +150,7 @@ describe('erasures of a site that moves', () => {
     await expectEnded();
   });
 
-  it('do not concern that either if the command is killed before the other cell has carried one out', async () => {
+  it('do not concern later purchases if the command is killed before the other cell has carried one out', async () => {
     await buy(a, 'jane', 'before');
     let passes = 0;
     proxy.onAnswer = async (path) => {
@@ -249,7 +249,7 @@ describe('erasures of a site that moves', () => {
 
   it('name every cell that has a copy, and a move to another cell waits for the end of one that has begun', async () => {
     await buy(a, 'jane', 'jane');
-    // Of a command that was interrupted while it copied.
+    // Left by a command that was interrupted while it copied.
     const progress = { site: site.host, epoch: 1, cell: 'c', events: 1, total: 1 };
     expect(await beginDeparture(operator.postgres, progress, false)).toBe(true);
     await expect(beginDeparture(operator.postgres, { ...progress, cell: 'b' }, false)).rejects.toThrow('to cell c');

@@ -22,7 +22,7 @@ const BROWSER =
 let sandbox: RunningSandbox;
 let a: TestCell;
 let b: TestCell;
-/** Of cell a, and of cell b. */
+/** Administrators of cell a, and of cell b. */
 let operator: Operator;
 let other: Operator;
 let site: TestSite;

@@ -125,7 +125,7 @@ it('a parked connection does not hold up another one of the platform, before and
     expect(checkData(type, data)).toBeUndefined();
 });
 
-it('a retry, and a replay that an operator requests, are of one connection only', async () => {
+it('a retry, and a replay that an operator requests, concern one connection of a platform only', async () => {
   await behave('meta:second', 'server_error', 1);
   const retried = await convert('B1');
   await eventually(
@@ -156,7 +156,7 @@ it('a retry, and a replay that an operator requests, are of one connection only'
   expect(await accepted('meta:second')).toEqual({ B1: 1, B2: 1 });
 });
 
-it('secrets are separate, and are deleted with their connection only', async () => {
+it('secrets of two connections of a platform are separate, and deleted with their connection only', async () => {
   const secretsOf = (name: ConnectionName) => secrets.connectionSecrets(site.host, name);
   expect(await secretsOf('meta')).toEqual({ access_token: 'token-of-first' });
   expect(await secretsOf('meta:second')).toEqual({ access_token: 'token-of-second' });

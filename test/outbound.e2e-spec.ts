@@ -42,7 +42,7 @@ beforeEach(() => {
   receiver.answer = answerWith(200);
 });
 
-describe('without a service', () => {
+describe('the webhook command without a service', () => {
   it('reports a missing webhook with the command that sets one', async () => {
     for (const word of ['show', 'test', 'push', 'enable', 'disable'])
       expect(await refused('webhook', word, '--site', HOST)).toBe(
@@ -132,7 +132,7 @@ describe('without a service', () => {
   });
 });
 
-describe('with a running service', () => {
+describe('the webhook of a running service', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -191,7 +191,7 @@ describe('with a running service', () => {
     expect(repeats.map((push) => push.accepted)).toEqual([...repeats.slice(1).map(() => false), true]);
   });
 
-  it('reports a webhook that an operator disabled', async () => {
+  it('is reported as disabled by an operator', async () => {
     expect(await json('webhook', 'disable', '--site', HOST)).toMatchObject({ enabled: false });
     expect(await refused('webhook', 'push', '--site', HOST)).toMatch(/^The webhook of shop\.example is disabled\. /);
     expect((await cli('webhook', 'set', '--site', HOST, '--url', `${receiver.url}/totals`)).stderr).toContain(
@@ -200,7 +200,7 @@ describe('with a running service', () => {
     await json('webhook', 'enable', '--site', HOST);
   });
 
-  it('lists every push attempt in the sync log, with the deliveries', async () => {
+  it('has every push attempt in the sync log, with the deliveries', async () => {
     await json(
       'platforms',
       'connect',

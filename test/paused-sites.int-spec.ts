@@ -42,7 +42,7 @@ import { eventually } from './support/waiting.js';
 describe('the append of a paused site', () => {
   let operator: Operator;
   let postgres: Postgres;
-  /** Of two instances. They know nothing of sites, as one that has not read the pause yet. */
+  /** Logs of two instances. They know nothing of sites, as one that has not read the pause yet. */
   let logs: [EventLog, EventLog];
   let host: string;
 

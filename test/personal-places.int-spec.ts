@@ -179,7 +179,7 @@ async function cli(...argv: string[]): Promise<string> {
   return stdout.text;
 }
 
-/** Someone else, of whom nothing is erased: `ANALYZE` keeps its statistics of a table that has become empty. */
+/** Another person, who is not erased: `ANALYZE` keeps its statistics of a table that has become empty. */
 const OTHER = {
   ...{ visitor: randomUUID(), clicks: {}, utm: { source: 'a', medium: 'b', campaign: 'c' } },
   page: 'https://other.example/',
@@ -349,7 +349,7 @@ function walkFolder(): Places {
   return places;
 }
 
-/** Of a page, the columns in the first cells of the table after this heading. */
+/** The columns in the first cells of the table after this heading of the page. */
 function documented(heading: string): string[] {
   const section = readFileSync(DOCUMENT, 'utf8').split(`\n### ${heading}\n`)[1]?.split('\n### ')[0] ?? '';
   const cells = section.split('\n').flatMap((line) => /^\| ([^|]*) \|/.exec(line)?.[1] ?? []);

@@ -279,7 +279,7 @@ describe('sign-in at a platform', () => {
   });
 
   it.each(NAMES)(
-    'says so when the process ended between the code and the tokens of %s, and can be started again',
+    'reports that the process ended between the code and the tokens of %s, and can be started again',
     async (name) => {
       const started = await startSignIn(boss, site.host, name);
       await admin.postgres.pool.query(
@@ -293,7 +293,7 @@ describe('sign-in at a platform', () => {
     },
   );
 
-  it('is not shown as connected before it is, and says so when the process ended meanwhile', async () => {
+  it('is not shown as connected before it is, and reports that the process ended meanwhile', async () => {
     const { id, path } = await signInAt(admin, boss, site.host, 'google_ads');
     const { pool } = admin.postgres;
     const locking = await pool.connect();

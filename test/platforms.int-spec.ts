@@ -72,7 +72,7 @@ const batching = PLATFORM_CASES.filter(({ platform }) => platform.batchMax > 1);
 const isolating = PLATFORM_CASES.filter(({ requestsToIsolate }) => requestsToIsolate !== undefined);
 const refreshing = PLATFORM_CASES.filter(({ platform, connection }) => platform.token?.(connection));
 
-it('has a case for every platform', () => {
+it('every platform has a case', () => {
   expect(new Set(PLATFORM_CASES.map(({ platform }) => platform.name))).toEqual(new Set(PLATFORM_NAMES));
 });
 

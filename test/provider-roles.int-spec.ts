@@ -72,7 +72,7 @@ describe('a user whose role is given by the sign-in provider', () => {
     expect(await statuses(person)).toEqual([401, 401]);
   });
 
-  it('loses them at once when it is refused at sign-in', async () => {
+  it('loses sessions and tokens at once when it is refused at sign-in', async () => {
     const person = await signIn('bob', 'operator');
     setRoles('bob', []);
     const browser = new ProviderBrowser(admin.url);
@@ -80,7 +80,7 @@ describe('a user whose role is given by the sign-in provider', () => {
     expect(await statuses(person)).toEqual([401, 401]);
   });
 
-  it('keeps them, with the role of now, as long as the provider confirms it', async () => {
+  it('keeps sessions and tokens, with the newest role, as long as the provider confirms it', async () => {
     const person = await signIn('carol', 'operator');
     for (const role of ['analyst', 'operator']) {
       setRoles('carol', role);

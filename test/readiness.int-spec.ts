@@ -15,7 +15,7 @@ import { eventually } from './support/waiting.js';
 const PURCHASE = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR' };
 
 describe('/readyz of a database that stores no conversion', () => {
-  /** Of its own: its configuration changes. */
+  /** A server of the spec's own: its configuration changes. */
   let server: TestServer;
   let operator: Operator;
   let service: TestService;

@@ -87,7 +87,7 @@ describe.each(RECEIVER_LANGUAGES)('the %s receiver of the guide', (language) => 
     });
   });
 
-  it('has them if the backup was made before the webhook was set', async () => {
+  it('has the totals of the log if the backup was made before the webhook was set', async () => {
     await on(url, async (instance) => {
       await instance.execute(new AddSite('cli', SITE));
     });

@@ -104,7 +104,7 @@ it('a conversion is delivered once for each conversion action', async () => {
   for (const name of NAMES) expect([name, await acceptedActions(name, 'A1')]).toEqual([name, once(name)]);
 });
 
-it('a retry sends all of them again', async () => {
+it('a retry sends a conversion to all conversion actions again', async () => {
   for (const name of NAMES) await behave(name, { mode: 'server_error', times: 1 });
   const reply = await convert('B1');
   for (const name of NAMES) {
@@ -113,7 +113,7 @@ it('a retry sends all of them again', async () => {
   }
 });
 
-it('a failure names the action, and says that the others were delivered', async () => {
+it('a failure at one conversion action names it, and says that the others were delivered', async () => {
   for (const name of ['google_ads:upload', 'linkedin'] as const) {
     await behave(name, { mode: 'refuse_one', times: 1 });
     const [first, second] = idsOf(name);
@@ -123,7 +123,7 @@ it('a failure names the action, and says that the others were delivered', async 
   }
 });
 
-it('a failure that Google reports later names the action', async () => {
+it('a failure that Google reports later names the conversion action', async () => {
   await behave('google_ads', { mode: 'status', status: 'FAILED', reason: 'INVALID_CLICK', action: '222' });
   const result = await resultOf(await convert('D1'), 'google_ads', (status) => status !== 'accepted');
   expect(result).toMatchObject({ status: 'failed', reason: 'delivered, but not to 222: INVALID_CLICK' });

@@ -59,7 +59,7 @@ afterAll(async () => {
   await receiver?.stop();
 });
 
-/** Of the host, with inbound enabled. */
+/** Adds the host, with inbound enabled. */
 async function addSite(host: string): Promise<TestSite & { id: string }> {
   const { id } = await operator.execute(new AddSite('cli', host));
   await operator.execute(new EnableInbound('cli', host));

@@ -504,7 +504,7 @@ it('a log gives the same answers about a site that came from another one', async
   await expectSameAnswers(north, south);
 });
 
-it('and so does the first log when the site comes back, which acts for it only when it has arrived', async () => {
+it('the first log gives the same answers about a site that came back, and acts for it once it arrived', async () => {
   const late = await stay(south, 'second', { isMatchedLate: false });
   const before = await north.log.head();
   const service = await serve(north);

@@ -103,7 +103,7 @@ async function storeAttempt(): Promise<void> {
   }
 }
 
-describe('on a terminal', () => {
+describe('the command line on a terminal', () => {
   it('has colours unless NO_COLOR is set', async () => {
     const coloured = await onTerminal(['sites', 'list']);
     expect(coloured.shown).toContain(`${ESCAPE}1mHOST${ESCAPE}22m`);
@@ -182,7 +182,7 @@ describe('on a terminal', () => {
   });
 });
 
-describe('without a terminal', () => {
+describe('the command line without a terminal', () => {
   it('runs what scripts were promised, and refuses to remove a site without --yes', async () => {
     const { id } = await json('keys', 'create', '--site', SITE, '--name', 'CRM');
     await json('keys', 'revoke', id, '--site', SITE);

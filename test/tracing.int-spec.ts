@@ -38,7 +38,7 @@ interface ExportedSpan {
 let databaseUrl: string;
 let operator: Operator;
 let site: TestSite;
-/** Of the site; and an ad platform's. */
+/** Receivers of the site, and of an ad platform. */
 let receiver: WebhookReceiver;
 let platform: WebhookReceiver;
 let collector: WebhookReceiver;
@@ -92,7 +92,7 @@ function exportedSpans(): ExportedSpan[] {
 const attribute = ({ attributes }: ExportedSpan, name: string) =>
   attributes.map(({ key, value }) => (key === name ? (value.stringValue ?? value.intValue) : undefined)).find(Boolean);
 
-describe('with a collector', () => {
+describe('the service with a trace collector', () => {
   it("exports request, append and deliveries in the sender's trace, also if the sender does not sample it", async () => {
     const service = await withCollector();
     const reply = await traced(service);
@@ -185,10 +185,10 @@ describe('with a collector', () => {
   });
 });
 
-describe('without a collector', () => {
+describe('the service without a trace collector', () => {
   let service: TestService;
 
-  it('documents the header that it reads', async () => {
+  it('documents the trace header that it reads', async () => {
     const { paths } = JSON.parse((await send(service, { path: '/docs/openapi.json' })).body);
     for (const path of ['/__cc/inbound', '/__cc/inbound/batch'])
       expect(paths[path].post.parameters).toContainEqual(
@@ -215,7 +215,7 @@ describe('without a collector', () => {
     expect(event?.data).not.toHaveProperty('traceparent');
   });
 
-  it('keeps it for each conversion of a batch', async () => {
+  it('keeps the trace of the sender for each conversion of a batch', async () => {
     const headers = {
       Host: site.host,
       'X-CC-Api-Key': site.key,
@@ -238,14 +238,14 @@ describe('without a collector', () => {
     ['malformed', 'not a trace'],
     ['of zeros', `00-${'0'.repeat(32)}-${PARENT}-01`],
     ['huge', `00-${'a'.repeat(10_000)}`],
-  ])('ignores one that is %s', async (_, traceparent) => {
+  ])('ignores a trace header that is %s', async (_, traceparent) => {
     const reply = await traced(service, traceparent);
     expect(reply.status).toBe(200);
     expect(await stored(reply)).not.toHaveProperty('traceparent');
     expect(receiver.calls[0]?.headers).not.toHaveProperty('traceparent');
   });
 
-  it('ignores a repeated one', async () => {
+  it('ignores a repeated trace header', async () => {
     const request = rawPost(site, JSON.stringify(conversion()), { traceparent: TRACEPARENT, Traceparent: TRACEPARENT });
     const socket = await openSocket(service);
     socket.write(request);
@@ -255,7 +255,7 @@ describe('without a collector', () => {
     socket.socket.destroy();
   });
 
-  it('does not pass it on unless the connection is set so', async () => {
+  it('does not pass the trace on unless the connection is set so', async () => {
     await connect('webhook', { traceparent: 'no' });
     await service.refreshSites();
     expect((await traced(service)).status).toBe(200);

@@ -85,7 +85,7 @@ describe('events about users and tokens', () => {
     expect(await state()).toEqual(before);
   });
 
-  it('say which tokens a reset has revoked; without that they stay valid, and the answer counts them', async () => {
+  it('say which tokens a reset has revoked; others stay valid, and the answer counts them', async () => {
     const administrator = await admin.signedIn('admin');
     const { id } = await admin.addUser('operator');
     const tokens = new TokensService(admin.postgres);

@@ -41,7 +41,7 @@ describe('names of those who caused events', () => {
     expect(reads).toEqual(['users', 'tokens']);
   });
 
-  it('name the user whom an event concerns as well, also if the command line caused it', async () => {
+  it('include the name of the user that an event is about, even if the command line caused it', async () => {
     const { users, tokens } = lists();
     const events = [
       { actor: 'cli:root', stream: 'user-2' },

@@ -5,7 +5,7 @@ import type { UsersService } from '../users/users.service.js';
 type Users = Pick<UsersService, 'list'>;
 type Tokens = Pick<TokensService, 'list'>;
 
-/** Of the one who caused an event. */
+/** Name of the user or token that caused an event. */
 export const actorName = z
   .string()
   .optional()
@@ -14,7 +14,7 @@ export const actorName = z
 export const subjectName = z
   .string()
   .optional()
-  .meta({ description: 'Name of the user whom the event concerns, unless it was removed.' });
+  .meta({ description: 'Name of the user that the event is about, unless the user was removed.' });
 
 /** Adds the names of the users and tokens that caused events. Events themselves have no names, only ids. */
 export async function withActorNames<Item extends { readonly actor: string }>(
@@ -48,7 +48,7 @@ export async function withUserNames<Item extends { readonly actor: string; reado
   }));
 }
 
-/** The user whom a stream is about, in the form of an actor. */
+/** The user that a stream is about, in the form of an actor. */
 function userOf(stream: string): string {
   return stream.replace(/^user-/, 'user:');
 }

@@ -18,7 +18,7 @@ import { type AdminRequest, Caller, Requires } from './access.decorators.js';
 import { Returns, ReturnsNothing } from './returns.decorator.js';
 import { host } from './schemas.js';
 
-/** Of a page. The other cell sends smaller ones. */
+/** Limit of a page. The other cell sends smaller ones. */
 const PAGE_MAX_BYTES = 8 * 1024 * 1024;
 
 const place = z.int().min(0).max(Number.MAX_SAFE_INTEGER);

@@ -28,7 +28,7 @@ export class AuditController {
   @ApiOperation({ summary: 'Who changed users, tokens and OAuth apps, newest first' })
   @Returns(
     pageOf(auditEventSchema),
-    'One page. The stream names the user whom it concerns, the actor who made the change.',
+    'One page. The stream names the user that was changed, the actor who made the change.',
   )
   async list(@Query({ schema: auditQuery }) { cursor, limit }: z.output<typeof auditQuery>) {
     const options = { site: NO_SITE, cursor, limit, categories: [USER] };

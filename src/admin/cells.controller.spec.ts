@@ -41,13 +41,13 @@ describe('the list of other cells', () => {
     { host: '' },
     { aliases: [1] },
     { host: 1 },
-  ])('has a problem instead for a site with %j', async (change) => {
+  ])('reports a problem instead of a list if a site in it has %j', async (change) => {
     const cell = await listed([SITE, { ...SITE, ...change }]);
     expect(cell).toMatchObject({ name: 'north', problem: expect.stringContaining('does not read') });
     expect(cell).not.toHaveProperty('sites');
   });
 
-  it('has a problem instead of a list beyond 4 MiB', async () => {
+  it('reports a problem instead of a list beyond 4 MiB', async () => {
     const cell = await listed(Array.from({ length: 40_000 }, () => SITE));
     expect(cell).toMatchObject({ problem: expect.stringContaining('4 MiB') });
   });

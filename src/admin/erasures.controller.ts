@@ -74,7 +74,7 @@ export class ErasuresController {
   @ApiOperation({ summary: 'The erasures of a site, newest first' })
   @Returns(
     pageOf(recordedErasureSchema),
-    'One page. The log says when, by whom and how much, and nothing about persons.',
+    'One page. The log says when, who erased and how much, and nothing about persons.',
   )
   async list(
     @Param('site', { schema: host }) name: string,

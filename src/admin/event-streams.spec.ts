@@ -69,7 +69,7 @@ describe('event streams', () => {
     await log.close();
   });
 
-  it('pass over all but the newest of what a reader missed, if it asks for that', async () => {
+  it('skip all but the newest missed events if the reader asks for that', async () => {
     const log = new RestoredLog();
     const streams = new EventStreams(log, { find: async () => principal } as unknown as Credentials);
     const positionsAfter = async (after: number, missedMax?: number) => {

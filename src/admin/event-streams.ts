@@ -32,7 +32,7 @@ export interface StreamRequest {
   readonly selection: StreamSelection;
   /** Continue after this position; undefined: with the next event. */
   readonly after: number | undefined;
-  /** Of the matching events that were missed, only so many of the newest are sent. Undefined: all. */
+  /** At most so many of the missed matching events are sent, the newest ones. Undefined: all. */
   readonly missedMax?: number | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface StreamRequest {
 export class EventStreams implements OnModuleDestroy {
   private readonly streams = new Set<EventStream>();
   private following: Promise<Follower> | undefined;
-  /** Of the newest event that the follower has read. */
+  /** Position of the newest event that the follower has read. */
   private position = 0;
   private timer: NodeJS.Timeout | undefined;
   private checking: Promise<unknown> | undefined;

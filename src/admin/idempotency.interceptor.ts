@@ -20,7 +20,7 @@ import { isRefusal } from './problem.filter.js';
 /** Visible ASCII characters. Without `@`: keys are stored as they are, and one that has an email address would not be erased. */
 export const IDEMPOTENCY_KEY_PATTERN = '^[\\x21-\\x3f\\x41-\\x7e]{1,255}$';
 
-/** Of what is stored about an answer. Earlier versions stored its body alone. */
+/** Version of the format in which an answer is stored. Earlier versions stored its body alone. */
 const STORED_FORMAT = 2;
 
 interface Stored {

@@ -1,7 +1,7 @@
 import { optionError } from './option-error.js';
 
-describe('an error that names an option of a command', () => {
-  it('names the field of the request', () => {
+describe('an error of a command, in an answer of the API', () => {
+  it('names the field of the request in place of an option of the command line', () => {
     expect(optionError('--set pixel_id: must be digits only')).toEqual({
       detail: 'pixel_id: must be digits only',
       errors: [{ field: 'settings.pixel_id', message: 'must be digits only' }],
@@ -15,7 +15,7 @@ describe('an error that names an option of a command', () => {
     });
   });
 
-  it('stays as it is without one', () => {
+  it('stays as it is if it names no option', () => {
     const text = 'There is no site shop.example. Add it with "sites add shop.example".';
     expect(optionError(text)).toEqual({ detail: text });
   });

@@ -22,7 +22,7 @@ describe('hosts of the management API', () => {
       [{ host: '127.0.0.1.evil.example:8081' }, refused],
       [{ host: 'localhost.evil.example' }, refused],
       [{}, refused],
-    ])('%j', (headers, expected) => {
+    ])('accept or refuse a request with the headers %j', (headers, expected) => {
       expect(hosts.refusal(request(headers as Record<string, string>))).toEqual(expected);
     });
   });
@@ -38,7 +38,7 @@ describe('hosts of the management API', () => {
       ['by another machine', forwarded, '10.0.0.2', refused],
       ['in plain HTTP', { ...forwarded, 'x-forwarded-proto': 'http' }, '10.0.0.1', 'Use https://admin.example.'],
       ['without the proxy', { host: 'admin.example' }, '10.0.0.2', 'Use https://admin.example.'],
-    ])('%s', (_, headers, from, expected) => {
+    ])('accept or refuse a request that is sent %s', (_, headers, from, expected) => {
       expect(hosts.refusal(request(headers, from))).toEqual(expected);
     });
   });

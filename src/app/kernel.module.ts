@@ -9,7 +9,7 @@ import { Shutdown } from '../kernel/shutdown.js';
 import { Postgres } from '../postgres/postgres.js';
 import { Tracing } from '../tracing/tracing.js';
 
-/** Of the grace period, left when the collector has not accepted the last spans. */
+/** Share of the grace period that is left when the wait for the collector to accept the last spans ends. */
 const TRACING_SHARE = 0.02;
 
 export interface Kernel {

@@ -5,13 +5,13 @@ const SANDBOX = 'http://127.0.0.1:8089/meta';
 const GATEWAY = 'https://gateway.example/meta';
 
 describe('appOf', () => {
-  it('is the app, where it says, for a new connection', () => {
+  it('gives a new connection the app, which signs in at its own endpoint if it has one', () => {
     expect(appOf(undefined, undefined)).toBeUndefined();
     expect(appOf(REAL, undefined)).toBe(REAL);
     expect(appOf({ ...REAL, endpoint: SANDBOX }, undefined)).toMatchObject({ clientId: 'real', endpoint: SANDBOX });
   });
 
-  it('signs in where the connection sends to, and only there', () => {
+  it('gives a connection an app only if both have the same endpoint', () => {
     const ofGateway = { ...REAL, endpoint: GATEWAY };
     expect(appOf(REAL, {})).toBe(REAL);
     expect(appOf(ofGateway, { endpoint: GATEWAY })).toBe(ofGateway);

@@ -9,7 +9,7 @@ import { generateSecretToken, hashSecretToken } from '../users/secret-token.js';
 export const SIGN_IN_MINUTES = 10;
 /** How long the tokens wait for the settings of a new connection. */
 const GRANTED_MINUTES = 60;
-/** Of one user: the oldest are given up when more are started. */
+/** Sign-ins that one user may have started: the oldest are given up when more are started. */
 const PER_USER_MAX = 20;
 /** Longer than the requests of an exchange take: after this time the process that made them has ended. */
 const EXCHANGE_MAX_SECONDS = 60;

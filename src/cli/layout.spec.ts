@@ -15,7 +15,7 @@ describe('the layout of a stream', () => {
     expect(layoutOf(stream(isTTY), env).hasColours).toBe(hasColours);
   });
 
-  it('has a width on a terminal only, and only if that knows it', () => {
+  it('has a width only on a terminal that states it', () => {
     expect(layoutOf(Object.assign(stream(true), { columns: 0 }), {}).width).toBeUndefined();
     expect([layoutOf(stream(true), {}).width, layoutOf(stream(false), {}).width]).toEqual([80, undefined]);
   });

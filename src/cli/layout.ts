@@ -28,7 +28,7 @@ export function paint({ hasColours }: Layout, colour: Colour, text: string): str
   return hasColours ? styleText(colour, text, { validateStream: false }) : text;
 }
 
-/** Of the mark and the gap after it. */
+/** Width of the mark and the gap after it. */
 export const MARK_WIDTH = 6;
 
 /** The first word of a line that states the result of a check. */

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Of the process, whose code and caches take 100 MB. */
+/** Memory of the process, whose code and caches take 100 MB. */
 const COLLECT_ABOVE_BYTES = 150e6;
 /** Asking for the memory in use is a system call. It also falls only some time after a collection. */
 const CHECKS_BETWEEN = 10;

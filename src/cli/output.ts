@@ -37,7 +37,7 @@ export class Output {
     return this.print(json ? `${JSON.stringify(document)}\n` : readable(this.layout));
   }
 
-  /** Of standard output. */
+  /** Layout of standard output. */
   get layout(): Layout {
     return layoutOf(this.stdout, this.env);
   }

@@ -24,7 +24,7 @@ describe('a blocked domain', () => {
   });
 });
 
-it('finds a disposable domain with a dot at its end', () => {
+it('a disposable domain is found with a dot at its end', () => {
   const disposable = { flag: 'block-disposable', value: 'yes' };
   expect(reasonFor('jo@mailinator.com.', disposable)).toBe('disposable_address');
   expect(reasonFor('jo@example.com', disposable)).toBeUndefined();

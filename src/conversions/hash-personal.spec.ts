@@ -113,7 +113,7 @@ describe('hashPersonal', () => {
   });
 
   describe('given a phone', () => {
-    it('hashes it with and without the plus', () => {
+    it('hashes the number with and without the plus', () => {
       expect(hashPersonal(person({ phone: '+1 (555) 010-4477' }))).toStrictEqual({
         subject: sha256('a@example.com'),
         phone: sha256('+15550104477'),

@@ -90,7 +90,7 @@ describe('readInboundFields', () => {
     });
 
     it.each([{}, { email: '' }, { email: ' ', hashed_email: '' }, { hashed_email: ' ' }])(
-      'requires one in %j',
+      'requires one of them in %j',
       (body) => {
         expect(errorOf({ ...body, event: 'lead' })).toBe('email or hashed_email required');
       },
@@ -209,7 +209,7 @@ describe('readInboundFields', () => {
     ['firstName', 255],
     ['lastName', 255],
     ['phone', 64],
-  ])('reads %s of at most %d characters', (name, max) => {
+  ])('reads the field %s of at most %d characters', (name, max) => {
     expect(fieldsOf({ ...valid, [name]: '😀'.repeat(max) })).toHaveProperty(name, '😀'.repeat(max));
     for (const wrong of ['x'.repeat(max + 1), 5, true, ['x'], {}]) {
       expect(errorOf({ ...valid, [name]: wrong })).toBe(`${name} must be text of at most ${max} characters`);

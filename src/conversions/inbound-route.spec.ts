@@ -17,7 +17,7 @@ describe('routeInbound', () => {
     ['POST', '/__cc/inbound/abc', { kind: 'refused', allow: 'GET' }],
     ['GET', '/__cc/inbound/', { kind: 'unknown' }],
     ['GET', '/__cc/inbound/a/b', { kind: 'unknown' }],
-  ])('%s %s', (method, url, route) => {
+  ])('routes %s %s to %j', (method, url, route) => {
     expect(routeInbound(method, url)).toEqual(route);
   });
 });
@@ -54,7 +54,7 @@ describe('batchFormatOf', () => {
     ['application/x-ndjson; charset=latin1', undefined],
     ['text/csv', undefined],
     [undefined, undefined],
-  ])('of %s is %s', (header, format) => {
+  ])('reads %s as %s', (header, format) => {
     expect(batchFormatOf(header)).toBe(format);
   });
 });

@@ -22,8 +22,8 @@ export class Receipts {
   constructor(private readonly log: EventLog) {}
 
   /**
-   * A trial key sees only trial conversions: it is given to whoever tries something out. Another key, which may see what is received,
-   * also sees what was tried.
+   * A trial key sees only trial conversions: it is given to anyone who tries something out. Another key, which may see
+   * what is received, also sees what was tried.
    */
   async byId({ site }: LoadedSite, trial: boolean, conversionId: string): Promise<FoundReceipt | undefined> {
     if (!isUuid(conversionId)) return undefined;

@@ -23,7 +23,7 @@ export interface ReceiveRules {
   readonly identifierTtlMs: number;
 }
 
-/** Of the request: its place in the sender's trace, and its own span while a collector is configured. */
+/** Place of the request in the sender's trace, and its own span while a collector is configured. */
 export interface RequestTrace {
   readonly traceparent: string | undefined;
   readonly span: TraceSpan | undefined;

@@ -72,7 +72,7 @@ describe('decide', () => {
     expect(decided().warning).toBeUndefined();
   });
 
-  describe('given fields beyond the specification', () => {
+  describe('a conversion with fields beyond the specification', () => {
     const browser = { clickIds: { gclid: 'Cj0' }, ipAddress: '203.0.113.10', userAgent: 'Mozilla/5.0' };
     const all: Partial<InboundFields> = {
       ...browser,
@@ -83,7 +83,7 @@ describe('decide', () => {
       address: { city: 'Berlin', country: 'DE' },
     };
 
-    it('stores what is about the person in the personal part only', () => {
+    it('keeps what is about the person in the personal part only', () => {
       const { opening } = decided(all);
       const { occurredAt, source, items, externalId, address } = all;
       expect(opening.data).toMatchObject({ occurredAt, source, items });
@@ -102,7 +102,7 @@ describe('decide', () => {
     });
 
     it.each(['opted_out', 'consent_missing', 'consent_unreadable'] as const)(
-      'stores no click id, IP address and User-Agent if visits are withheld (%s)',
+      'has no click id, IP address and User-Agent if visits are withheld (%s)',
       (withheld) => {
         const { personal } = decided(all, {}, {}, { consent: 'denied', withheld }).opening;
         expect(personal).toMatchObject({ externalId: 'C-1', address: { city: 'Berlin' } });
@@ -110,7 +110,7 @@ describe('decide', () => {
       },
     );
 
-    it('stores a digest in place of an external id or item that contains an email address, and warns', () => {
+    it('has a digest in place of an external id or item that contains an email address, and a warning', () => {
       const { opening, warning } = decided({ externalId: 'jane@example.com', items: [{ id: 'jane@example.com' }] });
       expect(opening.personal.externalId).toMatch(/^hmac_/);
       expect(opening.data.items).toEqual([{ id: expect.stringMatching(/^hmac_/) }]);
@@ -132,7 +132,7 @@ describe('decide', () => {
     });
   });
 
-  describe('of an event that a connection names in refund_event', () => {
+  describe('an event that a connection names in refund_event', () => {
     const refund = (fields: Partial<InboundFields> = {}, settings: Partial<SiteSettings> = {}, match = NO_MATCH) =>
       decided({ event: 'refund', ...fields }, settings, {}, match, { refund_event: 'refund' });
 
@@ -177,7 +177,7 @@ describe('decide', () => {
     it.each([
       ['blocked_address', { blocked: [JANE] }],
       ['blocked_domain', { blocked: ['@example.com'] }],
-    ])('filters it (%s) with a weak claim', (reason, settings) => {
+    ])('filters the conversion (%s) with a weak claim', (reason, settings) => {
       const { opening, claim } = decided({}, settings);
       expect(opening).toMatchObject({ type: 'conversion.filtered.v1', data: { reason } });
       expect(opening.data).not.toHaveProperty('platforms');

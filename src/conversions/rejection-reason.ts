@@ -7,6 +7,6 @@ export type RejectionReason = string;
 /** The reason of a field's error message. */
 export function fieldRejection(field: string, error: string): RejectionReason {
   if (!error.endsWith(' required')) return field;
-  // Of a missing email, the message belongs to the field that is checked last.
+  // A missing email is refused with the message of the field that is checked last.
   return field === 'hashed_email' ? 'email_missing' : `${field}_missing`;
 }

@@ -8,7 +8,7 @@ import { InboundMetrics } from './inbound-metrics.js';
 import type { RejectionReason } from './rejection-reason.js';
 import { Rejections } from './rejections.js';
 
-/** Of the grace period; for the modules that stop later. */
+/** Share of the grace period that is left for the modules that stop later. */
 const LEFT = 0.3;
 
 /** Refused conversions of authenticated senders, in metrics and in the log: stored every minute, and before the service ends. */

@@ -70,7 +70,7 @@ describe('Rejections', () => {
     expect((await stored())[0]?.sample).toHaveLength(5);
   });
 
-  it.each(['refused', 'answer lost'] as const)('counts each once although an append is %s', async (failure) => {
+  it.each(['refused', 'answer lost'] as const)('counts each rejection once if an append is %s', async (failure) => {
     const { log, rejections, stored } = setUp();
     log.failures = [failure, failure];
     rejections.count('a.example', 'key:1', 'email');
@@ -91,7 +91,7 @@ describe('fieldRejection', () => {
     ['hashed_email', 'email or hashed_email required', 'email_missing'],
     ['event', 'event required', 'event_missing'],
     ['items', 'items[0].price must be a non-negative number', 'items'],
-  ])('of %s, "%s" is %s', (field, error, reason) => {
+  ])('maps an error of %s, "%s", to the reason %s', (field, error, reason) => {
     expect(fieldRejection(field, error)).toBe(reason);
   });
 });

@@ -67,7 +67,7 @@ export class Rejections {
 
   private async store(site: string, { stream, data }: Unstored): Promise<void> {
     const event = { type: 'inbound.rejected.v1', data } as const;
-    // Of the first call, a conflict tells that an earlier one was stored.
+    // A conflict of the first call tells that an earlier one was stored.
     await this.log.append({ category: INBOUND, stream, expected: 0, site, actor: 'system', events: [event] });
     this.unstored.delete(site);
   }

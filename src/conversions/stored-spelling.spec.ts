@@ -45,13 +45,13 @@ describe('the spelling of a conversion', () => {
     return { event: fields.event, ...(fields.orderId !== undefined && { orderId: fields.orderId }) };
   }
 
-  it('is canonical', async () => {
+  it('is canonical if no order is stored in another spelling', async () => {
     await storeAsSent('purchase', NFC);
     expect(await spelled(' purchase', NFD)).toEqual({ event: 'purchase', orderId: NFC });
     expect(await spelled(' lead ')).toEqual({ event: 'lead' });
   });
 
-  it('is the one in which the order is stored, of the order and of the event each', async () => {
+  it('is that of the stored order, for the order id and the event separately', async () => {
     await storeAsSent(' purchase ', 'A');
     await storeAsSent('purchase', NFD);
     await storeAsSent('purchase', ' jane@example.com');

@@ -173,14 +173,14 @@ it('every platform that lists has a recorded listing', () => {
   expect(listing.length).toBe(8);
 });
 
-describe('limits of a listing', () => {
+describe('a listing of an account', () => {
   const platform = PLATFORMS.find(({ name }) => name === 'pinterest') as Platform;
   const account = { settings: {}, secrets: { access_token: 'token' } };
   /** Without an end. */
   const page = (index: number) =>
     answer(200, { items: [{ id: String(1_000 + index), name: `Shop ${index}` }], bookmark: `b${index}` });
 
-  it('ends after some pages, and says that there is more', async () => {
+  it('ends after a number of pages, and says that there is more', async () => {
     const { listed, requests } = list(platform, account, (_, index) => page(index));
     expect(await listed).toMatchObject({ truncated: true, options: { length: 10 } });
     expect(requests).toHaveLength(10);
@@ -215,7 +215,7 @@ describe('limits of a listing', () => {
     }
   });
 
-  it('runs five at a time, and refuses more until one has ended', async () => {
+  it('is refused while five others run, until one has ended', async () => {
     let answerAll = () => {};
     const answered = new Promise<void>((resolve) => {
       answerAll = resolve;
@@ -234,7 +234,7 @@ describe('limits of a listing', () => {
     expect(await start()).toEqual({ options: [], truncated: false });
   });
 
-  it('lists again with a new token after the platform has refused a stored one', async () => {
+  it('is repeated with a new token after the platform has refused a stored one', async () => {
     const used: (string | undefined)[] = [];
     const client = {
       request: async (_: Platform, { headers }: PlatformRequest) => {
@@ -253,7 +253,7 @@ describe('limits of a listing', () => {
     expect(used).toHaveLength(4);
   });
 
-  it('says what is wrong if there is no answer, or no token', async () => {
+  it('fails with the cause if there is no answer, or no token', async () => {
     const owner = { site: 'shop.example', name: 'pinterest' as const, platform };
     const noResponse = new NoResponse(
       { kind: 'retry', reason: 'timeout', unknown: true },

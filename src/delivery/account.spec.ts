@@ -20,7 +20,7 @@ describe('connectionToSameAccount', () => {
     ['another platform', connection('snapchat', { pixel_id: '1' }), connection('meta', { pixel_id: '1' }), undefined],
     ['itself', connection('meta:b', { pixel_id: '1' }), connection('meta:b', { pixel_id: '1' }), undefined],
     ['an account that a secret names', connection('segment', {}), connection('segment:b', {}), undefined],
-  ])('with %s', (_, other, made, expected) => {
+  ])('decides whether another connection has the same account: %s', (_, other, made, expected) => {
     expect(connectionToSameAccount(platformOf(made.platform) as Platform, made, [other])).toBe(expected);
   });
 });

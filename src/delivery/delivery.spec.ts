@@ -74,7 +74,7 @@ describe('foldDeliveries', () => {
     });
   });
 
-  it('is bound from the first attempt that the platform may have accepted, until an operator forces a new event id', () => {
+  it('binds a delivery from the first attempt that may be accepted until an operator forces a new event id', () => {
     const since = '2026-11-14T10:00:00.000Z';
     const unknown = outcome('meta', 'deferred', { reason: 'timeout', unknown: true, unknownSince: since });
     const refused = outcome('meta', 'failed', { attempt: 2, reason: 'HTTP 400', unknownSince: since });
@@ -86,7 +86,7 @@ describe('foldDeliveries', () => {
     expect(unknownSinceOf(outcome('meta', 'deferred', { reason: 'throttled', unknown: false }))).toBeUndefined();
   });
 
-  it('treats events of versions that did not record it by their reason', () => {
+  it('decides by the reason whether an attempt of an earlier version may have been accepted', () => {
     const timedOut = { ...outcome('meta', 'deferred', { reason: 'timeout' }), time: '2026-11-14T10:00:00.000Z' };
     expect(foldDeliveries([received(), timedOut])[0]?.unknownSince).toBe(timedOut.time);
     const parked = { ...outcome('meta', 'deferred', { reason: 'authorization' }), time: timedOut.time };

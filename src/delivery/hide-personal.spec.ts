@@ -44,7 +44,7 @@ describe('what a platform repeats of a person', () => {
     ['a country in a word', 'DE is not a mode of delivery'],
     ['a postal code in a longer number', 'request 1011599'],
     ['nothing about the person', '{"error":{"message":"Invalid \\"value\\"","path":"\\/v1"}}'],
-  ])('leaves the rest as it was: %s', (_, text) => {
+  ])('is hidden without a change of other text: %s', (_, text) => {
     expect(answered(text).text).toBe(text);
   });
 

@@ -9,7 +9,7 @@ import { readUnsettled } from './read-unsettled.js';
 /** What is owed at one moment. */
 export interface OwedReport {
   readonly byPlatform: ReadonlyMap<ConnectionName, number>;
-  /** Of these, deliveries without any outcome. */
+  /** Owed deliveries without any outcome. */
   readonly unattempted: number;
   /** How long ago the oldest one should have been attempted; 0 if none is late. Connections that hold back do not count. */
   readonly lateMs: number;

@@ -19,7 +19,7 @@ interface UnsettledConversion {
 
 export interface OwedDelivery {
   readonly conversion: string;
-  /** Of the event that the conversion was received with. */
+  /** Position of the event that the conversion was received with. */
   readonly position: number;
   readonly site: string;
   readonly platform: ConnectionName;

@@ -64,7 +64,7 @@ describe('buildPayload', () => {
     expect(one.bodySha256).toMatch(/^[\w-]{43}$/);
     expect(one.bodySha256).not.toBe(other.bodySha256);
     expect(payloadWith('k1').bodySha256).toBe(one.bodySha256);
-    // Of a conversion that an earlier version received.
+    // This conversion was received by an earlier version.
     expect(earlier.bodySha256).toBe(earlier.plain);
   });
 

@@ -301,7 +301,7 @@ describe('PlatformDelivery', () => {
       expect(sent.map((item) => JSON.parse(item))).toEqual([{ consent: 'denied', visit: null, personalization: null }]);
     });
 
-    it('ends a retry where the site sends nothing then, or the platform takes nothing then', async () => {
+    it('ends a retry where the site or the platform takes nothing of people who have opted out', async () => {
       const skipped = { status: 'skipped', reason: 'consent_denied', attempt: 2 };
       payload = ({ consent }) => (consent === 'denied' ? { skip: 'consent_denied' } : { item: {} });
       expect(await deliver({ attempt: 2 }, withPersonal)).toMatchObject(skipped);
@@ -315,7 +315,7 @@ describe('PlatformDelivery', () => {
     const BOUND = { attempt: 3, unknownSince: new Date().toISOString(), settingsPosition: 8 };
     const digestOf = async () => ((await deliver({ attempt: 2 }, withPersonal)) as Outcome).bodySha256;
 
-    it('ends what the platform may have accepted as it was before', async () => {
+    it('ends a retry with the consent of before, which may have been accepted', async () => {
       optedOut.clear();
       const bodySha256 = await digestOf();
       optedOut.add('s');
@@ -325,7 +325,7 @@ describe('PlatformDelivery', () => {
       expect(sent).toHaveLength(1);
     });
 
-    it('repeats what the platform may have accepted as it is now, also if the person opts in again', async () => {
+    it('repeats a retry with the opt-out, which may have been accepted, also if the person opts in again', async () => {
       const bodySha256 = await digestOf();
       expect(await deliver({ ...BOUND, bodySha256 }, withPersonal)).toMatchObject({ status: 'delivered' });
       optedOut.clear();

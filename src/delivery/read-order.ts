@@ -9,7 +9,7 @@ import type { ReceivedConversion } from './received-conversion.js';
 const CORRECTIONS_MAX = 100;
 /** Conversions and corrections that are read of an order: any number of them can be sent, each with other values. */
 const OLDEST = { types: ['conversion.received.v1', 'conversion.filtered.v1'], limit: 2 * CORRECTIONS_MAX };
-/** Of several conversions of an order, the one that is refunded. */
+/** Event that is refunded, if an order has several conversions. */
 const PURCHASE = 'purchase';
 
 type ReadableLog = Pick<EventLog, 'find' | 'readStreams'>;

@@ -10,9 +10,9 @@ export type ReceivedConversion = Pick<
   StoredEvent<'conversion.received.v1'>,
   'site' | 'position' | 'time' | 'data' | 'personal'
 > & {
-  /** Of a correction, see `read-order.ts`. */
+  /** Order of a correction, see `read-order.ts`. */
   readonly order?: OrderHistory;
-  /** Of the request that brought it, in the process that received it. */
+  /** Span of the request that brought it, in the process that received it. */
   readonly span?: TraceSpan | undefined;
 };
 

@@ -70,7 +70,7 @@ function valuesOf({ secrets }: Case, sent: { headers: Readonly<Record<string, st
   };
 }
 
-it('covers every platform', () => {
+it('the cases of redacted deliveries cover every platform', () => {
   expect(new Set(CASES.map(({ platform }) => platform.name))).toEqual(new Set(PLATFORM_NAMES));
 });
 

@@ -28,7 +28,7 @@ export interface RequestedRequests {
   readonly platform: Platform;
   readonly payload: DeliveryPayload;
   readonly connection: StoredConnection;
-  /** Of secrets only their form matters: whether one is a pair of user and password. */
+  /** Only the form of secrets matters: whether one is a pair of user and password. */
   readonly secrets: Readonly<Record<string, string>>;
   readonly nowMs: number;
   readonly traceparent?: string | undefined;

@@ -54,7 +54,7 @@ describe('combineResults', () => {
       [throttled, timeout, parked],
       { status: 'deferred', reason: 'authorization', afterMs: 7, unknown: true },
     ],
-  ])('of %s', (_, results, expected) => {
+  ])('gives one result for several actions: %s', (_, results, expected) => {
     expect(combine(...results)).toMatchObject(expected);
   });
 });

@@ -67,7 +67,7 @@ const outcome = (status: OutcomeStatus) => ({
   alone: z.optional(described(z.boolean(), 'The next attempt is sent in a request of its own.')),
   eventId: z.optional(text('Event id sent to the platform, when an operator forced a new delivery.')),
   settings: z.optional(described(position, 'As of which the settings apply, if they are not those of the receipt.')),
-  // Of a delivery that an operator requested, if it is not that of the receipt.
+  // Version of a delivery that an operator requested, if it is not that of the receipt.
   payloadVersion: z.optional(payloadVersion),
   reopened,
   unknown: z.optional(
@@ -97,7 +97,7 @@ const sendRequest = {
   platform,
   eventId: z.optional(text('A new event id, so that the platform counts the conversion again.')),
   attempt: earlierAttempts,
-  // Of the site's newest event; of a bound delivery, the position as of which its settings apply.
+  // Position of the site's newest event; of a bound delivery, the position as of which its settings apply.
   settings: position,
   payloadVersion: z.optional(payloadVersion),
   reopened,

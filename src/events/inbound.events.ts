@@ -19,7 +19,7 @@ const rejected = z.strictObject({
   reason: text('The invalid field, such as email; or what was wrong with the body, such as syntax.'),
   by: text('Who sent it: key:<id>, or cli:<user>.'),
 });
-/** Of one instance, since its last such event. The last one was refused just before the event was appended. */
+/** What one instance refused since its last such event. The last one was refused just before the event was appended. */
 const rejections = {
   since: described(time, 'When the first of them was refused.'),
   count: integerFrom(1),

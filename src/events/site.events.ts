@@ -41,7 +41,7 @@ const settings = z.strictObject({
   ),
   consentRequired: z.boolean(),
   withhold: z.enum(['identifiers', 'everything']),
-  // Of phone numbers without a country code.
+  // Country of phone numbers that have no country code.
   country: z.nullable(z.string()),
   origins: strings,
   // Email addresses as SHA-256, domains as `@example.com`.

@@ -8,7 +8,7 @@ export const USER = 'user';
 const role = z.enum(['admin', 'operator', 'analyst']);
 const sites = described(z.nullable(strings), 'Hosts; null: all sites.');
 const platform = z.enum(PLATFORM_NAMES);
-/** Of what is stored, which is itself a hash of a random secret, or of a password with a random salt: it tells nothing about them. */
+/** Digest of a stored hash of a random secret, or of a password with a random salt: it tells nothing about them. */
 const digest = (what: string) => described(sha256, `SHA-256 of the stored hash of ${what}.`);
 /** Without it no session is kept. */
 const kept = z.exactOptional(digest('the session that stays'));

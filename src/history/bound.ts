@@ -34,7 +34,7 @@ export interface PositionRange {
 export async function positionRangeOf(
   log: EventLog,
   { from, to }: { from?: Bound | undefined; to?: Bound | undefined },
-  /** Of which events are read, if they are those of one. */
+  /** Site whose events are read; undefined: all sites. */
   site?: SiteScope,
 ): Promise<PositionRange> {
   const head = await log.head();

@@ -9,7 +9,7 @@ export const VISIT_TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visi
 type VisitEvent = StoredEvent<(typeof VISIT_TYPES)[number]>;
 
 interface ExaminedVisit {
-  /** Of its calls that are recorded: the verdict then, and with the settings. */
+  /** Recorded calls of the visit: the verdict then, and with the settings. */
   readonly calls: { readonly was: BotVerdict; readonly would: BotVerdict }[];
   detected?: StoredEvent<'visitor.bot_detected.v1'>['data'];
 }

@@ -63,7 +63,7 @@ export class DayFolder {
       throw new UserError(
         `--out: ${folder} has an export up to position ${reached}, and the log ends at ${log.head}: it is another one, or has lost events. Give another folder.`,
       );
-    // Of interrupted runs: a later one has exported these events with another range, and nothing would continue them.
+    // Parts of interrupted runs: a later run exported these events with another range, and none would continue them.
     for (const { file, suffix, first } of parts) if (suffix !== '' && first <= reached) await rm(file, { force: true });
     return new DayFolder(folder, extension, { options, log: log.id }, parts, reached);
   }
@@ -80,7 +80,7 @@ export class DayFolder {
     const end = started && started.last <= last ? started.last : last;
     await makeFolder(join(this.folder, `day=${day}`));
     const file = join(this.folder, `day=${day}`, `part-${padded(first)}-${padded(end)}.${this.extension}`);
-    // Of interrupted runs, with a range that no run continues: this one exports their events.
+    // Parts of interrupted runs, with a range that no run continues: this one exports their events.
     for (const part of this.parts)
       if (part.suffix !== '' && part.file !== `${file}${part.suffix}`) await rm(part.file, { force: true });
     return { file, last: end };

@@ -39,7 +39,7 @@ export interface CopiedPage {
 /** A page ends at either limit; it has at least one event, however large. */
 export interface PageLimits {
   readonly events: number;
-  /** Of the rows as the database sends them. */
+  /** Bytes of the rows as the database sends them. */
   readonly bytes: number;
 }
 

@@ -4,7 +4,7 @@ import { UserError } from '../kernel/errors.js';
 
 /** A checkpoint requires that the data before it is on disk, so it is not written after every page. */
 const CHECKPOINT_INTERVAL_MS = 2_000;
-/** Of the time between checkpoints at most this share is spent on one: the state of a large Parquet file takes a while. */
+/** At most this share of the time is spent on checkpoints: saving the state of a large Parquet file takes a while. */
 const CHECKPOINT_SHARE = 0.05;
 
 /** Progress of an export. */

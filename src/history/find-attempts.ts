@@ -53,7 +53,7 @@ export interface SearchDependencies {
   /** With one connection. */
   read<Result>(read: (client: ClientBase) => Promise<Result>): Promise<Result>;
   readonly log: LogReads;
-  /** Of the site. Required by a search for an order; read before, because `read` may occupy a connection of the same pool. */
+  /** Required by a search for an order. Read before, because `read` may occupy a connection of the same pool. */
   readonly dedupSecret: string | undefined;
 }
 
@@ -96,7 +96,7 @@ function pageOf(events: readonly AttemptEvent[], limit: number): AttemptPage {
   return { events, ...(last && { next: last.position }) };
 }
 
-/** Of what the index finds, the attempts of conversions with this event and with this reason. */
+/** The attempts, among those that the index finds, of conversions with this event and with this reason. */
 async function lookThrough(
   client: ClientBase,
   search: NewestOptions,

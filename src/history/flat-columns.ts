@@ -99,7 +99,7 @@ function clickKinds({ data, personal }: RedactedEvent): string | undefined {
   return distinct.size === 0 ? undefined : [...distinct].sort().join(',');
 }
 
-/** Of the visit itself, or of the visit that a conversion was matched to. */
+/** UTM fields of the visit itself, or of the visit that a conversion was matched to. */
 function utmOf(personal: Fields): Fields {
   return fieldsOf(personal['utm'] ?? fieldsOf(personal['visit'])['utm']);
 }

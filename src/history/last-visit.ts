@@ -5,9 +5,9 @@ import { pageBackwards } from './page-backwards.js';
 const VISIT_TYPES = ['visitor.visited.v1', 'visitor.identified.v1'] as const;
 
 export interface LastVisit {
-  /** Of the newest call of the tag. Undefined if there is none among what was searched. */
+  /** Time of the newest call of the tag. Undefined if there is none among what was searched. */
   readonly seenAt?: string;
-  /** Of the page that called, unless the person was erased. */
+  /** Host of the page that called, unless the person was erased. */
   readonly host?: string;
   /** Whether all events were searched. A page of a long log takes a second at most. */
   readonly isComplete: boolean;

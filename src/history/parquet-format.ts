@@ -77,7 +77,7 @@ export class ParquetFormat implements ExportFormat {
   private values = emptyColumns();
 
   constructor(
-    /** Of the process that is continued; undefined for a new file. */
+    /** State of the process that is continued; undefined for a new file. */
     packed: { readonly state: unknown } | undefined,
     private readonly read: (row: LoggedRow) => RedactedEvent,
   ) {

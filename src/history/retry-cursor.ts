@@ -12,7 +12,7 @@ export function formatRetryCursor({ before, until }: RetryCursor): string {
   return `${before}-${until}`;
 }
 
-/** Of a text that matches the pattern. */
+/** Parses a text that matches the pattern. */
 export function parseRetryCursor(text: string): RetryCursor {
   const [before, until] = text.split('-').map(Number) as [number, number];
   return { before, until };

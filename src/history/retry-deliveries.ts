@@ -39,7 +39,7 @@ export type RetriedOutcome = keyof typeof RETRIED_OUTCOMES;
 export interface RetryRequest extends Omit<AttemptFilter, 'kind' | 'statuses' | 'cursor'> {
   /** `next` of the request before. */
   readonly cursor?: RetryCursor | undefined;
-  /** Of deliveries, as they are now. */
+  /** Statuses of deliveries, as they are now. */
   readonly statuses: readonly ReplayStatus[];
   /** How an attempt of the delivery ended, such as `rejected`. Undefined: in any way that leads to one of the statuses. */
   readonly outcome?: RetriedOutcome | undefined;
@@ -53,7 +53,7 @@ export interface RetryResult {
   readonly connections: Record<string, ReplayCounts>;
   /** The request continues with this cursor: it was too large for one. */
   next?: RetryCursor;
-  /** Of a dry run for one delivery. */
+  /** Payload that a dry run for one delivery would send. */
   preview?: PayloadPreview;
 }
 
@@ -67,7 +67,7 @@ export interface RetryDependencies {
 interface Target {
   readonly conversion: string;
   readonly connection: SiteConnection;
-  /** Of its newest matching attempt. */
+  /** Position of its newest matching attempt. */
   readonly position: number;
 }
 

@@ -50,7 +50,7 @@ export interface SettingsPreview {
   /** Whether that is the whole week. A large site has too much to examine at once. */
   readonly complete: boolean;
   readonly conversions: Readonly<Record<Decision, Compared>>;
-  /** Of `examined` visits that the tag reported. */
+  /** Number of `examined` visits that the tag reported, and those removed as bots. */
   readonly visits: { readonly examined: number; readonly removed: Compared };
   readonly consent: {
     /** Conversions that are sent without what is known of the visit, or not at all. */

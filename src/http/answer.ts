@@ -32,8 +32,8 @@ export function emptyAnswer(headers: Record<string, string> = {}): Answer {
 }
 
 /**
- * Of every answer, unless it has its own. A proxy that caches by path would give a receipt to senders without the key, and a
- * browser must not take an answer for anything else than its type.
+ * Headers of every answer, unless it has its own. A proxy that caches by path would give a receipt to senders without
+ * the key, and a browser must not take an answer for anything else than its type.
  */
 export const ANSWER_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
 

@@ -13,7 +13,7 @@ describe('splitBatch of lines', () => {
     ['\uFEFF{"a":1}\n', ['{"a":1}']],
     ['\uFEFF\n', []],
     ['{"a":"x\\ny"}\n\n\n', ['{"a":"x\\ny"}']],
-  ])('%j', (body, lines) => {
+  ])('splits the body %j', (body, lines) => {
     expect(split(body, 'lines')).toEqual(lines);
   });
 
@@ -41,7 +41,7 @@ describe('splitBatch of an array', () => {
     ['[,]', ['', '']],
     ['[{"a":1},]', ['{"a":1}', '']],
     ['[{"a":1]]', ['{"a":1]']],
-  ])('%j', (body, elements) => {
+  ])('splits the body %j', (body, elements) => {
     expect(split(body, 'array')).toEqual(elements);
   });
 

@@ -14,9 +14,9 @@ const oneOf = (values: readonly string[]) => ({ required: true, schema: { type: 
 const SECURITY_HEADERS: Headers = Object.fromEntries(
   Object.entries(ANSWER_HEADERS).map(([name, value]) => [name, oneOf([value])]),
 );
-/** Of every answer of a hot route. */
+/** Headers of every answer of a hot route. */
 export const HOT_ROUTE_HEADERS: Headers = { 'X-Request-Id': requestId, ...SECURITY_HEADERS };
-/** Of every answer of another route. */
+/** Headers of every answer of another route. */
 export const ROUTER_HEADERS: Headers = SECURITY_HEADERS;
 
 export const retryAfter: Headers = {
@@ -47,7 +47,7 @@ export const CONNECTION_ERRORS = {
   431: text('The headers are larger than 16 KiB, or more than 100.', {}),
 };
 
-/** Of a request that no route has seen: it is not HTTP, or has two Host headers. A malformed body adds headers. */
+/** Answer to a request before any route: it is not HTTP, or has two Host headers. A malformed body adds headers. */
 export const NOT_HTTP = 'This is not a valid HTTP/1.1 request, or it has more than one Host header (text).';
 
 function failureContent(errors: readonly string[] = []) {

@@ -27,7 +27,7 @@ describe('the store of jobs', () => {
     expect(used).toEqual(['reserved']);
   });
 
-  it('ends a job on them, and then deletes files on the others', async () => {
+  it('ends a job on connections that no slow query holds, and then deletes files on others', async () => {
     await store.finish(CLAIM, 'succeeded', {});
     expect(used).toEqual(['reserved', 'main']);
   });
@@ -36,7 +36,7 @@ describe('the store of jobs', () => {
     ['stores a page', () => store.addPage(CLAIM, { bytes: new Uint8Array(), checkpoint: {}, progress: {} as never })],
     ['reads a file', () => store.chunkAt('one', 0)],
     ['lists', () => store.list('all', undefined, 100)],
-  ])('%s on the others', async (_, work) => {
+  ])('%s on connections that a slow query may hold', async (_, work) => {
     await work();
     expect(used).toEqual(['main']);
   });

@@ -32,7 +32,7 @@ export class JobLost extends Error {
 
 export interface Limits {
   readonly fileBytes: number;
-  /** Of the files of all jobs. The database keeps them, whose disk conversions need. */
+  /** Bytes of the files of all jobs. The database keeps them, whose disk conversions need. */
   readonly totalBytes: number;
 }
 const LIMITS: Limits = { fileBytes: 512 * MIB, totalBytes: 1024 * MIB };
@@ -192,7 +192,7 @@ export class JobStore {
     state: Exclude<JobState, 'queued' | 'running'>,
     { result, reason }: { result?: object; reason?: string },
   ): Promise<void> {
-    // Of an export that was cancelled meanwhile the file is not wanted any more. What another job has done stays done.
+    // The file of an export that was cancelled meanwhile is not wanted any more. What another job has done stays done.
     const isExported = state === 'succeeded' && job.request.kind === 'export';
     const { rowCount } = await this.queryLease(
       `UPDATE cc.jobs SET state = CASE WHEN $7 AND cancel_requested THEN 'cancelled' ELSE $4 END, holder = NULL, until = NULL,

@@ -33,7 +33,7 @@ export async function prepareJob(
   log: EventLog,
   site: Site,
   job: NewJob,
-  /** Of the events that are exported. */
+  /** Scope of the events that are exported. */
   exported: SiteScope = site,
 ): Promise<JobRequest> {
   const bounds = { ...readBound('from', job.from), ...readBound('to', job.to) };

@@ -124,7 +124,7 @@ describe('an event on a topic', () => {
     });
   });
 
-  it('has a topic for every event type that occurs in the code', () => {
+  it('has a topic, whatever its type', () => {
     const src = join(process.cwd(), 'src');
     const files = readdirSync(src, { recursive: true }).map(String);
     const code = files

@@ -13,7 +13,7 @@ const ATTEMPTS_MAX = 10;
 
 /** Where the log was when a consumer had caught up with it. */
 export interface KnownHistory {
-  /** Of the server, as `readServerLineage` returns it. */
+  /** Lineage of the server, as `readServerLineage` returns it. */
   readonly lineage: string;
   /** Whether the log lost the event at this position in a failover. Its record stays on the topic. */
   isLost(position: number): boolean;

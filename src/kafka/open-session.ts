@@ -131,7 +131,7 @@ class SessionOpener {
   }
 }
 
-/** Of each partition whose newest event is lost, that event. */
+/** Names the newest event of each partition where that event is lost. */
 function describeLost(found: readonly PartitionEnd[], inLog: IdsInLog, prefix: string): string {
   const lost = found.flatMap(({ category, partition, last }) =>
     last && !inLog.has(last.position)

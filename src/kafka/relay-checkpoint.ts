@@ -9,7 +9,7 @@ export interface RelayCheckpoint {
   readonly position: number;
   /** By category: the last position published to each partition. */
   readonly published: Record<string, number[]>;
-  /** Of the log when the topics were last compared with it; null before that. */
+  /** Lineage of the log when the topics were last compared with it; null before that. */
   readonly lineageStart: number | null;
   readonly lostBelow: number;
 }

@@ -23,7 +23,7 @@ describe('AlignedInterval', () => {
     jest.advanceTimersByTime(ms - performance.now());
   }
 
-  it('runs those that started at different times together', () => {
+  it('runs together with intervals that started at another time', () => {
     const [first, second, slow]: [number[], number[], number[]] = [[], [], []];
     advanceTo(10_120);
     record(500, first);
@@ -61,7 +61,7 @@ describe('AlignedInterval', () => {
     expect(times).toHaveLength(1);
   });
 
-  it('ends', () => {
+  it('runs no more after it was stopped', () => {
     const times: number[] = [];
     advanceTo(40_100);
     const interval = record(500, times);
@@ -71,7 +71,7 @@ describe('AlignedInterval', () => {
     expect(times).toEqual([40_500]);
   });
 
-  it('does not keep the process running if it is told so, also after its first run', () => {
+  it('lets the process end if it is told so, also after its first run', () => {
     const timers = jest.spyOn(globalThis, 'setTimeout');
     const times: number[] = [];
     advanceTo(60_100);

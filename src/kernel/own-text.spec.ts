@@ -2,13 +2,13 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { ownText, ownTrimmed } from './own-text.js';
 
-it('is the same text', () => {
+it('ownText and ownTrimmed return the same text', () => {
   for (const text of ['', 'a', 'päckchen \ud800', ' '.repeat(1_000)]) expect(ownTrimmed(`${text}\n`)).toBe(text.trim());
   expect(ownTrimmed(`${' '.repeat(1_000)}a "b" \ud83d\ude00 \ud800`)).toBe('a "b" \ud83d\ude00 \ud800');
   expect(ownText('ab', `ab${'c'.repeat(1_000)}`)).toBe('ab');
 });
 
-it('does not keep the whole text in memory', () => {
+it('ownText does not keep the whole text in memory', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const kept: string[] = [];

@@ -4,7 +4,7 @@ import { UserError } from './errors.js';
 const LENGTH_MIN = 12;
 const LENGTH_MAX = 256;
 const NAME_LENGTH_MIN = 4;
-/** Of zxcvbn: more than 10^10 guesses by someone who knows common passwords, words, names, dates and keyboards. */
+/** Score of zxcvbn: more than 10^10 guesses with lists of common passwords, words, names, dates and keyboards. */
 const SCORE_MIN = 4;
 /** The time it takes grows with the square of the length, and this many characters decide. */
 const JUDGED_MAX = 64;

@@ -81,7 +81,7 @@ export const origin: Format<string> = { text: 'URL without a path', parse: parse
 /** A share, as OpenTelemetry writes it. */
 export const ratio: Format<number> = { text: 'number, 0 to 1', parse: parseRatio };
 
-/** Of a service that the operator runs, so that http is allowed. The address may have a path. */
+/** Address of a service that the operator runs, so that http is allowed. It may have a path. */
 export const serviceUrl: Format<string> = { text: '`http://` or `https://` URL', parse: parseServiceUrl };
 
 /** With https, or on this machine. */

@@ -443,7 +443,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, signIns: readonly s
 /** Another installation with a database of its own, and sites of its own. */
 export interface Cell {
   readonly name: string;
-  /** Of its management API, without a path. */
+  /** Address of its management API, without a path. */
   readonly url: string;
   readonly token: string;
 }

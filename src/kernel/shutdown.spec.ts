@@ -11,7 +11,7 @@ describe('what runs beside the application', () => {
     expect(stopped).toEqual(['one']);
   });
 
-  it('is stopped at once if it is added after that', async () => {
+  it('is stopped at once if it is added after the shutdown began', async () => {
     const shutdown = new Shutdown(10_000);
     const stopped: string[] = [];
     shutdown.begin();

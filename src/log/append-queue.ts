@@ -99,7 +99,7 @@ const CHANGING = 'visitor';
 
 interface PendingAppend {
   readonly request: AppendRequest;
-  /** Of the events. Chosen once, so that a repeated request is identical. */
+  /** Ids of the events. Chosen once, so that a repeated request is identical. */
   readonly ids: readonly string[];
   /** Each event as JSON, without the first brace and its index in the batch. */
   readonly rows: readonly string[];

@@ -1,6 +1,6 @@
 import type { Queryable } from './event-reader.js';
 
-/** Of two instances that append in turns each batch is a range: a minute under load. */
+/** While two instances append in turns, each batch is a range: a minute under load. */
 const RANGES_MAX = 20_000;
 
 /** Consecutive positions, both ends inclusive. */

@@ -9,10 +9,10 @@ export interface StreamHere {
   /** The versions that the log has, from and to; null if it has none. */
   readonly lowest: number | null;
   readonly highest: number | null;
-  /** Of its newest event. */
+  /** Site of its newest event. */
   readonly site: string | null;
   readonly category: string | null;
-  /** Of the personal part of the event with the same version, in hex. */
+  /** Subject of the personal part of the event with the same version, in hex. */
   readonly subject: string | null;
 }
 

@@ -7,14 +7,14 @@ import { derivedUuid, isUuid } from '../kernel/uuid.js';
 import { parseCopyText } from './copy-text.js';
 import { SiteCopyRefused } from './site-copy-errors.js';
 
-/** Of one row, as text. Twice what a batch of the append may have. */
+/** Bytes of one row, as text. Twice what a batch of the append may have. */
 const ROW_BYTES_MAX = 4 * 1024 * 1024;
 const PAGE_EVENTS_MAX = 10_000;
 /** What a Date and ISO 8601 with four digits can state. */
 const TIME_MIN_MS = Date.UTC(2000, 0, 1);
 const TIME_MAX_MS = Date.UTC(10_000, 0, 1) - 1;
 const VERSION_MAX = 2 ** 31 - 1;
-/** Of a visitor, and of a person. */
+/** Lengths of the subject of a visitor, and of a person. */
 const SUBJECT_BYTES = [16, 32];
 const SALT_BYTES = [16];
 const DIGEST_BYTES = [32];
@@ -177,7 +177,7 @@ function wholeNumber(text: string | null | undefined, max: number, what: string)
   return value;
 }
 
-/** Of one of these lengths; or absent. */
+/** Whether the value is absent, or hexadecimal with one of these lengths. */
 function isHex(text: string | null, bytes: readonly number[]): boolean {
   return text === null || (bytes.includes(text.length / 2) && /^[0-9a-f]+$/.test(text));
 }

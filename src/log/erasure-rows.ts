@@ -69,7 +69,7 @@ export async function foldLeft(
   const { rows } = await client.query<{ stream: string }>(
     `SELECT DISTINCT e.stream FROM cc.personal p JOIN cc.events e USING (position)
       WHERE p.site = $1 AND p.subject = ANY ($2) AND e.position >= $3`,
-    // Of an earlier site with the host there are no rows.
+    // An earlier site with the host has no rows.
     [search.site, bytesOf(subjects), await readBeginning(client, search.site)],
   );
   if (rows.length === 0) return new Map();

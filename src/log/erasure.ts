@@ -38,7 +38,7 @@ export interface Erased {
 
 /** An erasure that was carried out. */
 export interface RecordedErasure extends Erased {
-  /** Of the last event that states it. */
+  /** Position of the last event that states it. */
   readonly position: number;
 }
 
@@ -120,7 +120,7 @@ type PartOptions = ErasureSearch & Pick<ErasureOptions, 'record'>;
 interface ErasurePart {
   readonly events: readonly FoundEvent[];
   readonly subjects: ReadonlySet<string>;
-  /** Of the log, when the events were searched for. */
+  /** Head of the log when the events were searched for. */
   readonly head: number;
   /** The last part also erases what was appended since. */
   readonly isLast: boolean;
@@ -181,8 +181,8 @@ async function erasePart(
 }
 
 /**
- * Of a site that moves to another cell, which may have copied the events with their personal parts. The append lock is held: a move
- * that begins later reads the log after this transaction.
+ * Records an erasure for a site that moves to another cell, which may have copied the events with their personal parts.
+ * The append lock is held: a move that begins later reads the log after this transaction.
  */
 async function recordForMove(client: ClientBase, site: string, positions: readonly number[]): Promise<void> {
   await client.query(
@@ -244,7 +244,7 @@ export interface ExpiryRange {
   /** Inclusive. */
   readonly until: number;
   readonly subjectBytes: number;
-  /** Of all sites, if it is undefined. */
+  /** Host of the site; undefined: all sites. */
   readonly site?: string | undefined;
 }
 

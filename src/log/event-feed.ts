@@ -10,7 +10,7 @@ const HELD_MS = 10_000;
 /** What the reducers made of consecutive events, (after, until]. */
 export class Gathered {
   until: number;
-  /** Of the event at `until`. */
+  /** Id of the event at `until`. */
   lastId = '';
   events = 0;
   private readonly states = new Map<Reducer<unknown>, unknown>();

@@ -64,7 +64,7 @@ export class EventRow implements LoggedRow {
     return plain(this.fields[8] as string);
   }
 
-  /** Of a copied event. */
+  /** Where the other log had stored a copied event; undefined for other events. */
   get origin(): number | undefined {
     const origin = this.fields[13] as string;
     return origin === NULL ? undefined : Number(origin);

@@ -22,7 +22,7 @@ interface Envelope {
   /** ISO 8601, milliseconds, UTC. */
   readonly time: string;
   readonly actor: string;
-  /** Of an event that was copied from another log, with its site: the position at which it was stored first. */
+  /** Position at which another log stored the event first; absent if the event was not copied with its site. */
   readonly origin?: number;
 }
 

@@ -72,7 +72,7 @@ export async function leapBeyond(client: ClientBase, position: number): Promise<
   }
 }
 
-/** Of the database that answers, before or after `followLineage`. */
+/** Lineage of the database that answers, before or after `followLineage`. */
 export async function readServerLineage(source: Queryable): Promise<string> {
   const { rows } = await source.query<{ lineage: string }>({
     name: 'read-server-lineage',

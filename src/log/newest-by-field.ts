@@ -47,9 +47,9 @@ export async function readFound(
 
 /** What a search has looked at. */
 export interface LookedAt {
-  /** Of all events that the index finds, newest first. The index has a hash of what they are found by, so `readFound` may leave one out. */
+  /** All that the index finds, newest first. It has a hash of what they are found by: `readFound` may leave one out. */
   readonly positions: readonly number[];
-  /** Of those that `opened` matches. */
+  /** Fields of the events that `opened` matches. */
   readonly fields: readonly FieldsAt[];
 }
 

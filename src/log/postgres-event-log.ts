@@ -45,7 +45,7 @@ export interface LogObserver {
 }
 
 const FOLLOWER_QUERY_TIMEOUT_MS = 2_500;
-/** Of one page of a reader of the whole log. */
+/** Timeout of one page of a reader of the whole log. */
 const PAGE_QUERY_TIMEOUT_MS = 10_000;
 
 export class PostgresEventLog extends EventLog {

@@ -2,7 +2,7 @@ import { NoPrimary } from '../postgres/database-hosts.js';
 import type { Projection } from './projection.js';
 import { groupByCheckpoint, isPoison } from './projection-runner.js';
 
-describe('the groups of projections that are folded together', () => {
+describe('a group of projections that are folded together', () => {
   const projections: Projection[] = ['a', 'b', 'c', 'd'].map((name) => ({ name, tables: [], fold: async () => {} }));
   const at = (name: string, position: number, parked = false) => ({ name, position, parked });
   const groups = (...checkpoints: ReturnType<typeof at>[]) =>
@@ -12,13 +12,13 @@ describe('the groups of projections that are folded together', () => {
       most: group.most,
     }));
 
-  it('is one while all have the same checkpoint', () => {
+  it('has all projections while they have the same checkpoint', () => {
     expect(groups(at('a', 7), at('b', 7), at('c', 7))).toEqual([
       { names: 'abc', after: 7, most: Number.MAX_SAFE_INTEGER },
     ]);
   });
 
-  it('lets those behind join the next group where it is', () => {
+  it('ends where the next group is, which it then joins', () => {
     expect(groups(at('a', 90), at('b', 7), at('c', 50), at('d', 7))).toEqual([
       { names: 'bd', after: 7, most: 50 },
       { names: 'c', after: 50, most: 90 },
@@ -41,7 +41,7 @@ describe('an error of a fold', () => {
   it.each([
     new NoPrimary('no server accepts writes: db1:5432 is a standby; db2:5432 is a standby', 'no primary'),
     ...['EAI_AGAIN', 'EHOSTUNREACH', 'ENOENT'].map(withCode),
-  ])('is not, if the database cannot be reached: $message', (error) => {
+  ])('is not the fault of the event if the database cannot be reached: $message', (error) => {
     expect(isPoison(error)).toBe(false);
   });
 });

@@ -4,7 +4,7 @@ import { type Digest, eventDigest, personalDigest } from './seals.js';
 /** The columns in the order that `SealedRow` expects, of events e, personal parts p and erased parts x. */
 export const SEALED_COLUMNS = `${rowColumns('all')}, e.reference, encode(p.salt, 'hex'), p.site, encode(x.digest, 'hex')`;
 
-/** Of every personal part that a seal covers. */
+/** Length of the salt of every personal part that a seal covers. */
 const SALT_BYTES = 16;
 
 /** A row of the log with everything that its seal covers. Valid until the next row, like `EventRow`. */

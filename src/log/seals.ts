@@ -21,9 +21,9 @@ export interface SealedEvent {
   readonly reference: string | null;
   /** The JSON text as stored. */
   readonly data: string;
-  /** Of the personal part; null if the event was stored without one. */
+  /** Digest of the personal part; null if the event was stored without one. */
   readonly personal: Digest | null;
-  /** Of an event that was copied from another log; otherwise null, and not part of the canonical form. */
+  /** Position in the log that the event was copied from; otherwise null, and not part of the canonical form. */
   readonly origin: number | null;
 }
 

@@ -20,7 +20,7 @@ describe('a shared read', () => {
     expect(await first).toBe(1);
   });
 
-  it('fails for all of them, and is tried again by the next call', async () => {
+  it('fails for all calls of a turn, and is tried again by the next call', async () => {
     let isBroken = true;
     const failing = sharedRead(async () => {
       if (isBroken) throw new Error('no connection');

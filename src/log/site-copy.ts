@@ -23,10 +23,10 @@ import { SiteCopyRefused } from './site-copy-errors.js';
 const PAGE_BYTES = 2 * 1024 * 1024;
 const SALT_BYTES = 16;
 const ERASED = 'visitor.erased.v1';
-/** Of `SEALED_COLUMNS`. */
+/** Index of the reference in `SEALED_COLUMNS`. */
 const REFERENCE = 14;
 const NO_DIGEST = '0'.repeat(64);
-/** Of the subject of a visitor; that of a person is longer. */
+/** Length of the subject of a visitor; that of a person is longer. */
 const VISITOR_BYTES = 16;
 
 export interface SiteCopy {
@@ -80,7 +80,7 @@ export async function readSiteCopy(
 function erasedLine(line: Buffer): Buffer {
   const fields = line.toString('utf8').trimEnd().split('\t');
   fields[10] = ERASED_ONLY;
-  // Of a part from before the hash chain no digest is left.
+  // No digest is left of a part from before the hash chain.
   if (fields[17] === NULL) fields[17] = NO_DIGEST;
   return Buffer.from(`${fields.join('\t')}\n`);
 }
@@ -100,7 +100,7 @@ export async function readErasedAt(client: ClientBase, site: string, positions: 
   return Buffer.concat(lines);
 }
 
-/** Of a person. Parts of visits without one end by their age, many at once. */
+/** Whether a person was erased. Parts of visits without one end by their age, many at once. */
 function isErasure(row: EventRow): boolean {
   return row.type === ERASED && !(row.data() as { readonly unidentified?: boolean }).unidentified;
 }

@@ -46,7 +46,7 @@ export async function firstOwnPosition(client: Queries, site: string, after: num
   return undefined;
 }
 
-/** Of the hash chain at the seal that covers a position, in hex. */
+/** Head of the hash chain at the seal that covers a position, in hex. */
 export async function chainHeadAt(client: Queries, position: number): Promise<string> {
   const { rows } = await client.query<{ head: string }>(
     `SELECT encode(head, 'hex') AS head FROM cc.seals WHERE last >= $1 ORDER BY last LIMIT 1`,

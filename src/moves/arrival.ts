@@ -257,8 +257,9 @@ export class Arrival {
   }
 
   /**
-   * From here on this cell acts for the site. Only if the cell that it comes from states that it has left for this one, and the log
-   * here has the event of that, and as many events as it states. Copied events alone prove nothing: whoever has the token sends them.
+   * From here on this cell acts for the site. Only if the cell that it comes from states that it has left for this one,
+   * and the log here has the event of that, and as many events as it states. Copied events alone prove nothing: anyone
+   * with the token can send them.
    */
   async open(
     step: Step,

@@ -10,7 +10,7 @@ describe('afterPass', () => {
     ['as much as before', [10_000_000, 50_000, 50_000, 49_000, 50_000], 'stop'],
     ['more each time', [20_000, 30_000, 40_000, 50_000], 'stop'],
     ['hardly less', [20_000, 19_500, 19_000, 18_500], 'stop'],
-  ])('%s', (_what, copied, expected) => {
+  ])('decides whether another pass follows: %s', (_what, copied, expected) => {
     expect(afterPass(copied)).toBe(expected);
   });
 });

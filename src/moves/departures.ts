@@ -133,8 +133,8 @@ export interface OtherCopy {
 }
 
 /**
- * Of all moves of the site, and of one that copies and has not started: a cell that a site has left keeps its copy, and so does one
- * that a cancelled move led to. `own`: the name of this cell.
+ * Cells of all moves of the site, and of one that copies and has not started: a cell that a site has left keeps its
+ * copy, and so does one that a cancelled move led to. `own`: the name of this cell.
  */
 export async function findOtherCopies(pool: Queries, site: string, own: string): Promise<OtherCopy[]> {
   const { rows } = await pool.query<OtherCopy>(

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { FORWARDED_BY } from '../sites/forwarding-decision.js';
 
-/** Of one connection (RFC 9110, 7.6.1), in addition to those that `Connection` names. */
+/** Headers that concern one connection (RFC 9110, 7.6.1), in addition to those that `Connection` names. */
 const HOP_BY_HOP = [
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer'],
   ...['transfer-encoding', 'upgrade'],

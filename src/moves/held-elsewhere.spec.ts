@@ -83,17 +83,17 @@ describe('withdrawn', () => {
     expect(withdrawn(found, found, [claimOf('b', 1)])).toEqual([]);
   });
 
-  it('lets it stand while its cell does not answer', () => {
+  it('keeps a finding while its cell does not answer', () => {
     expect(withdrawn(found, [], [silent('b')])).toEqual([]);
   });
 
-  it('lets it stand while a cell lists the site as its own without a proof, and when its cell is not in CELLS any more', () => {
+  it('keeps a finding while a cell lists the site without a proof, and when its cell is not in CELLS any more', () => {
     expect(withdrawn(found, [], [listing('b')])).toEqual([]);
     expect(withdrawn(found, [], [empty('b'), listing('renamed')])).toEqual([]);
     expect(withdrawn(found, [], [empty('c')])).toEqual([]);
   });
 
-  it('tells what to do about it', () => {
+  it('tells what to do about a finding', () => {
     const [holding] = found as [(typeof found)[0]];
     expect(adviceFor(holding, [claimOf('b', 1)], 'a')).toBe('Let its DNS name lead to cell b');
     expect(adviceFor(holding, [listing('b', { state: 'left', to: 'a' })], 'a')).toContain(

@@ -19,7 +19,7 @@ export interface MoveOut extends Omit<MovedOut, 'events'> {
 
 /** Where and how a site has left. */
 export interface Departure extends MovedOut {
-  /** Of `site.moved_out.v1`. */
+  /** Position of `site.moved_out.v1`. */
   readonly position: number;
 }
 

@@ -3,9 +3,9 @@ import type { SiteSecret } from '../sites/site-secrets.js';
 
 /** What a cell accepts in one request. */
 export const SECRETS_MAX = 2_000;
-/** Of one secret, in base64. */
+/** Length of one secret, in base64. */
 export const SECRET_MAX_CHARACTERS = 100_000;
-/** Of all of them as JSON: with the rest of the request, less than the management API accepts. */
+/** Bytes of all secrets as JSON: with the rest of the request, less than the management API accepts. */
 const SECRETS_MAX_BYTES = 1_000_000;
 
 export function encodeSecrets(secrets: readonly SiteSecret[]): { name: string; value: string }[] {

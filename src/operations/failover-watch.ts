@@ -11,7 +11,7 @@ import { Postgres } from '../postgres/postgres.js';
 
 /** An append that an earlier primary acknowledges late is found by then. */
 const WATCHED_FOR_MS = 60_000;
-/** Of one event. More of them are counted, and the log names them. */
+/** Ranges in one event. More of them are counted, and the log names them. */
 const RANGES_MAX = 1_000;
 
 type FailedOver = LogEvent & { type: 'log.failed_over.v1' };
@@ -22,7 +22,7 @@ type FailedOver = LogEvent & { type: 'log.failed_over.v1' };
  */
 @Injectable()
 export class FailoverWatch implements OnApplicationShutdown {
-  /** Of the database, as it was seen last. */
+  /** Lineage of the database, as it was seen last. */
   lineage: string | undefined;
   private watchedUntilMs = Number.NEGATIVE_INFINITY;
   private checking: Promise<void> | undefined;

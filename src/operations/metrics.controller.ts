@@ -9,7 +9,7 @@ import { OperatorsOnly } from './operators-only.guard.js';
 const SCRAPE_TIMEOUT_MS = 1_000;
 /** Gauges of prom-client with the suffix of a counter. The sum of the gauge without it is the same. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `cc_nodejs_active_${kind}_total`);
-/** Of prom-client. `cc_event_loop_delay_seconds` replaces them: one sampler is enough, and each sample wakes an idle process. */
+/** Metrics that `cc_event_loop_delay_seconds` replaces: one sampler is enough, each sample wakes an idle process. */
 const LAGS = ['', 'min_', 'max_', 'mean_', 'stddev_', 'p50_', 'p90_', 'p99_'].map(
   (kind) => `cc_nodejs_eventloop_lag_${kind}seconds`,
 );

@@ -71,7 +71,7 @@ describe('a push', () => {
   });
 });
 
-it('goes to the sealed address where the log holds a redacted one', () => {
+it('a push goes to the sealed address where the log holds a redacted one', () => {
   const url = 'https://hooks.shop.example/t0k3n';
   const redacted = { ...webhook, url: 'https://hooks.shop.example/***' };
   expect(pushRequest(redacted, { secret: 's', url }, window, CHANGED).url).toBe(url);
@@ -87,7 +87,7 @@ describe('a test push', () => {
   });
 });
 
-it('has no secrets when none is stored', () => {
+it('a webhook has no secrets unless all that it needs are stored', () => {
   expect(webhookSecrets(webhook, undefined)).toBeUndefined();
   expect(webhookSecrets(webhook, { previous: 'old' })).toBeUndefined();
   expect(webhookSecrets(webhook, { secret: 'new' })).toEqual({ secret: 'new' });

@@ -41,13 +41,13 @@ const delivered: End = {
 };
 const step = (end: End, clock: string, hook = webhook) => nextStep(hook, end, at(clock), EVERY);
 
-describe('before the first window', () => {
+describe('a webhook without a reporting window', () => {
   it('waits for the first tick after the webhook was set', () => {
     expect(step(undefined, '09:59:59.999')).toEqual({ kind: 'wait', untilMs: at('10:00:00') });
     expect(step(undefined, '10:00:00')).toEqual({ kind: 'close' });
   });
 
-  it('starts where the webhook was first set', () => {
+  it('starts its first window where the webhook was first set', () => {
     expect(nextWindowStart(webhook, undefined)).toEqual({ fromPosition: 10, windowStart: iso('09:50:00') });
   });
 });
@@ -89,14 +89,14 @@ describe('the series of a window', () => {
   });
 });
 
-describe('when a window is closed', () => {
-  it('sends it and closes no other until it is accepted', () => {
+describe('a webhook with a closed window', () => {
+  it('sends the window and closes no other until it is accepted', () => {
     expect(step(closed, '10:00:02')).toEqual({ kind: 'send', window });
     expect(step(closed, '23:00:00')).toEqual({ kind: 'send', window });
   });
 });
 
-describe('when an attempt has failed', () => {
+describe('a webhook after a failed attempt', () => {
   it('waits for the next attempt, also past a tick, and sends the same window', () => {
     expect(step(failed(iso('10:30:00')), '10:15:00')).toEqual({ kind: 'wait', untilMs: at('10:30:00') });
     expect(step(failed(iso('10:30:00')), '10:30:00')).toEqual({ kind: 'send', window });
@@ -116,14 +116,14 @@ describe('when an attempt has failed', () => {
   });
 });
 
-describe('when the receiver has accepted a window', () => {
-  it('closes the next one at the next tick, starting where it ended', () => {
+describe('a webhook whose receiver has accepted a window', () => {
+  it('closes the next window at the next tick, starting where the accepted one ended', () => {
     expect(step(delivered, '10:14:59')).toEqual({ kind: 'wait', untilMs: at('10:15:00') });
     expect(step(delivered, '10:15:00')).toEqual({ kind: 'close' });
     expect(nextWindowStart(webhook, delivered)).toEqual({ fromPosition: 40, windowStart: iso('10:00:01') });
   });
 
-  it('closes it at once when a tick was missed', () => {
+  it('closes the next window at once when a tick was missed', () => {
     expect(step(delivered, '11:07:00')).toEqual({ kind: 'close' });
   });
 

@@ -37,7 +37,7 @@ export interface SyncLine {
   /** Reporting window of a push. */
   readonly window?: Omit<ReportingWindow, 'body'>;
   readonly payload?: Totals;
-  /** Of refused conversions. */
+  /** When the first of the refused conversions was refused. */
   readonly since?: string;
   readonly count?: number;
   readonly reasons?: RejectedConversions['reasons'];

@@ -69,7 +69,7 @@ describe.each(SIGN_INS)('sign-in at %s', (name, authorization) => {
   });
 });
 
-it('binds the code by PKCE where the platform has it', () => {
+it('sign-in at a platform binds the code by PKCE where the platform has it', () => {
   const withPkce = SIGN_INS.filter(([, { pkce }]) => pkce);
   expect(withPkce.map(([name]) => name)).toEqual(['google_ads', 'microsoft_ads']);
   for (const [, authorization] of withPkce) {
@@ -80,7 +80,7 @@ it('binds the code by PKCE where the platform has it', () => {
   }
 });
 
-it('needs a refresh token where access tokens end within a day', () => {
+it('sign-in at a platform needs a refresh token where access tokens end within a day', () => {
   const without = (name: string) =>
     platformOf(name)?.authorization?.settings(APP, { accessToken: 'access', lifetimeMs: 3_600_000 }, NOW_MS);
   for (const name of ['google_ads', 'microsoft_ads', 'pinterest', 'snapchat', 'reddit'])
@@ -101,7 +101,7 @@ it.each(['pinterest', 'snapchat', 'reddit', 'linkedin'])('%s renews access token
   expect(platform.token?.({ settings: {}, secrets: { access_token: 'old' } })).toBeUndefined();
 });
 
-it('requires an access token, or all that is needed to obtain one', () => {
+it('a connection requires an access token, or all that is needed to obtain one', () => {
   const all = { settings: { client_id: 'c' }, secrets: { client_secret: 's', refresh_token: 'r' } };
   expect(credentialsProblem(all)).toBeUndefined();
   expect(credentialsProblem({ settings: {}, secrets: { access_token: 'a' } })).toBeUndefined();

@@ -26,7 +26,7 @@ export interface CodeExchange {
 export interface GrantedTokens {
   readonly accessToken: string;
   readonly refreshToken?: string | undefined;
-  /** Of the access token. Undefined: the platform does not say. */
+  /** Lifetime of the access token. Undefined: the platform does not say. */
   readonly lifetimeMs?: number | undefined;
 }
 

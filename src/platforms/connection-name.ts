@@ -4,7 +4,7 @@ import { PLATFORM_NAMES, type PlatformName } from './platform.js';
 export type ConnectionName = PlatformName | `${PlatformName}:${string}`;
 
 const OWN_NAME = '[a-z0-9][a-z0-9_-]{0,31}';
-/** Of a whole connection name, for schemas. */
+/** Pattern of a whole connection name, for schemas. */
 export const CONNECTION_NAME_PATTERN = `^(${PLATFORM_NAMES.join('|')})(:${OWN_NAME})?$`;
 
 const CONNECTION_NAME = new RegExp(CONNECTION_NAME_PATTERN);

@@ -65,7 +65,7 @@ export interface Item {
   readonly name?: string;
   /** A whole number, at least 1. */
   readonly quantity?: number;
-  /** Of one unit, in the currency of the conversion. */
+  /** Price of one unit, in the currency of the conversion. */
   readonly price?: number;
   readonly category?: string;
 }

@@ -16,7 +16,7 @@ export const digitsOnly: FieldCheck = (value) => (/^\d+$/.test(value) ? undefine
 export const testEventCode: FieldCheck = (value) =>
   /^[\w-]+$/.test(value) ? undefined : 'must be letters and digits only, such as TEST12345';
 
-/** Of platforms with corrections. */
+/** Field of platforms with corrections. */
 export const refundEventField: Field = {
   name: 'refund_event',
   help: 'An event of yours, such as refund, that corrects the conversion of its order instead of being one.',

@@ -29,7 +29,7 @@ export interface ClickId {
 
 export interface Cookie {
   readonly number: number;
-  /** A value that the platform accepts. Undefined: the cookie identifies nobody by itself. */
+  /** A value that the platform accepts. Undefined: the cookie alone identifies no person. */
   readonly sample?: string;
   /** `tag/browser/platform-cookies.ts` takes a part of the value. */
   readonly part?: true;

@@ -10,5 +10,5 @@
  */
 export const PAYLOAD_VERSION = 2;
 
-/** Of events without a version. */
+/** Version of the payloads of events without a version. */
 export const FIRST_PAYLOAD_VERSION = 1;

@@ -17,7 +17,7 @@ export interface Platform extends Manifest {
   readonly name: PlatformName;
   /** The settings of `platforms connect --set`, besides `events`, `event.<ours>` and `field.<theirs>`. */
   readonly fields: readonly Field[];
-  /** Of a connection to the sandbox, which accepts any value: no real secrets. */
+  /** Settings of a connection to the sandbox, which accepts any value: no real secrets. */
   readonly demo: Settings;
   /**
    * What a new connection starts with. A default that changes is changed here, and not in the payload: connections that exist
@@ -73,7 +73,7 @@ export interface Platform extends Manifest {
 /** What limits depend on besides the settings. */
 export interface LimitedConversion {
   readonly source?: ConversionSource | undefined;
-  /** Of a correction. */
+  /** Order of a correction. */
   readonly order?: Pick<CorrectedOrder, 'timeMs' | 'settledMs'> | undefined;
 }
 

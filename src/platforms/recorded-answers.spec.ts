@@ -35,7 +35,7 @@ function verdictOn(platform: Platform, { to, status, body }: RecordedAnswer): Ve
 describe.each(PLATFORMS)('$name, with the error answers recorded in its fixtures', (platform) => {
   const recorded = recordedAnswers(platform);
 
-  it('has an expected verdict and a source for each, and each only once', () => {
+  it('has an expected verdict and a source for each answer, and each answer once', () => {
     expect(recorded.length).toBeGreaterThan(0);
     for (const { answer, source, verdict } of recorded)
       expect([answer, source !== '', VERDICTS.includes(verdict)]).toEqual([answer, true, true]);
@@ -43,7 +43,7 @@ describe.each(PLATFORMS)('$name, with the error answers recorded in its fixtures
     expect(new Set(contents).size).toBe(contents.length);
   });
 
-  it.each(recorded)('on $answer: $verdict', (one) => {
+  it.each(recorded)('reads $answer as $verdict', (one) => {
     const verdict = verdictOn(platform, one);
     expect(verdict && verdictLabel(verdict)).toBe(one.verdict);
   });

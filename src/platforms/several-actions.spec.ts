@@ -31,7 +31,7 @@ describe('combineVerdicts', () => {
     ['a single one, delivered', [DELIVERED], DELIVERED],
     ['a single one, rejected', [REJECTED], REJECTED],
     ['a single one, wrong', [MISCONFIGURED], MISCONFIGURED],
-  ])('of %s', (_, verdicts, expected) => {
+  ])('gives one verdict for several actions: %s', (_, verdicts, expected) => {
     const actions = ['111', '222', '333'];
     const all = verdicts.map((verdict, index) => ({ action: actions[index] as string, verdict }));
     expect(combineVerdicts(all)).toEqual(expected);

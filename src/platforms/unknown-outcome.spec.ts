@@ -49,7 +49,7 @@ describe('mayHaveBeenAccepted', () => {
     ['microsoft_ads', 'a goal that is too new', 200, { PartialErrors: [{ Code: 5615, Index: 0 }] }, 1, false],
     ['microsoft_ads', 'some events received', 200, { eventsReceived: 1 }, 2, true],
     ['x', 'some conversions processed', 200, { data: { conversions_processed: 1 } }, 2, true],
-  ])('%s: %s', (name, _, status, json, items, unknown) => {
+  ])('judges an answer of %s: %s', (name, _, status, json, items, unknown) => {
     const platform = PLATFORMS.find((candidate) => candidate.name === name);
     const verdicts = [platform?.verdict(response(status, json), items) as Verdict | Verdict[]].flat();
     expect(verdicts.some(mayHaveBeenAccepted)).toBe(unknown);

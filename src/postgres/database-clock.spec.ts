@@ -8,7 +8,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** A process and a database whose clocks can be set independently. */
 class Machines {
   private monotonicMs = 1_000;
-  /** Of each clock minus the monotonic one. */
+  /** Difference between each clock and the monotonic one. */
   readonly offsets = { database: START_MS, wall: START_MS, sinceBoot: 50_000 };
   readonly steps: ClockStep[] = [];
   readonly clock: DatabaseClock;

@@ -30,7 +30,7 @@ describe('the servers of a connection URL', () => {
     ['postgres://user:a@b,c@one/shop', 'postgres://user:a@b,c@one/shop', [{ host: 'one', port: 5432 }]],
     // Such a URL names the only server in another way.
     ['postgres://user@/shop?host=/run/one', 'postgres://user@/shop?host=/run/one', [{ host: 'localhost', port: 5432 }]],
-  ])('of %s', (given, url, hosts) => {
+  ])('are read from %s', (given, url, hosts) => {
     expect(splitHosts(given)).toEqual({ url, hosts });
   });
 

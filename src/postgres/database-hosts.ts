@@ -107,7 +107,7 @@ export class DatabaseHosts {
     return newest.at;
   }
 
-  /** Of a primary that was replaced and does not know it yet. One that stays the only one was restored. */
+  /** Whether a replaced primary answered, which does not know it yet. One that stays the only one was restored. */
   private isEarlier({ timeline = '' }: Answer): boolean {
     if (timeline >= this.timeline) {
       this.earlierSinceMs = undefined;

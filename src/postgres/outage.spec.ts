@@ -31,7 +31,7 @@ describe('an outage of the database', () => {
   });
 });
 
-it('is told apart from a pool whose connections are all in use', () => {
+it('an outage of the database is told apart from a pool whose connections are all in use', () => {
   const busy = new Error('timeout exceeded when trying to connect');
   expect([busy, new UserError('no', { cause: busy })].map(isPoolBusy)).toEqual([true, true]);
   const others = [new Error('Connection terminated due to connection timeout'), withCode('ECONNREFUSED'), 'text'];

@@ -9,10 +9,10 @@ const OUTAGE_CODES = /^(ECONN(REFUSED|RESET)|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH
 /** pg's own errors have no code. */
 const OUTAGE_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error)/;
-/** Of them, the one of a pool whose connections are all in use. */
+/** Message of a pool whose connections are all in use. */
 const POOL_BUSY_MESSAGE = 'timeout exceeded when trying to connect';
 
-/** Of them, those that a statement may cause which always takes too long. */
+/** Outages that a statement may cause which always takes too long. */
 const TIMEOUT_STATES = /^(55P03|57014)$/;
 const TIMEOUT_MESSAGE = 'Query read timeout';
 

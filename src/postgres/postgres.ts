@@ -61,7 +61,7 @@ export class Postgres {
     private readonly target: PrimaryClientConfig,
     private readonly service: ServiceAccess,
     private readonly embedded: EmbeddedServer | undefined,
-    /** Of DATABASE_READ_URL. */
+    /** Servers of DATABASE_READ_URL. */
     readonly standby: Standby | undefined,
   ) {
     this.sampler = new AlignedInterval(() => this.sampleQuietly(), SAMPLE_CLOCK_EVERY_MS).unref();

@@ -13,7 +13,7 @@ const POLL_EVERY_MS = 10;
 const CONNECT_WITHIN_MS = 3_000;
 const CHECK_TIMEOUT_MS = 3_000;
 const QUERY_TIMEOUT_MS = 10_000;
-/** Of a connection for reading much: one page of an export may have to pass over many events. */
+/** Timeout on a connection for reading much: one page of an export may have to pass over many events. */
 const LONG_QUERY_TIMEOUT_MS = 60_000;
 /** A standby that could not be used is left alone for so long: reads must not wait for it one after the other. */
 const LEFT_ALONE_MS = 5_000;

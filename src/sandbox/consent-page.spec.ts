@@ -39,7 +39,7 @@ describe('the consent page', () => {
 
   it('gives a code that its client can use once, with the redirect and the verifier', () => {
     const memory: Memory = new Map();
-    const challenge = 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0'; // Of "abc".
+    const challenge = 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0'; // Challenge of the verifier "abc".
     const codeOf = () =>
       /code=(sandbox-code-\d+)/.exec(
         open({ code_challenge: challenge, code_challenge_method: 'S256' }, memory).body,

@@ -513,7 +513,7 @@ describe('arbitrary input', () => {
     ),
   );
 
-  it('reports a bug of a double with status 599', async () => {
+  it('that reveals a bug of a double is answered with status 599', async () => {
     const throwing = () => {
       throw new TypeError('oops');
     };
@@ -526,7 +526,7 @@ describe('arbitrary input', () => {
   });
 });
 
-it('stops while requests hang', async () => {
+it('the sandbox stops while requests hang', async () => {
   const other = await new Sandbox().start();
   await fetch(`${other.url}/behave`, { method: 'POST', body: JSON.stringify({ platform: 'ga4', mode: 'hang' }) });
   const hanging = fetch(`${other.url}/ga4/mp/collect`, { method: 'POST', body: '{}' });
@@ -536,6 +536,6 @@ it('stops while requests hang', async () => {
   await failing;
 });
 
-it('refuses a port that is in use', async () => {
+it('the sandbox refuses a port that is in use', async () => {
   await expect(new Sandbox().start(Number(new URL(sandbox.url).port))).rejects.toThrow('EADDRINUSE');
 });

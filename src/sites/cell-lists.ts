@@ -13,8 +13,8 @@ interface KnownList {
 }
 
 /**
- * The lists of other cells for views, one request per cell at a time. Whoever decides by them, such as a command that adds a
- * host, asks the cells instead.
+ * The lists of other cells for views, one request per cell at a time. What decides by them, such as a command that adds
+ * a host, asks the cells instead.
  */
 export class CellLists {
   private readonly known = new Map<string, KnownList>();

@@ -175,7 +175,7 @@ describe('changedConnection', () => {
   });
 });
 
-it('generates a webhook secret of 32 random bytes in the format of Standard Webhooks', () => {
+it('a generated webhook secret has 32 random bytes in the format of Standard Webhooks', () => {
   const secret = generateWebhookSecret();
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   expect(generateWebhookSecret()).not.toBe(secret);

@@ -18,7 +18,7 @@ export class ConnectPlatform extends SiteCommand<ConnectedPlatform> {
     host: string,
     readonly platform: Platform,
     readonly request: ConnectRequest,
-    /** Of the connection; the platform's, unless it is a further one of the platform. */
+    /** Name of the connection; the platform's, unless it is a further one of the platform. */
     readonly name: ConnectionName = platform.name,
   ) {
     super(actor, host);

@@ -23,14 +23,14 @@ export interface SiteElsewhere {
   readonly paused?: true;
   /** How often it has moved, or begun to. */
   readonly epoch?: number;
-  /** Of a site that has come to that cell by a move. */
+  /** Statement about the move by which the site has come to that cell. */
   readonly arrived?: StatedArrival;
   readonly move?: MoveDocument;
 }
 
 export interface OtherCell {
   readonly name: string;
-  /** Of its management API and dashboard. */
+  /** Address of its management API and dashboard. */
   readonly url: string;
   /** Undefined if it did not answer. */
   readonly sites?: readonly SiteElsewhere[];

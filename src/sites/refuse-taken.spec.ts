@@ -42,7 +42,7 @@ describe('a caller who sees one site', () => {
     ['www.bucher.de', 'xn--bcher-kva.de', 'only callers with access to all sites'],
     ['127.0.0.2', '127.0.0.1', 'only callers with access to all sites'],
     ['www.localhost', 'localhost', 'only callers with access to all sites'],
-  ])('who adds %s to %s: %s', async (name, own, refusal) => {
+  ])('may add hosts of the domain of its site only: %s to %s: %s', async (name, own, refusal) => {
     const refused = await refusalOf(await withSites({}, own), name, own);
     if (refusal === undefined) expect(refused).toBeUndefined();
     else expect(refused).toContain(refusal);

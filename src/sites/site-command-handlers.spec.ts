@@ -14,7 +14,7 @@ const { SiteCommand, ...commands } = {
   ...webhookCommands,
 };
 
-it('has exactly one handler for each command', () => {
+it('every site command has exactly one handler', () => {
   const handled = SITE_COMMAND_HANDLERS.map(commandHandledBy);
   expect(new Set(handled)).toEqual(new Set(Object.values(commands)));
   expect(handled).toHaveLength(Object.keys(commands).length);

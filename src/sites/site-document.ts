@@ -15,7 +15,7 @@ export interface SiteFields {
   readonly removed?: boolean | undefined;
 }
 
-/** Of a site that moves to another cell, or has moved. */
+/** Move of a site to or from another cell. */
 export interface MoveDocument {
   /** `copying`: nothing has changed yet. */
   readonly state: SiteMove['state'] | 'copying';
@@ -24,7 +24,7 @@ export interface MoveDocument {
   /** Events that are copied, of so many. */
   readonly events?: number;
   readonly total?: number;
-  /** Of the other cell. */
+  /** Address of the other cell. */
   readonly url?: string;
 }
 

@@ -8,7 +8,7 @@ export interface SiteFilter {
   readonly list: FilterList;
   /** Undefined: it was erased with the person. */
   readonly value: string | undefined;
-  /** Of the event that has the value. */
+  /** Position of the event that has the value. */
   readonly position: number;
 }
 

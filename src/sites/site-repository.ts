@@ -132,7 +132,7 @@ export function parseHost(text: string): string {
   return host;
 }
 
-/** Of the hosts that a site is to get, those that it does not have. */
+/** Aliases that a site is to get and does not have. */
 export function newAliases({ host, aliases }: Site, added: readonly string[]): string[] {
   return added.map(parseHost).filter((name) => name !== host && !aliases.includes(name));
 }

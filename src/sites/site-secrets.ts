@@ -94,7 +94,7 @@ export class SiteSecrets {
     };
   }
 
-  /** Of a site that comes from another cell: what that one does not have is deleted. All but the dedup secret. */
+  /** Stores secrets from another cell. What that one does not have is deleted, except for the dedup secret. */
   async replaceAll(site: string, secrets: readonly SiteSecret[]): Promise<void> {
     await this.pool.query('DELETE FROM cc.secrets WHERE site = $1 AND name <> ALL ($2)', [
       site,

@@ -129,7 +129,7 @@ export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {
 
 /** Not the hold of a site that another cell has, which the log here may not know: the append refuses the event then. */
 async function endPause(client: ClientBase, host: string): Promise<void> {
-  // Before the row: whoever closes a site, or ends that, holds it.
+  // Taken before the row is read: what closes a site, or opens it again, holds this lock.
   await lockAppends(client);
   const { rowCount } = await client.query('SELECT FROM cc.paused_sites WHERE site = $1 AND closed', [host]);
   if (rowCount)

@@ -23,7 +23,7 @@ export function keyState({ status, rotation }: SiteKey, nowMs: number): SiteKey[
   return status === 'active' && rotation && nowMs >= Date.parse(rotation.expiresAt) ? 'expired' : status;
 }
 
-/** Of a site that is not, or will not stay, in this cell. */
+/** State of a site that is not, or will not stay, in this cell. */
 export type SiteMove =
   /** Deliveries and pushes wait. Conversions are accepted. */
   | { readonly state: 'leaving'; readonly to: string }

@@ -91,7 +91,7 @@ async function store(secrets: SiteSecrets, { host }: Site, changed: ConnectionSe
   if (Object.keys(changed).length > 0) await secrets.storeConnectionSecrets(host, 'outbound', changed);
 }
 
-/** Of a site that was removed and added again, the webhook is known but its secrets are gone. */
+/** After a site was removed and added again, its webhook is known but the secrets are gone. */
 export async function requireStoredWebhook(secrets: SiteSecrets, { host }: Site): Promise<void> {
   if (!(await secrets.hasWebhookSecret(host)))
     throw new UserError(`The webhook of ${host} was removed with the site. Set its URL again.`);

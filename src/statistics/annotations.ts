@@ -4,7 +4,7 @@ import type { EventLog } from '../log/event-log.js';
 import type { Period } from './buckets.js';
 
 const ANNOTATIONS_MAX = 200;
-/** Of changes of all sites, when some of them are asked for. */
+/** Pages of the changes of all sites, read when some of the sites are asked for. */
 const PAGES_MAX = 25;
 
 const CHANGES = {

@@ -5,7 +5,7 @@ const QUARTER_MS = 15 * MINUTE_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Of one answer: a month by the hour, or two years by the day. */
+/** Buckets in one answer: a month by the hour, or two years by the day. */
 export const BUCKETS_MAX = 750;
 
 export const INTERVALS = ['hour', 'day'] as const;

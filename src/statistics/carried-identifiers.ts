@@ -33,7 +33,7 @@ function newestClick({ clicks }: Visit): string {
   let newest = '';
   let newestMs = Number.NEGATIVE_INFINITY;
   for (const [kind, { timeMs }] of Object.entries(clicks)) {
-    // Of two clicks with the same time the first by name, whatever order they are stored in.
+    // The first one by name, if two clicks have the same time, whatever order they are stored in.
     if (timeMs < newestMs || (timeMs === newestMs && kind > newest)) continue;
     newest = kind;
     newestMs = timeMs;

@@ -21,7 +21,7 @@ export interface PlatformQuality {
   /** Name of the connection. */
   readonly platform: string;
   readonly conversions: number;
-  /** Of these, matched to a visit. */
+  /** Conversions that were matched to a visit. */
   readonly matched: number;
   readonly matchRate: number | null;
   readonly identifiers: readonly {

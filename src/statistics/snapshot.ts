@@ -9,7 +9,7 @@ const STATEMENT_TIMEOUT = '5s';
 /** PostgreSQL's code of a statement that took too long. */
 const QUERY_CANCELED = '57014';
 
-/** Of this process, whose pool has eight connections. Each takes seconds at worst. */
+/** Reads of this process, whose pool has eight connections. Each takes seconds at worst. */
 const reads = new Semaphore(4, 10_000);
 
 /** Every event up to the position is counted; every event before the time is. */

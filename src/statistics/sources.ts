@@ -38,7 +38,7 @@ export interface Sources {
   readonly notMatched: Group;
   /** Conversions of erased people, and older ones than IDENTIFIER_TTL. */
   readonly unknown: number;
-  /** Of these, matched to a visit. */
+  /** Those of `unknown` that were matched to a visit. */
   readonly unknownMatched: number;
   /** As in the totals of the same period. By source and campaign: those of the items, the others and `unknownMatched`. */
   readonly matched: number;

@@ -87,7 +87,7 @@ class CountsByCurrency {
 class Conversions {
   readonly byCurrency = new CountsByCurrency();
   readonly received: CountedConversion[] = [];
-  /** Of late matches, by conversion. */
+  /** Visits of late matches, by conversion. */
   readonly visits = new Map<string, Visit | undefined>();
 
   add(row: PageRow): void {

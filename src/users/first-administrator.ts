@@ -12,7 +12,7 @@ import { LINK_HOURS } from './users.service.js';
 /** A page tells by it that the link needs an email address, too. */
 const PREFIX = 'first_';
 
-/** The first user of an installation, whom no administrator can add. Nothing here has an effect once a user exists. */
+/** The first user, before an administrator exists who could add one. Has no effect once a user exists. */
 @Injectable()
 export class FirstAdministrator {
   constructor(

@@ -18,9 +18,9 @@ const WAITING_MAX = 40;
 const WAITING_OF_CALLER_MAX = 4;
 const RETRY_AFTER_S = 5;
 
-/** For whom a password is hashed. */
+/** The caller that a password is hashed for. */
 export interface HashCaller {
-  /** Of a user that is known by a session, a link or its browser; otherwise the network. */
+  /** Id of a user that is known by a session, a link or its browser; otherwise the network. */
   readonly id: string;
   /** Comes before all that are not. */
   readonly isKnown: boolean;

@@ -27,7 +27,7 @@ export interface NewUser {
 }
 
 export interface Reset {
-  /** Of the link with which the user chooses a password. */
+  /** Secret of the link with which the user chooses a password. */
   readonly secret: string;
   /** How many API tokens of the user can still be used. */
   readonly validTokens: number;

@@ -4,7 +4,7 @@ import type { TagMessage } from './tag-message.js';
 import { visitorSubject } from './visitor.js';
 import type { VisitorCookie } from './visitor-cookie.js';
 
-/** The visitor for whom a call of the tag speaks. */
+/** The visitor that a call of the tag speaks for. */
 export interface CallingVisitor {
   /** From the cookie, or new. */
   readonly id: string;

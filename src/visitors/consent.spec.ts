@@ -147,7 +147,7 @@ describe('consent', () => {
       ],
       ['missing', [], [], { consent: 'unknown' }],
       ['unreadable', 'unreadable', [], { consent: 'unknown', withheld: 'consent_unreadable' }],
-    ] as const)('%s', (_, statements, visitors, decision) => {
+    ] as const)('follows from its statements and visits: %s', (_, statements, visitors, decision) => {
       expect(decideConsent(statements, visitors, false)).toEqual(decision);
       const isUnknown = decision.consent === 'unknown' && statements !== 'unreadable';
       const required = isUnknown ? { consent: 'denied', withheld: 'consent_missing' } : decision;

@@ -12,7 +12,7 @@ const LIST_LOCK = 4845010;
 export interface ListedErasure {
   readonly site: string;
   readonly subject: string;
-  /** Of the event that states the erasure. Undefined before it was carried out, and in lists of versions before 0.3. */
+  /** Position of the erasure event. Undefined before it was carried out, and in lists of versions before 0.3. */
   readonly position?: number;
 }
 
@@ -66,7 +66,7 @@ export class ErasureList {
     return [...people.values()];
   }
 
-  /** Of one site, as of each call. Reads the file again only if it has changed. */
+  /** Subjects of one site, as of each call. Reads the file again only if it has changed. */
   subjectsOf(host: string): () => Promise<ReadonlySet<string>> {
     let read: { readonly version: string; readonly subjects: ReadonlySet<string> } | undefined;
     return async () => {

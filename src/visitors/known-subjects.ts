@@ -19,8 +19,8 @@ const PAGE_ROWS = 20_000;
 const TABLES = ['identifiers', 'consent'] as const;
 
 /**
- * Of which people something is stored that a look-up could find. Loaded in the background and kept current by following the
- * log; until then, and whenever it may be behind, every person counts as known. What is deleted stays in it until the next load.
+ * People with stored data that a look-up could find. Loaded in the background and kept current by following the log.
+ * Until then, and whenever it may be behind, every person counts as known. Deleted ones stay in it until the next load.
  */
 export class KnownSubjects {
   private filter: SubjectFilter | undefined;
@@ -108,7 +108,7 @@ export class KnownSubjects {
     this.filter = filter;
   }
 
-  /** Rows rather than people, of whom there are fewer: a filter that is too small is loaded again. */
+  /** Counts rows; there are fewer people than rows. A filter that is too small is loaded again. */
   private async estimate(): Promise<number> {
     const { rows } = await this.postgres.pool.query<{ rows: number }>(
       `SELECT coalesce(sum(reltuples) FILTER (WHERE reltuples > 0), 0)::float8 / 4 AS rows

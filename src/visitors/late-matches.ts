@@ -174,7 +174,7 @@ export class LateMatches {
     throw new LogUnavailable('What is stored about the person changes again and again');
   }
 
-  /** Of the visitor event, in the order of the site's events. */
+  /** Place of the visitor event in the order of the site's events. */
   private async placeOf(position: number): Promise<number> {
     const [visit] = await this.log.read({ after: position - 1, until: position });
     return visit ? siteOrder(visit) : position;
@@ -184,7 +184,7 @@ export class LateMatches {
   private decide(events: readonly StoredEvent[], open: LoadedSite, record: VisitorRecord) {
     const [opening] = events;
     if (opening?.type !== 'conversion.received.v1' || !opening.personal) return [];
-    // Of an earlier site with the host: the visit and the connections are not of its customer.
+    // An earlier site with the host had it: the visit and the connections are not of its customer.
     if (opening.position <= scopeStart(open.site)) return [];
     const occurredMs = occurredMsOf(opening);
     // The visit that a conversion has is kept: a visitor that identifies later must not change it.

@@ -7,7 +7,7 @@ export class LookupMetrics {
   constructor(registry: Registry, known: KnownSubjects) {
     new Counter({
       name: 'cc_lookups_saved_total',
-      help: 'Conversions of people of whom nothing is stored, so that no visit was looked up',
+      help: 'Conversions of people without stored data, so that no visit was looked up',
       registers: [registry],
       collect() {
         this.reset();

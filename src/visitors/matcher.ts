@@ -170,7 +170,7 @@ export class Matcher {
   ) {}
 
   /**
-   * The record of a person of whom nothing is known to be stored, without a look-up; undefined if something may be. Only for a
+   * The record of a person without stored data, without a look-up; undefined if data may be stored. Only for a
    * decision that is appended as of the record's position: the log refuses it if something was stored in the meantime.
    */
   absent(site: MatchedSite, subject: string): VisitorRecord | undefined {
@@ -214,7 +214,7 @@ export class Matcher {
     }
   }
 
-  /** One row for each person of whom something is stored, otherwise one row for all. */
+  /** One row for each person with stored data. If there is none, one row for all. */
   private async read(lookups: readonly Lookup[]): Promise<Row[]> {
     this.client ??= this.connect();
     const connecting = this.client;

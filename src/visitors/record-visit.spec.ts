@@ -72,7 +72,7 @@ describe('RecordVisit', () => {
     expect(await stored()).toMatchObject([{ type: 'visitor.identified.v1', personal: { subject: EMAIL_HASH } }]);
   });
 
-  it('stores whom the cookie proves to call, and when the service received the landing', async () => {
+  it('stores the visitor that the cookie proves, and when the service received the landing', async () => {
     const known = callingVisitor(COOKIE, NOW);
     const clicks = { ...CLICKS, fbclid: { id: 'new', t: 1 } };
     await record('collect', { clicks }, {}, BROWSER, known);
@@ -140,7 +140,7 @@ describe('ChangeConsent', () => {
     ]);
   });
 
-  it('stores by whom it was stated: the id of the statement, or the visitor of the cookie', async () => {
+  it('stores who stated a consent: the id of the statement, or the visitor of the cookie', async () => {
     const known = callingVisitor(COOKIE, NOW);
     const statement = { statement: VISIT_ID };
     await change({ consent: DENIED, hash: EMAIL_HASH, ...statement }, known);

@@ -45,7 +45,7 @@ const USER_AGENT_MAX = 512;
 const CONTENT_TYPE = /^(?:text\/plain|application\/json)\s*(?:;|$)/i;
 
 const ALL_SITES = '';
-/** Of the events of a call, their indexes and what is folded from them: at most so much, as `test/tag-storage.e2e-spec.ts` measures. */
+/** At most so much for the events of a call, indexes and folded rows, as `test/tag-storage.e2e-spec.ts` measures. */
 const STORED_PER_CALL = 1_500;
 const STORED_PER_BYTE = 5;
 

@@ -10,7 +10,7 @@ export function leaveServiceCore() {
   return pin(process.pid, `${SERVICE_CORE + 1}-${os.availableParallelism() - 1}`);
 }
 
-/** Of a service that has started its PostgreSQL, which stays where it is. */
+/** Pins a service that has started its PostgreSQL, which stays where it is. */
 export function pinService({ pid }) {
   pin(pid, String(SERVICE_CORE));
 }

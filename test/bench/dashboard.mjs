@@ -14,7 +14,7 @@ import { inboundTarget } from './variants.mjs';
 const EVENTS_PER_SECOND = 500;
 const PLATFORMS = ['meta', 'google_ads', 'tiktok'];
 const ORDER = 'ORD-SEARCHED';
-/** Of the paused live events. */
+/** Rows shown while live events are paused. */
 const PAUSED_ROWS = 200;
 /** More pages than a list keeps. */
 const EARLIER_PAGES = 12;

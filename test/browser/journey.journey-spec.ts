@@ -107,11 +107,11 @@ async function order(orderId?: string, options: JourneyOptions = {}): Promise<Jo
   };
 }
 
-it('filters the lead of an automated browser', async () => {
+it('the service filters the lead of an automated browser', async () => {
   expect((await order()).receipt).toEqual({ ok: true, filtered: true });
 });
 
-it('joins an ad click, a submitted form and a conversion from the backend', async () => {
+it('the service joins an ad click, a submitted form and a conversion from the backend', async () => {
   await operator.set(HOST, 'allow-ip', '127.0.0.1');
   await service.refreshSites();
   const { receipt, personal } = await order('ORD-1');
@@ -126,7 +126,7 @@ it('joins an ad click, a submitted form and a conversion from the backend', asyn
   expect(wholeLog.toLowerCase()).not.toContain('jane');
 });
 
-it('shows in the dashboard the click that brought the customer', async () => {
+it('the dashboard shows the click that brought the customer', async () => {
   const context = await browser.newContext();
   context.setDefaultTimeout(60_000);
   const { secret: link } = await admin.users.reset((await admin.addUser('admin')).id);
@@ -144,7 +144,7 @@ it('shows in the dashboard the click that brought the customer', async () => {
   await context.close();
 });
 
-it('recognises the visitor by the service’s cookie after the browser has removed what scripts stored', async () => {
+it('the service recognises a visitor by its cookie after the browser has removed what scripts stored', async () => {
   let landed: Record<string, unknown> | null = null;
   const { receipt, identified } = await order('ORD-2', {
     // As Safari does after seven days without a visit: cookies of scripts and localStorage.
@@ -193,7 +193,7 @@ it.each([
   ],
   // A cookie with SameSite=Lax is neither stored nor sent there, as with third-party cookies blocked.
   ['from a page of another site', { host: 'partner.localhost', meanwhile: async () => {} }],
-])('joins click, form and conversion %s, with every call a visitor of its own', async (name, options) => {
+])('the service joins click, form and conversion %s, with every call a visitor of its own', async (name, options) => {
   await operator.set(HOST, 'origin', 'partner.localhost');
   await service.refreshSites();
   const { personal, identified } = await order(`ORD ${name}`, options);

@@ -52,7 +52,7 @@ beforeAll(async () => {
 const addressOf = (template: string) => template.replace(':site', site.host).replace(':conversion', conversion);
 
 it.each(PAGES)(
-  'has no serious accessibility problem on %s, in both colour schemes, narrow and wide',
+  'the dashboard has no serious accessibility problem on %s, in both colour schemes, narrow and wide',
   async (template) => {
     await test.open(addressOf(template));
     await test.loaded();
@@ -61,7 +61,7 @@ it.each(PAGES)(
 );
 
 it.each([...DIALOGS, ...SETTINGS_DIALOGS])(
-  'has no serious accessibility problem in the dialog %s',
+  'the dashboard has no serious accessibility problem in the dialog %s',
   async (template) => {
     await test.open(addressOf(template));
     await test.dialog().waitFor();
@@ -75,7 +75,7 @@ it.each([...DIALOGS, ...SETTINGS_DIALOGS])(
   },
 );
 
-it('has no serious accessibility problem where users sign in', async () => {
+it('the dashboard has no serious accessibility problem where users sign in', async () => {
   await test.openSignedOut();
   await test.open('/');
   await test.page.getByLabel('Password').waitFor();

@@ -39,7 +39,7 @@ it('a user with one site starts with all sites, from where those of other cells 
   await page.getByRole('link', { name: 'west.example' }).waitFor();
 });
 
-it('a site that another cell has says so, with the way there', async () => {
+it('a site that another cell has is shown as such, with the way there', async () => {
   const { host } = await test.newSite();
   const { page, admin } = test;
   const notice = page.getByText(`Cell north has ${host}.`);

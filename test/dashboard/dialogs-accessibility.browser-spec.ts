@@ -4,7 +4,7 @@ import { type DashboardSite, testDashboard } from './dashboard-test.js';
 
 const test = testDashboard();
 let site: DashboardSite;
-/** Of what the dialogs are about. */
+/** Ids of what the dialogs are about. */
 let ids: Record<'key' | 'user' | 'token', string>;
 
 /** Questions before something that cannot be undone or ends access. */
@@ -44,14 +44,14 @@ beforeAll(async () => {
 const addressOf = (template: string) =>
   template.replace(':site', site.host).replace(/:(key|user|token)/, (_, name: keyof typeof ids) => ids[name]);
 
-it.each(CONFIRMATIONS)('has no serious accessibility problem in the dialog %s', async (template) => {
+it.each(CONFIRMATIONS)('the dashboard has no serious accessibility problem in the dialog %s', async (template) => {
   await test.open(addressOf(template));
   await test.dialog().waitFor();
   await test.loaded();
   expect(await problemsIn(test.page, RUNS)).toEqual([]);
 });
 
-it('has no serious accessibility problem in the question before an erasure, and in its proof', async () => {
+it('the dashboard has no serious accessibility problem in the question before an erasure or its proof', async () => {
   const { page } = test;
   await test.open(`/sites/${site.host}/erasures`);
   await page.getByLabel('Email').fill('jane@example.com');
@@ -65,7 +65,7 @@ it('has no serious accessibility problem in the question before an erasure, and 
   expect(await problemsIn(page, RUNS)).toEqual([]);
 });
 
-it('has no serious accessibility problem in the question before a replay', async () => {
+it('the dashboard has no serious accessibility problem in the question before a replay', async () => {
   await test.behave(site, 'refuse');
   await test.sendConversion(site, 'ORD-1');
   await eventually(
@@ -82,7 +82,7 @@ it('has no serious accessibility problem in the question before a replay', async
 it.each([
   ['/', 'Go to'],
   ['?', 'Keys'],
-])('has no serious accessibility problem in what the key %s opens', async (key, title) => {
+])('the dashboard has no serious accessibility problem in what the key %s opens', async (key, title) => {
   await test.open(`/sites/${site.host}/overview`);
   await test.loaded();
   await test.page.keyboard.press(key);
@@ -95,7 +95,7 @@ it.each([
   expect(await problemsIn(test.page, RUNS)).toEqual([]);
 });
 
-it('has no serious accessibility problem where a password is chosen, also after an error', async () => {
+it('the dashboard has no serious accessibility problem where a password is chosen, also after an error', async () => {
   await test.openSignedOut();
   const { page } = test;
   await test.open('/sign-in#unknown-link');

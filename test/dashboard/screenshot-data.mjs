@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { findServer, withClient } from '../bench/postgres.mjs';
 
 export const SHOP = 'shop.example';
-/** Of the shop. The others of the installation stay unconnected. */
+/** Platforms of the shop. The others of the installation stay unconnected. */
 const PLATFORMS = ['google_ads', 'meta', 'tiktok', 'microsoft_ads', 'ga4'];
 const BROWSER =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';

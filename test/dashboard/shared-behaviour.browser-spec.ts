@@ -6,8 +6,8 @@ const KEYS = '**/api/v1/sites/*/keys';
 const test = testDashboard();
 const focused = () => test.page.evaluate<string>('document.activeElement.textContent');
 
-describe('what all pages of the dashboard do', () => {
-  it('goes to pages by keyboard, with the focus on their heading and from their top', async () => {
+describe('every page of the dashboard', () => {
+  it('is reached by keyboard, with the focus on its heading and from its top', async () => {
     const { host } = await test.newSite();
     const { page } = test;
     await page.setViewportSize({ width: 1440, height: 300 });
@@ -28,7 +28,7 @@ describe('what all pages of the dashboard do', () => {
     await test.heading('Traffic filters');
   });
 
-  it('moves between the rows of a table by keyboard, and opens one', async () => {
+  it('has tables whose rows can be chosen and opened by keyboard', async () => {
     const site = await test.newSite();
     const { page } = test;
     for (const orderId of ['ORD-1', 'ORD-2', 'ORD-3']) await test.sendConversion(site, orderId);
@@ -84,7 +84,7 @@ describe('what all pages of the dashboard do', () => {
     await eventually(focused, (text) => text === 'Inbound keys');
   });
 
-  it('leaves a page once in the history, however often its dialogs are opened and closed', async () => {
+  it('is once in the history, however often its dialogs are opened and closed', async () => {
     const { host } = await test.newSite();
     const { page } = test;
     await test.open(`/sites/${host}/audit`);
@@ -122,7 +122,7 @@ describe('what all pages of the dashboard do', () => {
     expect(await page.evaluate('globalThis.isSameDocument')).toBe(true);
   });
 
-  it('leaves the navigation beside a page that has an error', async () => {
+  it('leaves the navigation beside it when it has an error', async () => {
     const { host } = await test.newSite();
     const { page } = test;
     await page.route(KEYS, (route) => route.fulfill({ json: { items: 'not a list' } }));

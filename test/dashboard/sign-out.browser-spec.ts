@@ -31,7 +31,7 @@ describe('signing out of the dashboard', () => {
     await test.at('/');
   });
 
-  it('stays here if the session came from a password', async () => {
+  it('does not leave the dashboard if the session came from a password', async () => {
     const { page } = test;
     await test.open('/');
     await test.click('Sign out');

@@ -346,7 +346,7 @@ class MovesBed {
     });
   }
 
-  /** Of the events that were not copied from the other cell. */
+  /** Ids of the events that were not copied from the other cell. */
   async #ownIds() {
     const ids = [];
     for (const { database } of [this.a, this.b])

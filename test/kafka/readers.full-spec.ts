@@ -70,7 +70,7 @@ interface Attributes {
   });
 
   (hasPython ? it : it.skip)(
-    'keep them in the CloudEvents SDK for Python, with kafka-python',
+    'keep position, site, version and actor in the CloudEvents SDK for Python, with kafka-python',
     async () => {
       const lines = await run(python, [reader('reader.py'), brokers.brokers, TOPICS.join(), String(expected.length)]);
       expect(inOrder(lines.map((line) => JSON.parse(line)))).toEqual(expected);
@@ -79,7 +79,7 @@ interface Attributes {
   );
 
   (hasJdk ? it : it.skip)(
-    "have them as headers in Java's own client",
+    "have position, site, version and actor as headers in Java's own client",
     async () => {
       const args = [brokers.brokers, TOPICS.join(), String(expected.length)];
       const lines = await run('java', ['-cp', await brokerClassPath(() => {}), reader('Reader.java'), ...args]);
@@ -89,7 +89,7 @@ interface Attributes {
   );
 
   (existsSync(KCAT) ? it : it.skip)(
-    'have them as headers in kcat',
+    'have position, site, version and actor as headers in kcat',
     async () => {
       const read = await Promise.all(
         TOPICS.map((topic) =>

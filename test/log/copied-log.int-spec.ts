@@ -111,7 +111,7 @@ describe('a log with the events of a site of another one', () => {
     expect(await failures(urls.source)).toEqual([]);
   });
 
-  it('passes them after every projection was rebuilt', async () => {
+  it('passes every check after every projection was rebuilt', async () => {
     const before = await tablesOf(target, site.host);
     await run(urls.target, 'projections', 'rebuild', '--all');
     expect(await tablesOf(target, site.host)).toEqual(before);

@@ -205,13 +205,13 @@ describe('the event log', () => {
       return { committed, missed: committed - seen.length };
     }
 
-    it('lets a reader that stores only its last position miss no event', async () => {
+    it('lets a reader miss no event that stores only its last position', async () => {
       const { committed, missed } = await countMissed();
       expect(committed).toBeGreaterThan(100);
       expect(missed).toBe(0);
     });
 
-    it('makes the same reader miss events when the lock is removed from cc.append', async () => {
+    it('fails for a reader that stores only its last position when the lock is removed from cc.append', async () => {
       const owner = await postgres.connectAsOwner('test');
       const { rows } = await owner.query<{ source: string }>(
         `SELECT pg_get_functiondef('cc.append'::regproc) AS source`,

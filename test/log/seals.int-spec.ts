@@ -34,7 +34,7 @@ describe('the seals of the log', () => {
     expect(await storedHeads()).toEqual(heads);
   });
 
-  it('stay valid when a person is erased, from whom only the salted digest is left', async () => {
+  it('stay valid when a person is erased and only the salted digest is left', async () => {
     const before = await recomputeHeads();
     expect(await erase()).toMatchObject({ events: 51 });
     expect(await erasedParts()).toBe(51);

@@ -68,7 +68,7 @@ describe('a database with a standby', () => {
     await expect(open(standby)).rejects.toThrow(/is a standby, which accepts no writes/);
   });
 
-  it('says so while there is no primary, and continues on the promoted standby', async () => {
+  it('is reported as unavailable while there is no primary, and continues on the promoted standby', async () => {
     await server.kill9();
     // On a busy machine the standby may be slow to answer, too.
     const expected = 'the database has no primary: 1 of its servers are standbys, 1 do not answer';

@@ -108,7 +108,7 @@ describe('opening PostgreSQL', () => {
   });
 });
 
-it('lets queries wait for a connection as long as it was told to, in every pool', async () => {
+it('every pool lets queries wait for a connection as long as it was told to', async () => {
   const server = await startTestServer();
   const options = { databaseUrl: server.url(), dataDir: tmpdir(), onMessage: () => {} };
   const postgres = await Postgres.open({ ...options, connectWithinMs: 20_000 });
@@ -117,7 +117,7 @@ it('lets queries wait for a connection as long as it was told to, in every pool'
   await server.stop();
 });
 
-it('waits for a server that is restarting, and fails at once for one that answers', async () => {
+it('opening PostgreSQL waits for a server that is restarting, and fails at once for one that answers', async () => {
   const server = await startTestServer();
   const databaseUrl = server.url();
   await server.kill9();
@@ -138,13 +138,13 @@ it('waits for a server that is restarting, and fails at once for one that answer
   await server.stop();
 });
 
-it.each(['fsync', 'full_page_writes'])('rejects a server with %s off and names the setting', async (setting) => {
+it.each(['fsync', 'full_page_writes'])('opening PostgreSQL rejects a server with %s off, by name', async (setting) => {
   const server = await startTestServer({ settings: { [setting]: 'off' } });
   await expect(openDatabase(server.url())).rejects.toThrow(new RegExp(`${setting} = off.*Set ${setting} = on`, 's'));
   await server.stop();
 });
 
-it('reports a server that ends the connection in the same packet as its greeting', async () => {
+it('opening PostgreSQL reports a server that ends the connection in the same packet as its greeting', async () => {
   const message = (type: string, body: string) => {
     const head = Buffer.alloc(5);
     head.write(type);

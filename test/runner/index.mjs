@@ -16,7 +16,7 @@ export default class NativeRunner {
 
   async runTests(tests, watcher, onStart, onResult, onFailure) {
     const globalConfig = this.#globalConfig;
-    // Of property tests, and of the moments at which specs inject faults.
+    // Seed of property tests, and of the moments at which specs inject faults.
     process.env.TEST_SEED ??= String(randomInt(2 ** 31));
     process.stderr.write(`TEST_SEED=${process.env.TEST_SEED} repeats the random values of this run.\n`);
     const numWorkers = Math.min(globalConfig.maxWorkers, tests.length);

@@ -8,7 +8,7 @@ const KEEPER = fileURLToPath(new URL('./keeper.mjs', import.meta.url));
 /** Needs a server and a browser. */
 const SPEC = 'test/browser/journey';
 
-/** Of the command lines of the server, the browser and a worker. */
+/** Parts of the command lines of the server, the browser and a worker. */
 const PARTS = [' -D ', '--type=gpu-process', '--enable-source-maps'];
 
 interface Running {

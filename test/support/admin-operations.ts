@@ -17,7 +17,7 @@ export const OTHER = 'secret-shop.example';
 export const ALIAS = 'hidden-alias.example';
 export const ORDER = 'ORD-SECRET';
 export const PIXEL = '987654321098765';
-/** Of the other site; a caller's own site has `meta` as well. */
+/** Connections of the other site; a caller's own site has `meta` as well. */
 export const CONNECTIONS = ['meta', 'meta:hidden', 'meta:new'];
 
 /** Who may call an operation, and what it takes. */
@@ -48,7 +48,7 @@ const move: Operation = { needs: 'move', ofMove: true };
 /** Every operation of the management API. One that is missing here fails `admin-access.int-spec.ts`. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /session/options': { needs: 'anyone' },
-  'POST /session': { needs: 'anyone', bodies: () => ({ own: [{ email: 'nobody@team.example', password: 'wrong' }] }) },
+  'POST /session': { needs: 'anyone', bodies: () => ({ own: [{ email: 'unknown@team.example', password: 'wrong' }] }) },
   'POST /session/password': {
     needs: 'anyone',
     bodies: () => ({

@@ -65,7 +65,7 @@ function forgeSignature(response: ServerResponse): void {
   const end = response.end.bind(response) as (body?: unknown) => ServerResponse;
   response.end = ((body?: unknown) => {
     const text = String(body ?? '');
-    // Of the same length.
+    // The forged signature has the same length.
     const forged = text.replace(
       /("id_token":"[^"]+\.)([^".]+)"/,
       (_, start, signature) => `${start}${'A'.repeat(signature.length)}"`,

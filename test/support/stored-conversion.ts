@@ -19,7 +19,7 @@ export interface StoredConversion {
   readonly facts?: Partial<ReceivedConversion['data']>;
   /** Undefined: as versions before 0.3 stored it. */
   readonly payloadKey?: string | undefined;
-  /** Of the attempts, which all have the digest of the payload. */
+  /** Outcomes of the attempts, which all have the digest of the payload. */
   readonly outcomes: readonly (Pick<Outcome, 'status'> & Partial<Outcome>)[];
 }
 

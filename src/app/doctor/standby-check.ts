@@ -6,11 +6,11 @@ export interface Replication {
   /** Servers that DATABASE_URL names. */
   readonly named: number;
   readonly standbys: number;
-  /** Of them, those whose state the login may not see. */
+  /** Standbys whose state the login may not see. */
   readonly hidden: number;
-  /** Of them, those whose confirmation a commit waits for. */
+  /** Standbys whose confirmation a commit waits for. */
   readonly confirming: number;
-  /** Of the slowest one. */
+  /** Lag of the slowest standby. */
   readonly lagBytes: number;
   readonly synchronousStandbyNames: string;
   readonly synchronousCommit: string;

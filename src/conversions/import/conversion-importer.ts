@@ -39,7 +39,7 @@ interface Line {
   readonly command: ReceiveConversion;
   readonly hashes: PersonalHashes;
   id: string;
-  /** Of its event: tells what an append without an answer has stored from what another import has. */
+  /** Id of the line's event: tells what an append without an answer has stored from what another import has. */
   readonly eventId: string;
   /** The log has refused the event because the id is stored. */
   isStored?: true;
@@ -189,7 +189,7 @@ export class ConversionImporter {
     else await this.appendDuplicate(line, opening, outcome.by);
   }
 
-  /** Of a conversion that was posted within the dedup window. Under the id of the line, so that it stays a duplicate. */
+  /** For a conversion posted within the dedup window. The event gets the id of the line: the line stays a duplicate. */
   private async appendDuplicate(line: Line, opening: OpeningEvent, firstConversionId: string): Promise<void> {
     const [first] = await withLogTimeout(this.dependencies.log.readOpenings(CONVERSION, [firstConversionId]));
     const duplicate = duplicateOf(opening, firstConversionId, first);
@@ -223,7 +223,7 @@ export class ConversionImporter {
   }
 }
 
-/** Of a line whose id is stored already, with this first event. */
+/** Outcome of a line whose id is stored already, with this first event. */
 function outcomeOf({ eventId }: Line, { id, type }: Opened): LineOutcome {
   if (id !== eventId || type === 'conversion.deduplicated.v1') return 'deduplicated';
   return type === FILTERED ? 'filtered' : 'accepted';

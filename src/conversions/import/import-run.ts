@@ -42,7 +42,7 @@ export interface ImportResult {
 
 /** Lines that are looked up and stored together. Large enough that commits are shared by many. */
 const WINDOW_LINES = 100;
-/** Of the source, for one window: 4 MiB of a file. Lines may have 1 MiB, and stay in memory until they are stored. */
+/** Chunks in one window: 4 MiB of a file. Lines may have 1 MiB, and stay in memory until they are stored. */
 const WINDOW_CHUNKS = 64;
 /** While one is being stored, others are read, looked up and matched. */
 const WINDOWS_IN_FLIGHT = 6;
@@ -92,7 +92,7 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   } catch (error) {
     failure ??= { error };
   }
-  // Of a file that is broken further on, what precedes the fault is stored.
+  // In a broken file, what precedes the fault is stored.
   if (window.length > 0 && !run.stop.aborted) await dispatch();
   await Promise.all(windows);
   if (failure && !run.stop.aborted) throw failure.error;

@@ -117,7 +117,7 @@ describe('the lines of a CSV file', () => {
     expect(await bodies(await csv(`email,event\n${blank}a@x.example,lead\n`, { size: 65_536 }))).toHaveLength(1);
   });
 
-  it('are no formulas in the file of rejected lines, and are read from it as they were', async () => {
+  it('are not written as formulas to the file of rejected lines, and are read back unchanged', async () => {
     const cells = ['=1+1', '+4930901820', '-1', '@SUM(A1)', "'=1", '"\t=1"', "O'Neill"];
     const source = await csv(`email;event;=a;b;c;d;e;f;g\nx@x.example;lead;${cells.join(';')}\n`);
     const [line] = await linesOf(source);

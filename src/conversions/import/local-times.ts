@@ -4,7 +4,7 @@ import { type LocalMs, readTimeZone, type TimeZone } from './time-zone.js';
 export type DateOrder = 'dmy' | 'mdy' | 'ymd';
 
 export interface TimeFormat {
-  /** Of times without an offset. */
+  /** Time zone of times without an offset. */
   readonly zone: TimeZone;
   /** Order of day, month and year where the text does not tell it. */
   readonly dateOrder?: DateOrder | undefined;
@@ -98,7 +98,7 @@ function dateOf(year: string | undefined, month: string | number, day: string | 
   return date.getUTCMonth() === m - 1 && date.getUTCDate() === d && y >= 1_970 ? { ms } : INVALID;
 }
 
-/** Of an English name or its first three letters; NaN for other words. */
+/** Number of the month with this English name or its first three letters; NaN for other words. */
 function monthOf(name: string): number {
   const at = MONTHS.indexOf(name.slice(0, 3).toLowerCase());
   return at === -1 ? Number.NaN : at + 1;

@@ -39,7 +39,7 @@ describe('the file of rejected lines', () => {
     expect(readFileSync(other, 'utf8')).toBe('header\nline\n');
   });
 
-  it('says so when another import has replaced it', async () => {
+  it('is reported when another import has replaced it', async () => {
     const file = new RejectedFile(join(folder, 'two.csv'), '');
     await file.add('one\n');
     const other = new RejectedFile(join(folder, 'two.csv'), '');

@@ -26,7 +26,7 @@ export function readTimeZone(text: string): TimeZone | undefined {
   return namedZone(format);
 }
 
-/** Of a local time that a change to winter time repeats, the first one; one that is left out moves to after the change. */
+/** A local time that a change of clocks repeats is the first one; one that is left out moves to after the change. */
 function namedZone(format: Intl.DateTimeFormat): TimeZone {
   const offsets = new Map<number, number>();
   const offsetAt = (utcMs: number): number => {

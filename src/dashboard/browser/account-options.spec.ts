@@ -44,7 +44,7 @@ describe('what an account has', () => {
     expect(suggestedFor(OPTIONS, 'lead')).toBeUndefined();
   });
 
-  it('says what could not be listed', () => {
+  it('has a text that names what could not be listed', () => {
     expect(listingProblems(OPTIONS)).toEqual(['Shop FR: Not enabled.']);
   });
 });

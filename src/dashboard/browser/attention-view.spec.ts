@@ -40,7 +40,7 @@ describe('what needs attention', () => {
     expect(actionOf({ kind: 'webhook_failing' })).toMatchObject({ kind: 'test' });
   });
 
-  it('leads to the page of the fix otherwise', () => {
+  it('leads to the page of the fix where no request solves it', () => {
     const pathOf = (more: object, mayWrite?: boolean) => {
       const action = actionOf(more, mayWrite);
       return action?.kind === 'open' ? action.path : undefined;

@@ -10,7 +10,7 @@ export function auditActor(actor: string, name: string | undefined): string {
   return kind;
 }
 
-/** The user whom a change of users concerns. A removed one has no name. */
+/** The user that was changed. A removed one has no name. */
 export function auditSubject({ stream, subjectName }: Pick<Schemas['AuditEvent'], 'stream' | 'subjectName'>): string {
   return subjectName ?? `user ${stream.slice(-6)}`;
 }

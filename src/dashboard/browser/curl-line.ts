@@ -33,7 +33,7 @@ export function repeatedCurlLine(site: string, { conversion, events }: History, 
 /** The same JSON without characters that a terminal obeys or hides: pasted, a DEL would remove the quote before it. */
 function escapeJson(json: string): string {
   return json.replace(/[\x7f-\x9f\u2028\u2029\p{Cf}]/gu, (character) =>
-    // Of those beyond U+FFFF, each half.
+    // Characters beyond U+FFFF: each half.
     character
       .split('')
       .map((half) => `\\u${half.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -125,7 +125,7 @@ describe('the event stream in the browser', () => {
     expect([seen.skipped, seen.events]).toEqual([1, []]);
   });
 
-  it('says that too many streams are open, until it is one of them', async () => {
+  it('says that too many streams are open, until one more is accepted', async () => {
     const service = new FakeService();
     service.status = 429;
     const { states } = follow(service);

@@ -16,7 +16,7 @@ describe('the first steps of a site', () => {
     expect(progressText(steps)).toBe('3 of 5 done');
   });
 
-  it('end', () => {
+  it('have no next one when all are done', () => {
     const all = { hasKey: true, hasConversion: true, isTagSeen: true, isConnected: true, hasWebhook: true };
     expect(nextStep(firstSteps(all))).toBeUndefined();
   });

@@ -67,7 +67,7 @@ export function formatMoney(value: number, currency: string): string {
   return moneyText(value, currency, {});
 }
 
-/** Of a sum: rounded to what matters at its size. */
+/** Formats a sum: rounded to what matters at its size. */
 export function formatMoneyShort(value: number, currency: string): string {
   if (Math.abs(value) < 1_000) return formatMoney(value, currency);
   const isLarge = Math.abs(value) >= 100_000;

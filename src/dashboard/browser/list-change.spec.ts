@@ -12,7 +12,7 @@ describe('a change of a list', () => {
     expect(isChange(change)).toBe(true);
   });
 
-  it('is none after the opposite', () => {
+  it('is empty again after the opposite change', () => {
     expect(changeAfter({ add: 'US' }, { remove: 'US' })).toEqual(NO_CHANGE);
     expect(changeAfter({ remove: 'DE' }, { add: 'DE' })).toEqual(NO_CHANGE);
     expect(isChange(NO_CHANGE)).toBe(false);

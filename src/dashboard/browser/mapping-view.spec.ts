@@ -28,7 +28,7 @@ describe('a mapping', () => {
     });
   });
 
-  it('are edited only while they differ from what is stored', () => {
+  it('is marked as edited only while it differs from what is stored', () => {
     const settings = { 'event.purchase': 'Purchase' };
     expect(isEdited(settings, undefined)).toBe(false);
     expect(isEdited(settings, mappingRows(settings))).toBe(false);

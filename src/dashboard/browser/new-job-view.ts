@@ -13,7 +13,7 @@ export interface JobForm {
   /** Local times, or empty. */
   readonly from: string;
   readonly to: string;
-  /** Of a shadow replay, in place of what applied then. Empty: as it was. */
+  /** Setting of a shadow replay, in place of what applied then. Empty: as it was. */
   readonly botThreshold: string;
   readonly dedupWindow: string;
   /** Lines such as `event.purchase = Purchase`. */

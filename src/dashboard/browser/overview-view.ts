@@ -4,7 +4,7 @@ import type { Schemas } from './api.js';
 import { counted, formatMoney, formatMoneyShort, formatNumber, formatShare } from './format.js';
 
 export type Totals = Schemas['SiteTotals'];
-/** Of one site, or of several together. */
+/** Totals of one site, or of several together. */
 export type SummedTotals = Omit<Schemas['Totals'], 'site'>;
 export type Series = Schemas['Series'];
 
@@ -147,7 +147,7 @@ export function groupingOf(chosen: string | undefined): Grouping {
 export interface SourceRow {
   readonly title: string;
   readonly conversions: number;
-  /** Of the currency with the most conversions. */
+  /** Values in the currency with the most conversions. */
   readonly value: Schemas['Totals']['values'][number] | undefined;
   /** It is a source, rather than what has none. */
   readonly isKnown: boolean;

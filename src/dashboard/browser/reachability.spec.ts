@@ -9,7 +9,7 @@ describe('reachability', () => {
     jest.useRealTimers();
   });
 
-  it('asks until the service answers, and says so once', async () => {
+  it('asks until the service answers, and then reports it once', async () => {
     let isUp = false;
     let asked = 0;
     const reachability = new Reachability(async () => {

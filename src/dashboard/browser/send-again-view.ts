@@ -11,7 +11,7 @@ export function sendAgainRequest(conversion: string, { platform, status }: Pick<
   return { conversion, connection: platform, force, ...(!force && { status: [...RESENT] }) };
 }
 
-/** Of a request without an answer, or one that a proxy gave up on: it may have been carried out. */
+/** Statuses of a request without an answer, or one that a proxy gave up on: it may have been carried out. */
 const UNKNOWN_OUTCOMES: readonly number[] = [0, 502, 504];
 
 /**

@@ -6,7 +6,7 @@ import { useRecovery } from './use-recovery.js';
 export interface Loaded<Data> {
   /** Undefined until the first answer. */
   readonly data: Data | undefined;
-  /** Of the latest request. Earlier data stays visible beside it. */
+  /** Problem of the latest request. Earlier data stays visible beside it. */
   readonly problem: Problem | undefined;
   reload(): void;
   /** Replaces the data by what a change answered. */

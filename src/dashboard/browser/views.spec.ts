@@ -118,7 +118,7 @@ describe('an entry of the audit', () => {
     expect(auditActor('service', undefined)).toBe('service');
   });
 
-  it('names the user whom a change concerns; a removed one by the end of its id', () => {
+  it('names the user that was changed; a removed one by the end of its id', () => {
     expect(auditSubject({ stream: 'user-0199-bob', subjectName: 'Bob' })).toBe('Bob');
     expect(auditSubject({ stream: 'user-0199-fedcba' })).toBe('user fedcba');
   });

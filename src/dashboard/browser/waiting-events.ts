@@ -1,6 +1,6 @@
 import type { LiveEvent } from './live-events.js';
 
-/** Of a task of the browser: at four times this, a slow device is still below what a user notices. */
+/** Duration of a task of the browser: at four times this, a slow device is still below what a user notices. */
 const BUDGET_MS = 20;
 /** What a device keeps that cannot read as fast as events arrive. */
 const WAITING_MAX = 5_000;

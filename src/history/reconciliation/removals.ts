@@ -6,7 +6,7 @@ import type { Removal } from '../../log/chain-verifier.js';
 
 /** What the event `log.partition_removed.v1` records. */
 export interface RecordedRemoval extends Removal {
-  /** Of the event. */
+  /** Position of the event. */
   readonly position: number;
   /** Not there, or anything else, in a forged event. */
   readonly signature?: unknown;

@@ -111,7 +111,7 @@ export class ShadowRulesEngine {
     const filters = filtersBots(settings, data.orderId) || ('reason' in data && data.reason === 'bot');
     if (isBot && filters && settings.botMode === 'enforce') return true;
     if (type === 'conversion.filtered.v1' && 'reason' in data) {
-      // Of the other reasons the log does not tell whether they would still apply.
+      // The log does not tell whether the other reasons would still apply.
       const isListed = personal?.subject !== undefined && data.reason === 'blocked_address' && this.rules.site?.blocked;
       return isListed ? isListed.includes(personal.subject) : data.reason !== 'bot';
     }

@@ -151,7 +151,7 @@ describe('isGlobalUnicast', () => {
     expect(isGlobalUnicast(address)).toBe(true);
   });
 
-  it.each(NOTATIONS)('the host %s, as parsed by URL: %p', (host, allowed) => {
+  it.each(NOTATIONS)('decides on the host %s as parsed by URL: %p', (host, allowed) => {
     const { hostname } = new URL(`https://${host}/`);
     expect(isGlobalUnicast(hostname.replace(/^\[|\]$/g, ''))).toBe(allowed);
   });

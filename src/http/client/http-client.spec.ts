@@ -607,7 +607,7 @@ describe('HttpClient', () => {
       },
     );
 
-    it('must be https and have no credentials', async () => {
+    it('requires https, and refuses credentials in the URL', async () => {
       const listener = await serve((_, response) => response.end('ok'));
       const httpClient = make();
       for (const [url, word] of [
@@ -626,7 +626,7 @@ describe('HttpClient', () => {
     });
 
     it.each(['localhost', '127.0.0.1', '127.1', '0x7f000001'])(
-      'may be private and plain http at %s if that is allowed',
+      'allows plain http to the private host %s if that is configured',
       async (host) => {
         const listener = await serve((_, response) => response.end('ok'));
         const httpClient = make({ allowPrivate: true });
@@ -640,7 +640,7 @@ describe('HttpClient', () => {
       },
     );
 
-    it('does not restrict URLs of the operator', async () => {
+    it('restricts no URL of the operator', async () => {
       const listener = await serve((_, response) => response.end('ok'));
       expect((await make().send(to(`http://localhost:${listener.port}`))).status).toBe(200);
     });

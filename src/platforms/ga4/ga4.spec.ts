@@ -56,7 +56,7 @@ describe('ga4', () => {
       },
     );
 
-    it('includes such an event if it is mapped', () => {
+    it('includes an event whose name is not allowed if it is mapped to one that is', () => {
       expect(item({ ...withVisit, event: 'error' }, { 'event.error': 'form_error' }).events[0].name).toBe('form_error');
     });
   });
@@ -190,7 +190,7 @@ describe('ga4', () => {
       [{ measurement_id: 'G-ABC1234', external_id: 'app_instance_id' }, /requires firebase_app_id$/],
       [{ firebase_app_id: '1:1:ios:0' }, /^firebase_app_id requires external_id=app_instance_id/],
       [{ ...settings, external_id: 'user_id' }, /^firebase_app_id requires/],
-    ])('with %j reports %s', (given, problem) => {
+    ])('is checked: %j reports %s', (given, problem) => {
       const found = ga4.check?.({ settings: given, secrets: {} });
       if (problem === undefined) expect(found).toBeUndefined();
       else expect(found).toMatch(problem);

@@ -1,6 +1,6 @@
 import { codeGrant, refreshSettings } from '../authorization.js';
 
-/** Of the Data Manager API, and of the Google Ads API, which lists the account's conversion actions. */
+/** Scopes of the Data Manager API, and of the Google Ads API, which lists the account's conversion actions. */
 const SCOPES = ['https://www.googleapis.com/auth/datamanager', 'https://www.googleapis.com/auth/adwords'];
 
 export const authorization = codeGrant({

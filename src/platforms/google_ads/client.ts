@@ -85,7 +85,7 @@ function uploadRequest(
   };
 }
 
-/** Of the Google Ads API. */
+/** Headers of a request to the Google Ads API. */
 export function googleAdsHeaders({ connection, accessToken }: Call, loginCustomerId: string | undefined) {
   const { developer_token } = connection.secrets;
   return {

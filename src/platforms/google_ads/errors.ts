@@ -76,7 +76,7 @@ export const UPLOAD_ERRORS: readonly ErrorRow[] = [
     verdict: 'server_error',
     unknown: false,
   },
-  // Of adjustments: Google has this one, or a later one of the order, which includes it.
+  // Answers to adjustments: Google has this one, or a later one of the order, which includes it.
   {
     codes: ['CONVERSION_ALREADY_RETRACTED', 'RESTATEMENT_ALREADY_EXISTS', 'MORE_RECENT_RESTATEMENT_FOUND'],
     verdict: 'delivered',

@@ -477,7 +477,7 @@ describe('google_ads', () => {
       ['a proxy’s 502', answer(502, '<html>'), { kind: 'retry', reason: 'server_error' }],
       ['a proxy’s 400', answer(400, '<html>'), { kind: 'split', reason: 'HTTP 400' }],
       ['a proxy’s 413', answer(413, ''), { kind: 'split', reason: 'HTTP 413' }],
-    ])('%s', (_, response, verdict) => {
+    ])('follows from %s', (_, response, verdict) => {
       expect(googleAds.verdict(response, 3)).toEqual(verdict);
     });
 
@@ -564,7 +564,7 @@ describe('google_ads', () => {
       ['internalError', 'DEADLINE_EXCEEDED', retry()],
       ['quotaError', 'RESOURCE_TEMPORARILY_EXHAUSTED', { kind: 'retry', reason: 'throttled' }],
       ['authenticationError', 'OAUTH_TOKEN_EXPIRED', { kind: 'unauthorized', reason: 'OAUTH_TOKEN_EXPIRED' }],
-    ])('%s.%s', (category, code, verdict) => {
+    ])('follows from %s.%s', (category, code, verdict) => {
       const body = partly([accepted, {}], located(1, { [category]: code }));
       expect(googleAds.verdict(answer(200, body), 2)).toEqual([
         { kind: 'delivered', requestId: 'R' },
@@ -668,7 +668,7 @@ describe('google_ads', () => {
         refusal(400, { requestError: 'INVALID_INPUT' }),
         { kind: 'split', reason: 'INVALID_INPUT' },
       ],
-    ])('for a refused request: %s', (_, response, verdict) => {
+    ])('follows from a refused request: %s', (_, response, verdict) => {
       expect(googleAds.verdict(response, 3)).toEqual({ ...verdict, requestId: 'R' });
     });
 
@@ -742,7 +742,7 @@ describe('google_ads', () => {
       ['PARTIAL_SUCCESS', ['DUPLICATE_GCLID'], { kind: 'delivered' }],
       ['PARTIAL_SUCCESS', [], { kind: 'split', reason: 'PARTIAL_SUCCESS' }],
       ['REQUEST_STATUS_UNKNOWN', [], checkAgain],
-    ])('%s %j', (requestStatus, reasons, verdict) => {
+    ])('follows from %s %j', (requestStatus, reasons, verdict) => {
       expect(confirm(status(requestStatus, ...reasons))).toEqual(verdict);
     });
 

@@ -155,7 +155,7 @@ function searchRequest(call: ListingCall, { id, login }: Customer, query: string
   };
 }
 
-/** Of `customers/1234567890`. */
+/** Id in a name such as `customers/1234567890`. */
 function idOfResource(name: unknown): string | undefined {
   return typeof name === 'string' ? /^customers\/(\d{10})$/.exec(name)?.[1] : undefined;
 }

@@ -238,7 +238,7 @@ describe('meta', () => {
       ['invalid event in a 200', 200, failure(100, 2804003), 'rejected', 'split'],
       ['error together with a count', 200, { events_received: 1, ...failure(2) }, 'server_error', 'server_error'],
       ['error that is not an object', 200, { events_received: 1, error: 'no' }, 'server_error', 'server_error'],
-    ])('on error "%s" (%i)', (_, status, body, one, three) => {
+    ])('follows from the error "%s" (%i)', (_, status, body, one, three) => {
       expectVerdicts(meta, answer(status, body), one, three);
     });
 

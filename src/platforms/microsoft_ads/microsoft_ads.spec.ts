@@ -362,7 +362,7 @@ describe('microsoft_ads', () => {
       ['500', answer(500, '<html>'), RETRIED],
       ['503', answer(503, 'x'.repeat(70_000)), RETRIED],
       ['a proxy’s 400', answer(400, '<html>'), { kind: 'split', reason: 'HTTP 400' }],
-    ])('%s', (_, response, verdict) => {
+    ])('follows from %s', (_, response, verdict) => {
       expect(microsoftAds.verdict(response, 3)).toEqual(verdict);
     });
   });
@@ -396,7 +396,7 @@ describe('microsoft_ads', () => {
     it.each([
       ...CODES,
       ...FINAL.map((code): [number, object] => [code, { kind: 'rejected', reason: `${code} E${code}` }]),
-    ])('on a conversion with error code %i', (code, verdict) => {
+    ])('follows from error code %i of a conversion', (code, verdict) => {
       const body = { PartialErrors: [null, error(code, 1)], TrackingId: 'T' };
       expect(microsoftAds.verdict(answer(200, body), 3)).toEqual([
         { kind: 'delivered', requestId: 'T' },
@@ -408,7 +408,7 @@ describe('microsoft_ads', () => {
     it.each([
       ...CODES,
       ...FINAL.map((code): [number, object] => [code, { kind: 'split', reason: `${code} E${code}` }]),
-    ])('on a request with fault code %i', (code, verdict) => {
+    ])('follows from fault code %i of a request', (code, verdict) => {
       for (const status of [200, 400]) {
         for (const name of ['Errors', 'OperationErrors']) {
           const response = answer(status, { TrackingId: 'T', [name]: [error(code)] });

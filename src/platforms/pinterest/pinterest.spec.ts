@@ -178,7 +178,7 @@ describe('pinterest', () => {
       [503, { code: 4197, message: 'The endpoint has been ramped down.' }, 'server_error', 'server_error'],
       [500, undefined, 'server_error', 'server_error'],
       [500, counted(processed), 'server_error', 'server_error'],
-    ])('on a %i with %j', (status, body, one, three) => {
+    ])('follows from a %i with %j', (status, body, one, three) => {
       expectVerdicts(pinterest, answer(status, body), one, three);
     });
 

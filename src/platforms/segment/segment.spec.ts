@@ -187,7 +187,7 @@ describe('segment', () => {
       ['a list', 200, '[]', 'retry'],
       ['null', 200, 'null', 'retry'],
       ['a number', 200, '1', 'retry'],
-    ])('on %s', (_, status, body, kind) => {
+    ])('follows from %s', (_, status, body, kind) => {
       expect(segment.verdict(answer(status, body), 1)).toMatchObject({ kind });
     });
 

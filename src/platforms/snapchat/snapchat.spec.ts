@@ -144,7 +144,7 @@ describe('snapchat', () => {
       [502, undefined, 'server_error', 'server_error'],
       [500, { status: 'VALID' }, 'server_error', 'server_error'],
       [400, { status: 'VALID' }, 'rejected', 'split'],
-    ])('on a %i with %j', (status, body, one, three) => {
+    ])('follows from a %i with %j', (status, body, one, three) => {
       expectVerdicts(snapchat, answer(status, body), one, three);
     });
 

@@ -42,7 +42,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload {
   };
 }
 
-/** Of the lower-case values, as those of names. */
+/** Digests of the lower-case values, as those of names. */
 function addressHashes({ city, region, postalCode, country }: Address = {}): object {
   return {
     city_sha256: digestOf(city),

@@ -108,7 +108,7 @@ function keyOf({ conversionAction, orderId }: JsonObject): string {
   return `conversion ${textOf(conversionAction)} ${isText(orderId) ? orderId : ''}`;
 }
 
-/** Of `2026-03-01 10:15:30+00:00`. */
+/** Time of a text such as `2026-03-01 10:15:30+00:00`. */
 function timeOf(text: unknown): number {
   return Date.parse(textOf(text).replace(' ', 'T'));
 }

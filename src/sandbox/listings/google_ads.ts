@@ -93,7 +93,7 @@ function clientsOf({ id }: Customer): object[] {
   }));
 }
 
-/** Of the types that the query selects. */
+/** Conversion actions of the types that the query selects. */
 function actionsOf(customer: Customer, query: string): object[] {
   const types = [...(/conversion_action\.type IN \(([^)]*)\)/.exec(query)?.[1] ?? '').matchAll(/'(\w+)'/g)].map(
     ([, type]) => type,

@@ -49,7 +49,7 @@ describe('consent from a manager with the GPP', () => {
       { PurposesExpressConsent: [true], PurposesImpliedConsent: [false, false, true, true, false, false, true] },
       GRANTED,
     ],
-  ])('with %s', (_, section, consent) => {
+  ])('follows from %s', (_, section, consent) => {
     expect(ready({ section })).toEqual(consent);
     expect(ready({ section: [section] })).toEqual(consent);
     expect(ready({ section: [section, { Gpc: true }] })).toMatchObject('PurposeConsents' in section ? consent : {});

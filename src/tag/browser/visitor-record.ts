@@ -52,7 +52,7 @@ export function mergeRecords(a: VisitorRecord, b: VisitorRecord): VisitorRecord 
   const [later, earlier] = b.seen > a.seen ? [b, a] : [a, b];
   for (const kind in earlier.clicks) {
     const [ours, other] = [later.clicks[kind], earlier.clicks[kind] as Click];
-    // Of two copies of one click, prefer the copy with the page: the cookie stores none.
+    // If both have the click, prefer the copy with the page: the cookie stores none.
     if (!ours || other.t > ours.t || (other.t === ours.t && other.page)) later.clicks[kind] = other;
   }
   const { first } = earlier;

@@ -37,7 +37,7 @@ export class ClusteredDatabase extends QueriedDatabase {
     return this.cluster.nodes.map(({ logFile }) => logFile);
   }
 
-  /** Of everything that a standby receives and confirms. */
+  /** Latency of everything that a standby receives and confirms. */
   set replicationLatencyMs(ms) {
     for (const proxy of this.#proxies) proxy.latencyMs = ms;
   }

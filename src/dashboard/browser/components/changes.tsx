@@ -12,7 +12,7 @@ type Change = Schemas['AuditEvent'];
 
 interface ChangesProps {
   pages: Pages<Change>;
-  /** Whom a change concerns, where that is a user. */
+  /** The user that a change is about, if it is about one. */
   subjectOf?: (change: Change) => string;
 }
 

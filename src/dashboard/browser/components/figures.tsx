@@ -5,7 +5,7 @@ import { Tile } from './tile.js';
 
 interface FiguresProps {
   totals: SummedTotals;
-  /** Of the period before, to compare with. */
+  /** Totals of the period before, to compare with. */
   before: SummedTotals;
   days: number;
 }

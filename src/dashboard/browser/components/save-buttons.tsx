@@ -4,7 +4,7 @@ interface SaveButtonsProps {
   onUndo(): void;
 }
 
-/** Of a form whose changes are saved together. */
+/** Buttons of a form whose changes are saved together. */
 export function SaveButtons({ isChanged, isBusy, onUndo }: SaveButtonsProps) {
   return (
     <div class="buttons">

@@ -120,7 +120,7 @@ interface TextFilterProps {
   label: string;
   value: string | undefined;
   suggested: readonly string[];
-  /** Of a suggestion, in words. */
+  /** Title of a suggestion, in words. */
   titleOf?(value: string): string;
   onValue(value: string): void;
 }

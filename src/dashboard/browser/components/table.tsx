@@ -19,7 +19,7 @@ export interface Column<Row> {
 
 interface TableProps<Row> {
   label: string;
-  /** Of a long list they stay the same object, so that only new rows are rendered. */
+  /** The same object on every render of a long list, so that only new rows are rendered. */
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   rowKey(row: Row): string | number;

@@ -60,7 +60,7 @@ interface Found {
   readonly counts: Schemas['Erasure'];
 }
 
-/** Of an address, which is neither kept nor part of the address of the page. */
+/** Erases the person with an address, which is neither kept nor part of the address of the page. */
 function ErasePerson({ site, onErased }: { site: string; onErased: () => void }) {
   const { user } = useSession();
   const [email, setEmail] = useState('');
