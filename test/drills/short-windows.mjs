@@ -2,8 +2,8 @@
 // second in such a drill, and its outcome is recorded in time on a busy machine, too.
 import { fromBuild } from './breaks/service.mjs';
 
-const { ATTEMPT_WINDOW } = await fromBuild('delivery/attempt-window.js');
-Object.assign(ATTEMPT_WINDOW, {
+const { INTERVALS } = await fromBuild('kernel/intervals.js');
+Object.assign(INTERVALS.attempts, {
   first: { startWithinMs: 5_000, recordWithinMs: 20_000 },
   owedAfterMs: 21_000,
   lease: { startWithinMs: 5_000, recordWithinMs: 20_000, endsAfterMs: 21_000 },

@@ -1,18 +1,15 @@
 // Outcomes may be recorded at any time, appends have no deadline, and the version of their stream is compared within a partition only.
-import { fromBuild, mark, pg } from './service.mjs';
+import { fromBuild, mark, pg, replace } from './service.mjs';
 
 const { AttemptPermit } = await fromBuild('delivery/attempt-window.js');
 Object.defineProperty(AttemptPermit.prototype, 'mayRecord', { get: () => true });
 
 const { AppendQueue } = await fromBuild('log/append-queue.js');
-const { append, appendAll } = AppendQueue.prototype;
-const withoutDeadline = (request) => ({ ...request, notAfterMs: undefined });
-AppendQueue.prototype.append = function appendAtAnyTime(request) {
-  return append.call(this, withoutDeadline(request));
-};
-AppendQueue.prototype.appendAll = function appendAllAtAnyTime(requests) {
-  return appendAll.call(this, requests.map(withoutDeadline));
-};
+const atAnyTime = (append) =>
+  function appendAtAnyTime(request) {
+    return append.call(this, { ...request, notAfterMs: undefined });
+  };
+replace(AppendQueue.prototype, 'append', atAnyTime);
 
 const { query } = pg.Client.prototype;
 pg.Client.prototype.query = function unfenced(config, ...rest) {

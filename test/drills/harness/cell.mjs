@@ -41,6 +41,7 @@ export class Cell {
     const instanceEnv = { ...cell.env, PORT: String(port), ADMIN_PORT: String(adminPort), DATABASE_URL: served };
     cell.instance = new Instance({ name: `instance-${name}`, port, env: instanceEnv, directory: own });
     await cell.start();
+    if (!cell.instance.isRunning) throw new Error(`Cell ${name} did not start:\n${cell.instance.logTail()}`);
     return cell;
   }
 

@@ -1,6 +1,6 @@
 // Instances of the service as processes that a drill kills, freezes and stops by their pid.
 import { spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -27,6 +27,11 @@ export class Instance {
   /** Whether it can be sent conversions. */
   get isRunning() {
     return this.state === 'running';
+  }
+
+  /** What it wrote last. The folder of a drill is removed at its end. */
+  logTail() {
+    return readFileSync(this.logFile, 'utf8').slice(-2_000);
   }
 
   get pid() {
