@@ -262,16 +262,22 @@ const refusedCallers = () =>
   ]);
 
 /** Those who see their own site only. */
-const restrictedCallers = () =>
-  Promise.all([
-    sessionCaller('operator', 'operator'),
-    sessionCaller('analyst', 'analyst'),
-    sessionCaller('operator of the provider', 'operator', { external: true }),
-    tokenCaller('token of an operator', 'operator', ['read', 'write', 'erase']),
-    // Its owner sees all sites, and has signed in at the platform for the other one.
-    tokenCaller('token of an administrator', 'admin', SCOPES),
-    ...SCOPES.map((scope) => tokenCaller(`token to ${scope} only`, 'admin', [scope])),
-  ]);
+const RESTRICTED: Readonly<Record<string, () => Promise<Caller>>> = {
+  operator: () => sessionCaller('operator', 'operator'),
+  analyst: () => sessionCaller('analyst', 'analyst'),
+  'operator of the provider': () => sessionCaller('operator of the provider', 'operator', { external: true }),
+  'token of an operator': () => tokenCaller('token of an operator', 'operator', ['read', 'write', 'erase']),
+  // Its owner sees all sites, and has signed in at the platform for the other one.
+  'token of an administrator': () => tokenCaller('token of an administrator', 'admin', SCOPES),
+  ...Object.fromEntries(
+    SCOPES.map((scope) => {
+      const name = `token to ${scope} only`;
+      return [name, () => tokenCaller(name, 'admin', [scope])];
+    }),
+  ),
+};
+
+const restrictedCallers = () => Promise.all(Object.values(RESTRICTED).map((make) => make()));
 
 /** Those who see all sites. */
 const otherCallers = () =>
@@ -455,23 +461,24 @@ describe('addresses that browsers navigate to', () => {
 });
 
 describe('requests with ids of a site of others', () => {
-  it('are answered as those with ids of nothing, and change nothing, whatever the role', async () => {
-    const callers = await restrictedCallers();
-    for (const { site } of callers) {
-      await connect(site, 'meta');
-      await required('PUT', `/sites/${site}/webhook`, { url: 'http://127.0.0.1:9/own' });
-    }
-    const before = await stateOfOther();
-    expect(Object.values(before.stored).filter((rows) => rows.length > 0).length).toBeGreaterThan(3);
-    const differing = await Promise.all(callers.map((caller) => differencesFor(caller)));
-    expect(differing.flat()).toEqual([]);
-    const after = await stateOfOther();
-    // Added by this test.
-    const known = new Set(before.users.items.map(({ id }: { id: string }) => id));
-    expect({ ...after, users: { items: after.users.items.filter(({ id }: { id: string }) => known.has(id)) } }).toEqual(
-      before,
-    );
-  });
+  it.each(Object.entries(RESTRICTED))(
+    'are answered as those with ids of nothing, and change nothing: %s',
+    async (_, open) => {
+      const caller = await open();
+      await connect(caller.site, 'meta');
+      await required('PUT', `/sites/${caller.site}/webhook`, { url: 'http://127.0.0.1:9/own' });
+      const before = await stateOfOther();
+      expect(Object.values(before.stored).filter((rows) => rows.length > 0).length).toBeGreaterThan(3);
+      expect(await differencesFor(caller)).toEqual([]);
+      const after = await stateOfOther();
+      // Added by this test.
+      const known = new Set(before.users.items.map(({ id }: { id: string }) => id));
+      expect({
+        ...after,
+        users: { items: after.users.items.filter(({ id }: { id: string }) => known.has(id)) },
+      }).toEqual(before);
+    },
+  );
 
   /** What is wrong about the answers to a caller. */
   async function differencesFor({ name, site, open }: Caller): Promise<unknown[]> {
