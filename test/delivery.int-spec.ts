@@ -1,3 +1,4 @@
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { Pool } from 'pg';
 import type { AttemptPermit, AttemptWindow } from '../src/delivery/attempt-window.js';
@@ -315,7 +316,7 @@ beforeEach(() => {
 });
 
 type Deliver = PlatformDelivery['deliver'];
-const soon: Deliver = (request, done) => void setTimeout(() => done(delivered(request)), random() * 20);
+const soon: Deliver = (request) => sleep(random() * 20, delivered(request));
 
 async function openInstance(deliver: Deliver = soon, window = LONG): Promise<Instance> {
   const own = await openDatabase(databaseUrl);
@@ -327,10 +328,10 @@ async function openInstance(deliver: Deliver = soon, window = LONG): Promise<Ins
     closedSites: () => [],
     isParked: () => false,
     capacity: () => 1_000,
-    deliver: (request: DeliveryRequest, done: (outcome: Outcome | undefined) => void) => {
-      if (!request.mayDeliver()) return done(undefined);
+    deliver: async (request: DeliveryRequest) => {
+      if (!request.mayDeliver()) return undefined;
       attempted.push(request.received.data.conversionId);
-      deliver(request, done);
+      return deliver(request);
     },
   } as unknown as PlatformDelivery;
   const leases = new DeliveryLeases(own, window);
@@ -393,9 +394,9 @@ describe('RetryScheduler', () => {
     await record(conversionId, 'deferred', { reason: 'timeout', nextTry: PAST, ...kept, settings: 3, alone: true });
     await projections.catchUp('deliveries');
     const requested = new Promise<DeliveryRequest>((resolve) => {
-      void startScheduler((request, done) => {
+      void startScheduler(async (request) => {
         resolve(request);
-        done(delivered(request));
+        return delivered(request);
       });
     });
     expect(await requested).toMatchObject({ ...kept, settingsPosition: 3, attempt: 2, alone: true });
@@ -417,9 +418,9 @@ describe('RetryScheduler', () => {
     await new DeliveryLeases(postgres, LONG).take([{ conversion: taken, platform: 'meta' }]);
     await postgres.pool.query(`UPDATE cc.delivery_leases SET until = '2026-11-14T10:10:00Z'`);
     const requests = new Map<string, DeliveryRequest>();
-    await startScheduler((request, done) => {
+    await startScheduler(async (request) => {
       requests.set(request.received.data.conversionId, request);
-      done(delivered(request));
+      return delivered(request);
     });
     await eventually(
       async () => requests.size,
@@ -468,9 +469,10 @@ describe('RetryScheduler', () => {
   it('attempts a delivery again that was withdrawn, or whose answer to the lease query was lost', async () => {
     const [lost, withdrawn] = (await defer(2)) as [string, string];
     let times = 0;
-    const { leases } = await startScheduler((request, done) => {
+    const { leases } = await startScheduler(async (request) => {
       const isFirst = request.received.data.conversionId === withdrawn && ++times === 1;
-      setImmediate(() => done(isFirst ? undefined : delivered(request)));
+      await turn();
+      return isFirst ? undefined : delivered(request);
     });
     await leases.take([{ conversion: lost, platform: 'meta' }]);
     await eventually(
@@ -505,9 +507,7 @@ describe('RetryScheduler', () => {
   it('repeats an attempt whose outcome never arrives, and records no outcome after the lease', async () => {
     const [id] = (await defer(1)) as [string];
     const answers: (() => void)[] = [];
-    await startScheduler((request, done) => {
-      answers.push(() => done(delivered(request)));
-    }, WINDOW);
+    await startScheduler((request) => new Promise((done) => answers.push(() => done(delivered(request)))), WINDOW);
     await eventually(
       async () => attempted.length,
       (sent) => sent >= 2,
@@ -533,7 +533,7 @@ describe('RetryScheduler', () => {
     await owner.query('DELETE FROM cc.events WHERE stream = $1', [id]);
     await owner.end();
     const instance = await startScheduler();
-    const append = jest.spyOn(instance.log, 'appendAll');
+    const append = jest.spyOn(instance.log, 'append');
     const [event] = await eventually(
       () => log.readStream(CONVERSION, id),
       (events) => events.length > 0,
@@ -735,9 +735,9 @@ describe('OwedDeliveriesScan', () => {
   it('knows that the instance which received a conversion may have sent it', async () => {
     const received = await receive();
     const requests: DeliveryRequest[] = [];
-    await startScan((request, done) => {
+    await startScan(async (request) => {
       requests.push(request);
-      done(delivered(request));
+      return delivered(request);
     });
     await settled(received);
     expect(requests).toMatchObject([{ attempt: 1, maybeSentAt: received.time }]);
@@ -811,18 +811,23 @@ describe('OwedDeliveriesScan', () => {
     const conversion = await receive();
     const { conversionId } = conversion.data;
     let thaw: () => void = () => {};
-    const frozen = await openInstance((request, done) => {
-      thaw = () => done({ ...delivered(request), status: 'deferred', nextTry: PAST });
-    }, WINDOW);
+    const frozen = await openInstance(
+      (request) =>
+        new Promise((done) => {
+          thaw = () => done({ ...delivered(request), status: 'deferred', nextTry: PAST });
+        }),
+      WINDOW,
+    );
     const attempt: DueAttempt = {
       ...{ conversion: conversionId, platform: 'meta', position: 0, attempt: 1 },
-      start: (received, permit, done) =>
-        frozen.platform.deliver({ received, platform: 'meta', attempt: 1, mayDeliver: () => permit.mayStart }, done),
+      start: (received, permit) =>
+        frozen.platform.deliver({ received, platform: 'meta', attempt: 1, mayDeliver: () => permit.mayStart }),
     };
     expect(await frozen.attempts.start([attempt])).toBe(1);
     await startScan(undefined, WINDOW);
     await settled(conversion);
     thaw();
+    await turn();
     // Its connection answers in order, so this append follows whatever the thawed instance appended.
     await frozen.log.append({
       ...{ category: CONVERSION, stream: uuidv7(), expected: 'new', site: SITE, actor: 'system' },
@@ -836,14 +841,11 @@ describe('OwedDeliveriesScan', () => {
     const instance = await startScan();
     const { append } = instance.log;
     const refusals: string[] = [];
-    instance.log.appendAll = (requests) =>
-      Promise.all(
-        requests.map((request) => {
-          if (request.stream !== poisoned.data.conversionId) return append.call(instance.log, request);
-          refusals.push(request.stream);
-          return new Error('The log refused the event: invalid input');
-        }),
-      );
+    instance.log.append = async (request) => {
+      if (request.stream !== poisoned.data.conversionId) return append.call(instance.log, request);
+      refusals.push(request.stream);
+      throw new Error('The log refused the event: invalid input');
+    };
     // Two appends: the second without the platform's texts.
     await eventually(
       async () => refusals.length,

@@ -45,8 +45,9 @@ describe('a failover that lost the last events', () => {
     const platform = {
       actsFor: () => true,
       hasLeft: () => false,
-      deliver: ({ platform: name }: DeliveryRequest, done: (outcome: Outcome) => void) =>
-        done({ conversionId: conversion, platform: name, attempt: 1, status: 'delivered' }),
+      deliver: async ({ platform: name }: DeliveryRequest): Promise<Outcome> => {
+        return { conversionId: conversion, platform: name, attempt: 1, status: 'delivered' };
+      },
     } as unknown as PlatformDelivery;
     const leases = new DeliveryLeases(postgres, WINDOW);
     const attempts = new LeasedAttempts(leases, log, new Logger('silent'));

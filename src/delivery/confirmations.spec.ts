@@ -65,7 +65,7 @@ describe('Confirmations', () => {
     const received = { site: 'shop.example', time, data: { conversionId, correction } } as ReceivedConversion;
     const details = { requestId, bodySha256: 'b', eventId: 'ORD-1-r2', settings: 4 };
     const due = { site: 'shop.example', platform: 'google_ads', details } as DueDelivery;
-    return new Promise<Outcome>((resolve) => confirmations.confirm({ due, received, attempt: 3 }, resolve));
+    return confirmations.confirm({ due, received, attempt: 3 });
   };
   const delayOf = ({ nextTry }: Outcome) => Date.parse(nextTry as string) - NOW_MS;
 

@@ -37,22 +37,21 @@ export class Confirmations {
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
-  confirm({ due, received, attempt }: ConfirmationRequest, done: (outcome: Outcome) => void): void {
+  async confirm({ due, received, attempt }: ConfirmationRequest): Promise<Outcome> {
     const { platform, site } = due;
     const { bodySha256, eventId, settings, payloadVersion, reopened, requestId } = due.details;
     const { conversionId } = received.data;
     const uncounted = isCounted(received.data) ? undefined : true;
-    void this.statusOf(site, platform, requestId as string).then((details) => {
-      const isLate = this.clock.nowMs() - Date.parse(received.time) > DAY_MS;
-      // Platforms do not confirm after a day: accepted is then final.
-      const nextTry = isLate && details.status === 'accepted' ? undefined : details.nextTry;
-      // The platform accepted it once, and may count it: when it is sent again, it stays bound to that account.
-      const { unknownSince = details.unknown ? received.time : undefined } = due.details;
-      const sent = { bodySha256, eventId, settings, payloadVersion, reopened, unknownSince };
-      const outcome = { conversionId, platform, attempt, ...sent, ...details, nextTry, uncounted } as const;
-      this.metrics.count(outcome);
-      done(outcome);
-    });
+    const details = await this.statusOf(site, platform, requestId as string);
+    const isLate = this.clock.nowMs() - Date.parse(received.time) > DAY_MS;
+    // Platforms do not confirm after a day: accepted is then final.
+    const nextTry = isLate && details.status === 'accepted' ? undefined : details.nextTry;
+    // The platform accepted it once, and may count it: when it is sent again, it stays bound to that account.
+    const { unknownSince = details.unknown ? received.time : undefined } = due.details;
+    const sent = { bodySha256, eventId, settings, payloadVersion, reopened, unknownSince };
+    const outcome = { conversionId, platform, attempt, ...sent, ...details, nextTry, uncounted } as const;
+    this.metrics.count(outcome);
+    return outcome;
   }
 
   private statusOf(site: string, platform: ConnectionName, requestId: string): Promise<OutcomeDetails> {

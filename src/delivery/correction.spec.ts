@@ -55,13 +55,8 @@ describe('the delivery of a correction', () => {
       async () => new Set(),
     );
     const received = await orders.read(id);
-    const outcome = await new Promise<Outcome | undefined>((resolve) =>
-      deliveries.deliver(
-        { received, platform: platform.name, attempt: 1, mayDeliver: () => true, ...request },
-        resolve,
-      ),
-    );
-    return outcome as Outcome;
+    const first = { received, platform: platform.name, attempt: 1, mayDeliver: () => true };
+    return (await deliveries.deliver({ ...first, ...request })) as Outcome;
   };
   const bodies = () => sent.map(({ body }) => JSON.parse(body as string));
 

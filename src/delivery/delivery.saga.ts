@@ -1,114 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome } from '../events/delivery.events.js';
 import { LogUnavailable, SitePaused } from '../kernel/errors.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
-import type { AttemptPermit } from './attempt-window.js';
-import { type Results, resultOf } from './delivery.js';
-import { OutcomeRecorder } from './outcome-recorder.js';
-import type { OutcomeWriter } from './outcome-writer.js';
-import type { ReceivedConversion } from './received-conversion.js';
+import type { OutcomeRecorder } from './outcome-recorder.js';
+
+const APPEND_RETRY_MS = 200;
 
 /**
- * `settled`: every outcome is recorded. `owed`: some are not, and the scan of the log will find them. `refused`: the log refused
- * an outcome for good.
+ * `recorded`: every outcome is recorded, or superseded by another process. `withdrawn`: so are those of the attempts that were made;
+ * it was too late for this process to begin the others. `owed`: outcomes were not recorded in time, and the scan of the log finds
+ * the deliveries.
  */
-export type SagaEnd = 'settled' | 'owed' | 'refused';
+export type SagaEnd = 'recorded' | 'withdrawn' | 'owed';
 
 /**
- * The process that makes the first attempts to deliver one conversion to all its platforms: collects one outcome per platform
- * and records them, in one append where they arrive together. What it has not recorded in time is owed, and found in the log.
+ * The process that attempts to deliver one conversion: to all its platforms when it is received, or to one of them under a lease.
+ * Collects one outcome per platform and records them, in one append where they arrive together.
  */
 export class DeliverySaga {
-  private readonly collected: Results = {};
-  private readonly unsettled: Set<ConnectionName>;
-  private readonly recorder: OutcomeRecorder;
+  /** Outcomes of attempts that have ended, recorded or not. */
+  readonly outcomes = new Map<ConnectionName, Outcome>();
+  /** Resolves when the saga has ended, when the log does not answer, or at `respondBy`: the sender does not wait for longer. */
+  readonly response: Promise<void>;
+  private respond = () => {};
+  private underWay = 0;
   private unrecorded: Outcome[] = [];
-  private recording = false;
   private isWithdrawn = false;
-  private hasEnded = false;
-  private respond: ((results: Results) => void) | undefined;
-  private readonly respondBy: number;
+  private readonly bugs: unknown[] = [];
+  private proceed = () => {};
 
   constructor(
-    private readonly received: ReceivedConversion,
-    writer: OutcomeWriter,
-    permit: AttemptPermit,
-    private readonly onEnd: (end: SagaEnd) => void,
-    timeoutMs: number,
+    private readonly recorder: OutcomeRecorder,
+    private readonly respondBy = Number.POSITIVE_INFINITY,
   ) {
-    const { site, position, data } = received;
-    this.unsettled = new Set(data.platforms);
-    this.recorder = new OutcomeRecorder(writer, { id: data.conversionId, site }, { version: 1, position }, permit);
-    this.respondBy = performance.now() + timeoutMs;
-  }
-
-  /** Resolves when every platform has settled and the outcomes are recorded, or when the timeout has passed. */
-  results(): Promise<Results> {
-    return new Promise((resolve) => {
+    this.response = new Promise((resolve) => {
       this.respond = resolve;
     });
   }
 
-  settle(outcome: Outcome): void {
-    this.unsettled.delete(outcome.platform);
-    this.collected[outcome.platform] = resultOf(outcome, this.received.data.trial);
-    this.unrecorded.push(outcome);
-    this.proceed();
-  }
-
-  /** Nothing was sent to the platform: it is too late for this process to begin. */
-  withdraw(platform: ConnectionName): void {
-    this.unsettled.delete(platform);
-    this.isWithdrawn = true;
-    this.proceed();
+  /**
+   * Each attempt resolves with its outcome, or with undefined if nothing was sent. Rejects if the log refuses an outcome for good,
+   * and with the error of an attempt: the delivery stays owed.
+   */
+  async run(attempts: readonly Promise<Outcome | undefined>[]): Promise<SagaEnd> {
+    try {
+      return await this.collect(attempts);
+    } finally {
+      this.respond();
+    }
   }
 
   /** Records the outcomes that have arrived without waiting for the others, and responds when the time is up. */
   tick(now: number): void {
-    if (!this.recorder.isOpen) this.end('owed');
-    else if (this.unrecorded.length > 0) this.record();
-    if (now >= this.respondBy) this.respondNow();
+    if (now >= this.respondBy) this.respond();
+    if (this.unrecorded.length > 0 || !this.recorder.isOpen) this.proceed();
   }
 
-  private respondNow(): void {
-    if (!this.respond) return;
-    const { platforms = [], trial } = this.received.data;
-    const results: Results = {};
-    // In the order of the receipt, not in the order of arrival.
-    for (const platform of platforms)
-      results[platform] = this.collected[platform] ?? resultOf({ status: 'deferred', reason: 'timeout' }, trial);
-    this.respond(results);
-    this.respond = undefined;
-  }
-
-  private proceed(): void {
-    if (this.unsettled.size > 0 || this.recording) return;
-    if (this.unrecorded.length > 0) this.record();
-    else this.end(this.isWithdrawn ? 'owed' : 'settled');
-  }
-
-  private end(end: SagaEnd): void {
-    if (this.hasEnded) return;
-    this.hasEnded = true;
-    this.respondNow();
-    this.onEnd(end);
-  }
-
-  private record(): void {
-    if (this.recording || this.hasEnded) return;
-    this.recording = true;
-    const outcomes = this.unrecorded;
-    this.unrecorded = [];
-    this.recorder.record(outcomes, (failure) => {
-      this.recording = false;
-      if (!failure) this.proceed();
-      // The site has left for another cell, which makes the attempt.
-      else if (failure instanceof SitePaused) this.end('owed');
-      else if (!(failure instanceof LogUnavailable)) this.end('refused');
-      else {
-        // Respond without waiting for the log. The next tick tries again.
+  private async collect(attempts: readonly Promise<Outcome | undefined>[]): Promise<SagaEnd> {
+    this.underWay = attempts.length;
+    for (const attempt of attempts)
+      attempt.then(
+        (outcome) => this.settle(outcome),
+        (error: unknown) => {
+          this.bugs.push(error);
+          this.settle(undefined);
+        },
+      );
+    while (this.underWay > 0 || this.unrecorded.length > 0) {
+      if (this.underWay > 0) await this.settledOrTicked();
+      if (!this.recorder.isOpen) return 'owed';
+      const outcomes = this.unrecorded;
+      this.unrecorded = [];
+      try {
+        if (outcomes.length > 0) await this.recorder.record(outcomes);
+      } catch (error) {
+        // The site has left for another cell, which makes the attempt.
+        if (error instanceof SitePaused) return 'owed';
+        if (!(error instanceof LogUnavailable)) throw error;
         this.unrecorded.unshift(...outcomes);
-        this.respondNow();
+        this.respond();
+        await sleep(APPEND_RETRY_MS);
       }
+    }
+    if (this.bugs.length > 0) throw this.bugs[0];
+    return this.isWithdrawn ? 'withdrawn' : 'recorded';
+  }
+
+  private settledOrTicked(): Promise<void> {
+    return new Promise((resolve) => {
+      this.proceed = resolve;
     });
+  }
+
+  private settle(outcome: Outcome | undefined): void {
+    this.underWay -= 1;
+    if (!outcome) this.isWithdrawn = true;
+    else {
+      this.outcomes.set(outcome.platform, outcome);
+      this.unrecorded.push(outcome);
+    }
+    if (this.underWay === 0) this.proceed();
   }
 }

@@ -10,15 +10,16 @@ import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import { type AttemptWindow, monotonicMs, permitFirstAttempts, WINDOW } from './attempt-window.js';
-import { type Results, resultOf } from './delivery.js';
-import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
+import { currentResults, type Results } from './delivery.js';
+import { DeliverySaga } from './delivery.saga.js';
 import { deliveryPlanOf } from './delivery-plan.js';
-import { OutcomeWriter } from './outcome-writer.js';
+import { OutcomeRecorder } from './outcome-recorder.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { withOrder } from './read-order.js';
 import { type ReceivedConversion, traceFieldsOf } from './received-conversion.js';
 
 const TICK_MS = 200;
+const TIMED_OUT = { status: 'deferred', reason: 'timeout' } as const;
 
 /** Makes the first attempts to deliver the conversions that this process receives: one saga for each. */
 @Injectable()
@@ -26,7 +27,6 @@ export class DeliveryService {
   /** Every conversion of a site has the same plan until the site changes. */
   private readonly plans = new WeakMap<LoadedSite, DeliveryPlan>();
   private readonly inFlight = new Set<DeliverySaga>();
-  private readonly writer: OutcomeWriter;
   private timer: AlignedInterval | undefined;
 
   constructor(
@@ -37,9 +37,7 @@ export class DeliveryService {
     private readonly shutdown: Shutdown,
     @Inject(SETTINGS) private readonly settings: Settings,
     @Inject(WINDOW) private readonly window: AttemptWindow,
-  ) {
-    this.writer = new OutcomeWriter(log);
-  }
+  ) {}
 
   /** Uses its own timer: @nestjs/schedule clears intervals before HTTP has drained, while sagas still need ticks. */
   start(): void {
@@ -70,25 +68,25 @@ export class DeliveryService {
     const { platforms = [], conversionId } = received.data;
     if (platforms.length === 0) return {};
     if (received.data.correction && !received.order) return this.deliverCorrection(received);
+    const { site, position } = received;
     const [receivedMs, nowMs] = [Date.parse(received.time), this.postgres.clock.nowMs()];
     const permit = permitFirstAttempts(receivedMs, nowMs, this.window);
     const decidedMs = monotonicMs(receivedMs, nowMs);
-    const onEnd = (end: SagaEnd) => {
-      this.inFlight.delete(saga);
-      if (end !== 'refused') return;
-      this.logger.warn(`The log refused an outcome of conversion ${conversionId}; it is owed`, traceFieldsOf(received));
-    };
-    const saga = new DeliverySaga(received, this.writer, permit, onEnd, this.settings.inboundDeadlineMs);
+    const mayDeliver = () => permit.mayStart;
+    const recorder = new OutcomeRecorder(this.log, { id: conversionId, site }, { version: 1, position }, permit);
+    const saga = new DeliverySaga(recorder, performance.now() + this.settings.inboundDeadlineMs);
     this.inFlight.add(saga);
-    const results = saga.results();
-    for (const platform of platforms) {
-      const request = { received, platform, attempt: 1, decidedMs, mayDeliver: () => permit.mayStart };
-      this.deliveries.deliver(request, (outcome) => {
-        if (outcome) saga.settle(outcome);
-        else saga.withdraw(platform);
-      });
-    }
-    return results;
+    void saga
+      .run(
+        platforms.map((platform) => this.deliveries.deliver({ received, platform, attempt: 1, decidedMs, mayDeliver })),
+      )
+      .catch((error: unknown) => {
+        const fields = { error: messageOf(error), ...traceFieldsOf(received) };
+        this.logger.error(`An outcome of conversion ${conversionId} is not recorded; the delivery stays owed`, fields);
+      })
+      .finally(() => this.inFlight.delete(saga));
+    await saga.response;
+    return currentResults(received.data, (platform) => saga.outcomes.get(platform) ?? TIMED_OUT);
   }
 
   /** Starts the delivery of a stored conversion. What exceeds the queues in memory is deferred, and read from the log later. */
@@ -115,6 +113,6 @@ export class DeliveryService {
   }
 }
 
-function queuedResults({ data: { platforms = [], trial } }: ReceivedConversion): Results {
-  return Object.fromEntries(platforms.map((platform) => [platform, resultOf(undefined, trial)]));
+function queuedResults({ data }: ReceivedConversion): Results {
+  return currentResults(data, () => undefined);
 }

@@ -1,6 +1,6 @@
 import { type Outcome, type OutcomeStatus } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
-import { foldDeliveries, outcomeType, resultOf, resultsOf } from './delivery.js';
+import { currentResults, foldDeliveries, outcomeType, resultOf, resultsOf } from './delivery.js';
 
 const event = (type: string, data: object) => ({ type, data }) as StoredEvent;
 const received = (data: object = {}) => event('conversion.received.v1', { platforms: ['meta', 'segment'], ...data });
@@ -22,6 +22,17 @@ describe('resultOf', () => {
     const last = status && { status, ...(reason !== undefined && { reason }) };
     expect(resultOf(last, false)).toEqual(result);
     expect(resultOf(last, true)).toEqual({ ...result, trial: true });
+  });
+});
+
+describe('currentResults', () => {
+  it('lists the platforms in the order of the receipt, with the outcomes that are known', () => {
+    const data = { platforms: ['meta', 'segment'], trial: false } as const;
+    const results = currentResults(data, (platform) => (platform === 'segment' ? { status: 'delivered' } : undefined));
+    expect(Object.entries(results)).toEqual([
+      ['meta', { ok: false, status: 'queued', reason: 'pending' }],
+      ['segment', { ok: true, status: 'delivered' }],
+    ]);
   });
 });
 

@@ -1,3 +1,4 @@
+import type { ConversionData } from '../events/conversion.events.js';
 import { type Outcome, type OutcomeStatus, type OutcomeType } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
@@ -117,6 +118,16 @@ export function resultOf(last: Pick<Outcome, 'status' | 'reason'> | undefined, t
     case 'rejected':
       return { ok: false, status: 'failed', ...reason, ...trialField };
   }
+}
+
+/** In the order of the receipt, not in the order of arrival. */
+export function currentResults(
+  { platforms = [], trial }: Pick<ConversionData, 'platforms' | 'trial'>,
+  outcomeOf: (platform: ConnectionName) => Pick<Outcome, 'status' | 'reason'> | undefined,
+): Results {
+  const results: Results = {};
+  for (const platform of platforms) results[platform] = resultOf(outcomeOf(platform), trial);
+  return results;
 }
 
 /** The current results of a conversion, from its stream. */

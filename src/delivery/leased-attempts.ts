@@ -1,20 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import { CONVERSION } from '../events/conversion.events.js';
 import type { Outcome } from '../events/delivery.events.js';
-import { LogUnavailable, messageOf, SitePaused } from '../kernel/errors.js';
+import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import type { StoredEvent } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import type { AttemptPermit } from './attempt-window.js';
 import { isOutcome } from './delivery.js';
+import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
 import { type DeliveryKey, DeliveryLeases, type HeldLease, keyOf } from './delivery-leases.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
-import { OutcomeWriter } from './outcome-writer.js';
 import { withOrder } from './read-order.js';
 import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
-const APPEND_RETRY_MS = 1_000;
 const REFUSED_MAX = 10_000;
+const NOT_IN_LOG = { status: 'failed', reason: 'no_longer_in_the_log' } as const;
 
 /** A delivery that is due. */
 export interface DueAttempt extends DeliveryKey {
@@ -26,8 +26,8 @@ export interface DueAttempt extends DeliveryKey {
   readonly site?: string | undefined;
   /** Version of the event in the stream that added the visit, if the visitor was identified later. */
   readonly reopened?: number | undefined;
-  /** Sends the request, if `permit.mayStart`. `done` receives the outcome, or undefined if nothing was sent. */
-  start(received: ReceivedConversion, permit: AttemptPermit, done: (outcome: Outcome | undefined) => void): void;
+  /** Sends the request, if `permit.mayStart`. Resolves with the outcome, or with undefined if nothing was sent. */
+  start(received: ReceivedConversion, permit: AttemptPermit): Promise<Outcome | undefined>;
 }
 
 interface Stream {
@@ -52,15 +52,12 @@ export class LeasedAttempts {
   private readonly leased = new Map<string, LeasedAttempt>();
   /** Deliveries whose outcome the log refuses for good. Repeating the attempt would not help. */
   private readonly refused = new Set<string>();
-  private readonly writer: OutcomeWriter;
 
   constructor(
     private readonly leases: DeliveryLeases,
     private readonly log: EventLog,
     private readonly logger: Logger,
-  ) {
-    this.writer = new OutcomeWriter(log);
-  }
+  ) {}
 
   /** Deliveries that this process is carrying out. */
   get inFlight(): number {
@@ -118,37 +115,32 @@ export class LeasedAttempts {
     this.leased.set(keyOf(attempt), leased);
     const { version, position } = events.at(-1) ?? { version: 0, position: 0 };
     const { conversion: conversionId, platform, attempt: number } = attempt;
-    const recorder = new OutcomeRecorder(this.writer, { id: conversionId, site }, { version, position }, permit);
-    const done = (outcome: Outcome | undefined) => void this.settle(leased, recorder, outcome);
-    if (received) attempt.start(received, permit, done);
-    else done({ conversionId, platform, attempt: number, status: 'failed', reason: 'no_longer_in_the_log' });
+    const recorder = new OutcomeRecorder(this.log, { id: conversionId, site }, { version, position }, permit);
+    const attempted = received
+      ? attempt.start(received, permit)
+      : Promise.resolve({ conversionId, platform, attempt: number, ...NOT_IN_LOG });
+    void this.settle(leased, new DeliverySaga(recorder).run([attempted]));
   }
 
-  private async settle(leased: LeasedAttempt, recorder: OutcomeRecorder, outcome: Outcome | undefined): Promise<void> {
+  /** What ended as owed is repeated after the lease, by any instance. Its outcome then counts. */
+  private async settle(leased: LeasedAttempt, saga: Promise<SagaEnd>): Promise<void> {
     const name = keyOf(leased.attempt);
-    if (!outcome) {
-      this.leased.delete(name);
-      // If the database is unavailable, the lease ends by itself.
-      await this.leases.release([{ ...leased.attempt, permit: leased.permit }]).catch(() => {});
+    try {
+      const end = await saga;
+      if (end === 'recorded') leased.state = 'recorded';
+      if (end !== 'withdrawn') return;
+    } catch (error) {
+      this.refuse(name, leased.attempt, error);
       return;
     }
-    // After the lease another instance repeats the attempt. Its outcome then counts.
-    while (recorder.isOpen) {
-      const failure = await new Promise<Error | undefined>((done) => recorder.record([outcome], done));
-      if (!failure) {
-        leased.state = 'recorded';
-        return;
-      }
-      // The site has left for another cell, which got the lease with it.
-      if (failure instanceof SitePaused) return;
-      if (!(failure instanceof LogUnavailable)) return this.refuse(name, leased.attempt, failure);
-      await new Promise((next) => setTimeout(next, APPEND_RETRY_MS));
-    }
+    this.leased.delete(name);
+    // If the database is unavailable, the lease ends by itself.
+    await this.leases.release([{ ...leased.attempt, permit: leased.permit }]).catch(() => {});
   }
 
-  private refuse(name: string, { conversion, platform }: DueAttempt, error: Error): void {
+  private refuse(name: string, { conversion, platform }: DueAttempt, error: unknown): void {
     if (this.refused.size < REFUSED_MAX) this.refused.add(name);
-    this.logger.error('The log refused the outcome of a delivery, which stays owed', {
+    this.logger.error('The outcome of a delivery is not recorded; it stays owed', {
       conversion,
       platform,
       error: messageOf(error),

@@ -5,7 +5,6 @@ import { LogUnavailable } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import { AttemptPermit } from './attempt-window.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
-import { OutcomeWriter } from './outcome-writer.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -28,14 +27,11 @@ describe('OutcomeRecorder', () => {
       version: number;
       position: number;
     };
-    return new OutcomeRecorder(new OutcomeWriter(log), { id, site: 'shop.example' }, { version, position }, permit);
+    return new OutcomeRecorder(log, { id, site: 'shop.example' }, { version, position }, permit);
   }
   const outcome = (attempt: number, more: Partial<Outcome> = {}): Outcome => {
     return { conversionId: id, platform: 'meta', attempt, status: 'delivered', ...more };
   };
-  function recorded(by: OutcomeRecorder, outcomes: Outcome[]): Promise<Error | undefined> {
-    return new Promise((done) => by.record(outcomes, done));
-  }
   async function outcomes(): Promise<string[]> {
     const events = (await log.readStream('conversion', id)) as { type: string; data: Partial<Outcome> }[];
     return events.slice(1).map(({ type, data }) => `${data.platform} ${data.attempt} ${type.split('.')[1]}`);
@@ -45,36 +41,36 @@ describe('OutcomeRecorder', () => {
     await append({ type: 'conversion.deferred.v1', data: outcome(1, { status: 'deferred' }) });
     const late = await recorder();
     await append({ type: 'conversion.delivered.v1', data: outcome(2) });
-    await recorded(late, [outcome(2, { status: 'deferred', nextTry: '2026-01-01T00:00:00.000Z' })]);
+    await late.record([outcome(2, { status: 'deferred', nextTry: '2026-01-01T00:00:00.000Z' })]);
     expect(await outcomes()).toEqual(['meta 1 deferred', 'meta 2 delivered']);
   });
 
   it('records an outcome once if the answer to its append was lost', async () => {
     const first = await recorder();
-    await recorded(first, [outcome(1)]);
+    await first.record([outcome(1)]);
     const sameAttempt = new OutcomeRecorder(
-      new OutcomeWriter(log),
+      log,
       { id, site: 'shop.example' },
       { version: 1, position: 1 },
       new AttemptPermit(NEVER, NEVER, NEVER),
     );
-    await recorded(sameAttempt, [outcome(1)]);
+    await sameAttempt.record([outcome(1)]);
     expect(await outcomes()).toEqual(['meta 1 delivered']);
   });
 
   it('ends if a failover has lost the conversion', async () => {
-    const appendAll = jest.fn(async () => [{ status: 'conflict' } as const]);
-    const without = new OutcomeWriter({ appendAll, readStream: async () => [] });
+    const append = jest.fn(async () => ({ status: 'conflict' }) as const);
+    const without = { append, readStream: async () => [] };
     const permit = new AttemptPermit(NEVER, performance.now() + 1_000, NEVER);
     const lost = new OutcomeRecorder(without, { id, site: 'shop.example' }, { version: 1, position: 1 }, permit);
-    await recorded(lost, [outcome(1)]);
-    expect(appendAll).toHaveBeenCalledTimes(1);
+    await lost.record([outcome(1)]);
+    expect(append).toHaveBeenCalledTimes(1);
   });
 
   it('records an outcome after events of other platforms', async () => {
     const first = await recorder();
     await append({ type: 'conversion.delivered.v1', data: outcome(1, { platform: 'segment' }) });
-    await recorded(first, [outcome(1)]);
+    await first.record([outcome(1)]);
     expect(await outcomes()).toEqual(['segment 1 delivered', 'meta 1 delivered']);
   });
 
@@ -84,7 +80,7 @@ describe('OutcomeRecorder', () => {
       type: 'conversion.send_requested.v1',
       data: { conversionId: id, platform: 'meta', attempt: 0, settings: 1 },
     });
-    await recorded(first, [outcome(1)]);
+    await first.record([outcome(1)]);
     expect(await outcomes()).toEqual(['meta 0 send_requested', 'meta 2 delivered']);
   });
 
@@ -92,15 +88,15 @@ describe('OutcomeRecorder', () => {
     const first = await recorder();
     const request = { conversionId: id, platform: 'meta', attempt: 0, settings: 1, eventId: 'ORD-1-r2' };
     await append({ type: 'conversion.send_requested.v1', data: request });
-    await recorded(first, [outcome(1)]);
+    await first.record([outcome(1)]);
     expect(await outcomes()).toEqual(['meta 0 send_requested']);
   });
 
   it('records nothing after its time, by either clock', async () => {
     const byOwn = await recorder(new AttemptPermit(0, performance.now() - 1, NEVER));
-    expect(await recorded(byOwn, [outcome(1)])).toBeInstanceOf(LogUnavailable);
+    await expect(byOwn.record([outcome(1)])).rejects.toBeInstanceOf(LogUnavailable);
     const byDatabase = await recorder(new AttemptPermit(0, NEVER, Date.now() - 1));
-    expect(await recorded(byDatabase, [outcome(1)])).toBeInstanceOf(LogUnavailable);
+    await expect(byDatabase.record([outcome(1)])).rejects.toBeInstanceOf(LogUnavailable);
     expect(await outcomes()).toEqual([]);
   });
 });

@@ -3,9 +3,9 @@ import type { Outcome } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import type { AppendRequest, StoredEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
 import type { AttemptPermit } from './attempt-window.js';
 import { type Delivery, foldDeliveries, isOutcome, outcomeType } from './delivery.js';
-import type { OutcomeWriter } from './outcome-writer.js';
 
 /** The end of a conversion's stream as this process knows it. */
 export interface StreamEnd {
@@ -24,7 +24,7 @@ export class OutcomeRecorder {
   private read: readonly StoredEvent[] = [];
 
   constructor(
-    private readonly writer: OutcomeWriter,
+    private readonly log: Pick<EventLog, 'append' | 'readStream'>,
     private readonly conversion: { readonly id: string; readonly site: string },
     private end: StreamEnd,
     private readonly permit: AttemptPermit,
@@ -38,33 +38,37 @@ export class OutcomeRecorder {
   }
 
   /**
-   * `done` is called when each outcome is recorded, or superseded by what another process wrote; with `LogUnavailable` if it can
-   * be tried again, as long as `isOpen`, and with another error if the log refuses an outcome. A callback, because a promise for
-   * each conversion costs more than recording it.
+   * Resolves when each outcome is recorded, or superseded by what another process wrote. Rejects with `LogUnavailable` if it can be
+   * tried again, as long as `isOpen`, and with another error if the log refuses an outcome.
    */
-  record(outcomes: readonly Outcome[], done: (failure?: Error) => void): void {
-    const counting = this.read.length === 0 ? outcomes : stillCounting(outcomes, this.read, this.began);
-    if (counting.length === 0) done();
-    else if (!this.isOpen) done(new LogUnavailable('The attempt may no longer be recorded'));
-    else
-      this.append(counting, (answer) => {
-        if (answer === 'conflict') void this.recordAfterOthers(outcomes, done);
-        else done(answer === 'appended' ? undefined : answer);
-      });
+  async record(outcomes: readonly Outcome[]): Promise<void> {
+    let counting = outcomes;
+    for (;;) {
+      if (this.read.length > 0) counting = stillCounting(outcomes, this.read, this.began);
+      if (counting.length === 0) return;
+      if (!this.isOpen) throw new LogUnavailable('The attempt may no longer be recorded');
+      if (await this.append(counting)) return;
+      await this.readAgain();
+      // A failover has lost the conversion: there is nothing that this would be an outcome of.
+      if (this.read.length === 0) return;
+    }
   }
 
-  private append(outcomes: readonly Outcome[], done: (answer: Answer) => void): void {
-    this.appendAs(outcomes, (answer) => {
-      if (typeof answer === 'string' || answer instanceof LogUnavailable) done(answer);
+  /** False if another process has written to the stream. */
+  private async append(outcomes: readonly Outcome[]): Promise<boolean> {
+    try {
+      return await this.appendAs(outcomes);
+    } catch (error) {
+      if (error instanceof LogUnavailable) throw error;
       // The log stores no such text. Without the outcome the attempt would be repeated forever.
-      else this.appendAs(outcomes.map(withoutTexts), done);
-    });
+      return this.appendAs(outcomes.map(withoutTexts));
+    }
   }
 
-  private appendAs(outcomes: readonly Outcome[], done: (answer: Answer) => void): void {
+  private async appendAs(outcomes: readonly Outcome[]): Promise<boolean> {
     const events = outcomes.map((data) => ({ type: outcomeType(data.status), data }));
     const { version, position } = this.end;
-    const request: AppendRequest = {
+    const outcome = await this.log.append({
       category: CONVERSION,
       stream: this.conversion.id,
       // Without any event only after retention has removed them.
@@ -73,39 +77,19 @@ export class OutcomeRecorder {
       actor: 'system',
       events: events as unknown as AppendRequest['events'],
       notAfterMs: this.permit.notAfterMs,
-    };
-    this.writer.append(request, (outcome) => {
-      if (outcome instanceof Error) done(outcome);
-      else if (outcome.status !== 'appended') done('conflict');
-      else {
-        this.end = { version: version + outcomes.length, position: outcome.position };
-        done('appended');
-      }
     });
+    if (outcome.status !== 'appended') return false;
+    this.end = { version: version + outcomes.length, position: outcome.position };
+    return true;
   }
 
-  /** Reads what another process has written to the stream, and records what still counts. */
-  private async recordAfterOthers(outcomes: readonly Outcome[], done: (failure?: Error) => void): Promise<void> {
-    try {
-      await this.readAgain();
-    } catch (error) {
-      done(error as Error);
-      return;
-    }
-    // A failover has lost the conversion: there is nothing that this would be an outcome of.
-    if (this.read.length === 0) done();
-    else this.record(outcomes, done);
-  }
-
+  /** Reads what another process has written to the stream, which decides what still counts. */
   private async readAgain(): Promise<void> {
-    this.read = await withLogTimeout(this.writer.log.readStream(CONVERSION, this.conversion.id));
+    this.read = await withLogTimeout(this.log.readStream(CONVERSION, this.conversion.id));
     const { version, position } = this.read.at(-1) ?? { version: 0, position: 0 };
     this.end = { version, position };
   }
 }
-
-/** `conflict`: another process has written to the stream. */
-type Answer = 'appended' | 'conflict' | Error;
 
 /** Outcomes that no event after a position supersedes. Their attempts are numbered after those of others. */
 export function stillCounting(outcomes: readonly Outcome[], events: readonly StoredEvent[], after: number): Outcome[] {

@@ -148,10 +148,10 @@ export class OwedDeliveriesScan {
       platform,
       position: 0,
       attempt: 1,
-      start: (received, permit, done) => {
+      start: (received, permit) => {
         // The instance that received the conversion may have sent it, and ended before it recorded the outcome.
         const request = { received, platform, attempt: 1, maybeSentAt: received.time };
-        this.deliveries.deliver({ ...request, mayDeliver: () => permit.mayStart }, done);
+        return this.deliveries.deliver({ ...request, mayDeliver: () => permit.mayStart });
       },
     };
   }

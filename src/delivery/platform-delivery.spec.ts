@@ -82,22 +82,17 @@ describe('PlatformDelivery', () => {
   });
 
   const deliver = (request: Partial<DeliveryRequest> = {}, received: object = {}, data: object = {}) =>
-    new Promise<Outcome | undefined>((resolve) =>
-      deliveries.deliver(
-        {
-          received: {
-            ...{ site: 'shop.example', position: 5, time: new Date().toISOString(), personal: { subject: 's' } },
-            data: { conversionId: 'c1', event: 'purchase', currency: 'EUR', trial: false, settings: 5, ...data },
-            ...received,
-          } as unknown as ReceivedConversion,
-          platform: 'meta',
-          attempt: 1,
-          mayDeliver: () => true,
-          ...request,
-        },
-        resolve,
-      ),
-    );
+    deliveries.deliver({
+      received: {
+        ...{ site: 'shop.example', position: 5, time: new Date().toISOString(), personal: { subject: 's' } },
+        data: { conversionId: 'c1', event: 'purchase', currency: 'EUR', trial: false, settings: 5, ...data },
+        ...received,
+      } as unknown as ReceivedConversion,
+      platform: 'meta',
+      attempt: 1,
+      mayDeliver: () => true,
+      ...request,
+    });
   const isoAgo = (hours: number) => new Date(nowMs - hours * HOUR_MS).toISOString();
   const hoursAgo = (hours: number) => ({ time: isoAgo(hours) });
 

@@ -83,47 +83,51 @@ export class PlatformDelivery {
     this.rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
   }
 
-  /** `done` receives the outcome, or undefined if this process may no longer act for the conversion. */
-  deliver(request: DeliveryRequest, done: (outcome: Outcome | undefined) => void): void {
+  /** The outcome, or undefined if this process may no longer act for the conversion. */
+  async deliver(request: DeliveryRequest): Promise<Outcome | undefined> {
     const destination = this.destinationOf(request);
     const span = this.startSpan(request);
     const finish = (details: OutcomeDetails) => {
       const outcome = toOutcome(request, details, recordedPosition(request, destination));
       this.metrics.count(outcome);
       if (span) endSpan(span, outcome);
-      done(outcome);
+      return outcome;
     };
-    if (!destination) {
-      finish({ status: 'failed', reason: 'disconnected' });
-      return;
-    }
+    if (!destination) return finish({ status: 'failed', reason: 'disconnected' });
     const payload = this.preparePayload(request, destination);
-    if ('status' in payload) {
-      finish(payload);
-      return;
+    if ('status' in payload) return finish(payload);
+    const result = await this.send(request, destination, payload, span?.traceparent);
+    if (result.status === 'withdrawn' || result.status === 'opted_out') {
+      span?.end({ 'cc.status': result.status });
+      return result.status === 'withdrawn' ? undefined : this.deliver(this.afterOptOut(request, result, payload));
     }
+    return finish(this.toDetails(result, payload, request, destination));
+  }
+
+  private send(
+    request: DeliveryRequest,
+    destination: Destination,
+    payload: DeliveryPayload,
+    traceparent: string | undefined,
+  ): Promise<AttemptResult> {
+    const { received, unknownSince, alone = false, probe = false, mayDeliver } = request;
+    const { personal } = received;
     const queue = this.queueOf(destination);
-    const queued: QueuedDelivery = {
-      payload,
-      bound: request.unknownSince !== undefined,
-      alone: request.alone ?? false,
-      probe: request.probe ?? false,
-      mayDeliver: request.mayDeliver,
-      consent: consentOf(request),
-      personal: request.received.personal,
-      traceparent: span?.traceparent ?? request.received.personal?.traceparent,
-      done: (result: AttemptResult) => {
-        if (result.status === 'withdrawn') {
-          span?.end({ 'cc.status': 'withdrawn' });
-          done(undefined);
-        } else if (result.status === 'opted_out') {
-          span?.end({ 'cc.status': 'opted_out' });
-          this.deliver(this.afterOptOut(request, result, payload), done);
-        } else finish(this.toDetails(result, payload, request, destination));
-      },
-    };
-    if (payload.parts) enqueueParts(queue, queued, payload.parts);
-    else queue.enqueue(queued);
+    return new Promise((done) => {
+      const queued: QueuedDelivery = {
+        payload,
+        bound: unknownSince !== undefined,
+        alone,
+        probe,
+        mayDeliver,
+        consent: consentOf(request),
+        personal,
+        traceparent: traceparent ?? personal?.traceparent,
+        done,
+      };
+      if (payload.parts) enqueueParts(queue, queued, payload.parts);
+      else queue.enqueue(queued);
+    });
   }
 
   /** Undefined if it is not connected, also because the conversion is of an earlier site with the host. */

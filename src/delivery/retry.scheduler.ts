@@ -180,15 +180,15 @@ export class RetryScheduler {
       position,
       attempt,
       reopened,
-      start: (received, permit, done) => {
-        if (kind === 'confirm') return this.confirmations.confirm({ due, received, attempt }, done);
+      start: (received, permit) => {
+        if (kind === 'confirm') return this.confirmations.confirm({ due, received, attempt });
         const probe = isProbe && this.deliveries.isParked(site, platform);
         const mayDeliver = () => permit.mayStart;
         const unknownSince = unknownSinceOf(due, received.time);
         const { maybeSentAt } = permit;
         const sent = { bodySha256, eventId, payloadVersion, settingsPosition, reopened };
         const request = { received, platform, attempt, ...sent };
-        this.deliveries.deliver({ ...request, unknownSince, maybeSentAt, alone, probe, mayDeliver }, done);
+        return this.deliveries.deliver({ ...request, unknownSince, maybeSentAt, alone, probe, mayDeliver });
       },
     };
   }
