@@ -134,29 +134,6 @@ export class AppendQueue {
     return new Promise((resolve, reject) => this.enqueue(request, resolve, reject));
   }
 
-  /** One promise for all of them. Each is stored, in conflict or refused independently of the others. */
-  appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]> {
-    return new Promise((resolve) => {
-      const outcomes: (AppendOutcome | Error)[] = new Array(requests.length);
-      let unanswered = requests.length;
-      if (unanswered === 0) resolve(outcomes);
-      for (const [at, request] of requests.entries()) {
-        // Called again if it is stored after its deadline. The first answer counts, as for a promise.
-        const settle = (outcome: AppendOutcome | Error) => {
-          if (outcomes[at]) return;
-          outcomes[at] = outcome;
-          unanswered -= 1;
-          if (unanswered === 0) resolve(outcomes);
-        };
-        try {
-          this.enqueue(request, settle, settle);
-        } catch (error) {
-          settle(error as Error);
-        }
-      }
-    });
-  }
-
   /** Throws if the request is not accepted. */
   private enqueue(
     request: AppendRequest,

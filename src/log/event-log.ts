@@ -15,12 +15,6 @@ export abstract class EventLog {
   abstract append(request: AppendRequest): Promise<AppendOutcome>;
 
   /**
-   * Appends to many streams with one promise, which never rejects: an answer for each request, in their order. Each is stored or
-   * refused by itself; what `append` would reject with is its error here.
-   */
-  abstract appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]>;
-
-  /**
    * Appends in one transaction with other changes: both are stored, or neither is. For rare changes only, because other appends wait
    * until it has ended.
    */

@@ -80,10 +80,6 @@ export class PostgresEventLog extends EventLog {
     return this.queue.append(request);
   }
 
-  appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]> {
-    return this.queue.appendAll(requests);
-  }
-
   async appendWith(
     request: AppendRequest & { readonly expected: number },
     change: ChangeWithEvents,

@@ -81,10 +81,6 @@ export class InMemoryLog extends EventLog {
     return { status: 'appended', position: this.newest(), time };
   }
 
-  appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]> {
-    return Promise.all(requests.map((request) => this.append(request).catch((error: Error) => error)));
-  }
-
   async appendWith(
     request: AppendRequest & { readonly expected: number },
     change: ChangeWithEvents,
