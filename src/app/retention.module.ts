@@ -14,7 +14,7 @@ import { ProjectionRunner } from '../log/projection-runner.js';
 import { dropExpiredPartitions } from '../log/retention.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteRepository } from '../sites/site-repository.js';
-import { allHolds } from './retention-holds.js';
+import { allHolds } from './hold-sources.js';
 
 const CHECK_EVERY_MS = 60_000;
 const STOP_WITHIN_MS = 1_000;

@@ -2,7 +2,7 @@ import { messageOf } from '../../kernel/errors.js';
 import type { Sealer } from '../../kernel/sealing.js';
 import { TimedOut, withTimeout } from '../../kernel/with-timeout.js';
 import type { SiteSecrets } from '../../sites/site-secrets.js';
-import type { HoldDependencies } from '../retention-holds.js';
+import type { HoldDependencies } from '../hold-sources.js';
 
 /** What the checks examine. */
 export interface DoctorDependencies extends HoldDependencies {
