@@ -2,25 +2,17 @@ import { deliveriesProjection } from '../delivery/deliveries.projection.js';
 import { SCAN_LEASE } from '../delivery/owed.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import { LOG_HOLD } from '../kafka/relay-checkpoint.js';
-import type { Settings } from '../kernel/settings.js';
 import type { EventLog } from '../log/event-log.js';
 import { readOldestOpenings } from '../log/event-reader.js';
-import type { ProjectionRunner } from '../log/projection-runner.js';
 import type { HoldSource, RetentionHold } from '../log/retention-holds.js';
 import { readMoves } from '../moves/departures.js';
 import { type End, nextWindowStart, ownEnd, pendingOf, streamOf } from '../outbound/reporting-window.js';
 import type { Postgres } from '../postgres/postgres.js';
-import type { SiteRepository } from '../sites/site-repository.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { LATE_MATCHES_LEASE } from '../visitors/late-matches.js';
+import type { Services } from './services.js';
 
-export interface HoldDependencies {
-  readonly postgres: Postgres;
-  readonly log: EventLog;
-  readonly sites: SiteRepository;
-  readonly projections: ProjectionRunner;
-  readonly settings: Settings;
-}
+export type HoldDependencies = Pick<Services, 'postgres' | 'log' | 'sites' | 'projections' | 'settings'>;
 
 /** Everything that retention waits for, besides the registered readers. */
 export function allHolds(dependencies: HoldDependencies): HoldSource[] {
