@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { moveHolds } from '../src/app/hold-sources.js';
 import { readScanProgress } from '../src/delivery/owed-report.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { lockAppends } from '../src/log/append-lock.js';
-import { moveHolds, recordDeparture } from '../src/moves/departures.js';
+import { recordDeparture } from '../src/moves/departures.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
@@ -300,7 +301,7 @@ describe('sites move', () => {
       },
       { cell: 'b', move: { state: 'arriving', from: 'a', events: expect.any(Number) } },
     ]);
-    const holds = await moveHolds(operator.postgres.pool)(1);
+    const holds = await moveHolds(operator);
     expect(holds).toContainEqual(
       expect.objectContaining({ holder: `the move of ${site.host} to cell b`, position: 0 }),
     );
@@ -315,7 +316,7 @@ describe('sites move', () => {
     expect((await convert(b, 'E-1')).status).toBe(503);
     expect(await move(a, b)).toMatchObject({ code: 0 });
     for (const epoch of [1, 2]) await recordDeparture(operator.postgres.pool, { ...progress, epoch });
-    expect(await moveHolds(operator.postgres.pool)(1)).not.toContainEqual(
+    expect(await moveHolds(operator)).not.toContainEqual(
       expect.objectContaining({ holder: `the move of ${site.host} to cell b` }),
     );
     expect(await a.cli('sites', 'move', site.host, '--cancel')).toMatchObject({

@@ -9,11 +9,12 @@ import type { VerifyDependencies } from '../src/history/verify.js';
 import { signature } from '../src/http/webhook-signature.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
-import { acquirePushLeases, type PushLease } from '../src/outbound/push-lease.js';
+import { acquirePushLeases, maySend, mayStart } from '../src/outbound/push-lease.js';
 import { pushNow } from '../src/outbound/push-now.js';
 import { streamOf } from '../src/outbound/reporting-window.js';
 import { nextTickMs } from '../src/outbound/ticks.js';
 import { totalsProjection } from '../src/outbound/totals.projection.js';
+import type { Lease } from '../src/postgres/lease.js';
 import { AddSite, PauseSite, ResumeSite } from '../src/sites/site.commands.js';
 import { EnableWebhook, SetWebhook } from '../src/sites/webhook.commands.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
@@ -445,8 +446,8 @@ describe('the outbound webhook', () => {
       const sites = ['a.example', 'b.example'];
       const claims = await Promise.all([1, 2, 3].map(() => acquirePushLeases(postgres, sites, 100)));
       expect(claims.map(({ size }) => size).sort()).toEqual([0, 0, 2]);
-      const mine = claims.find(({ size }) => size === 2)?.get('a.example') as PushLease;
-      expect([mine.mayStart, mine.maySend]).toEqual([true, true]);
+      const mine = claims.find(({ size }) => size === 2)?.get('a.example') as Lease;
+      expect([mayStart(mine), maySend(mine)]).toEqual([true, true]);
       // Simulates a lease that expired while its holder was frozen.
       const expire = `UPDATE cc.leases SET until = now() - interval '1 minute' WHERE name = 'outbound:a.example'`;
       await postgres.pool.query(expire);
@@ -491,7 +492,7 @@ describe('the outbound webhook', () => {
 
     it('waits for the holder of the lease', async () => {
       const { host, path } = await openSite();
-      const claim = (await acquirePushLeases(instance.postgres, [host], 1_000)).get(host) as PushLease;
+      const claim = (await acquirePushLeases(instance.postgres, [host], 1_000)).get(host) as Lease;
       const pushing = pushByHand(host);
       await new Promise((next) => setTimeout(next, 300));
       expect(receiver.callsTo(path)).toHaveLength(0);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { jest } from '@jest/globals';
+import { allHolds } from '../src/app/hold-sources.js';
 import { allProjections } from '../src/app/projections.js';
-import { allHolds } from '../src/app/retention-holds.js';
 import { Checkpoints } from '../src/checkpoints/checkpoints.js';
 import { removalSigner } from '../src/checkpoints/signed-removal.js';
 import { SigningKeys } from '../src/checkpoints/signing-keys.js';

@@ -31,7 +31,7 @@ import { SiteSecrets } from '../src/sites/site-secrets.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
 import { readAnnotations } from '../src/statistics/annotations.js';
 import { BotScorer, loadBotList } from '../src/visitors/bots/bot-scorer.js';
-import { LATE_MATCHES_LEASE } from '../src/visitors/retention-holds.js';
+import { LATE_MATCHES_LEASE } from '../src/visitors/late-matches.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { SECRET_KEY } from './support/secret-key.js';

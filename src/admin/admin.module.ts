@@ -8,30 +8,19 @@ import {
 } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE, Reflector } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
-import { copiesDeleter } from '../app/erased-copies.js';
-import { allProjections } from '../app/projections.js';
+import { createServices } from '../app/services.js';
+import { provideServices } from '../app/services.providers.js';
 import { OauthApps } from '../authorizations/oauth-apps.js';
 import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
-import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
-import { CLOCK } from '../kernel/clock.js';
-import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Logger } from '../kernel/logger.js';
-import { Sealer } from '../kernel/sealing.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import type { Sealer } from '../kernel/sealing.js';
+import type { Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
-import { PostgresEventLog } from '../log/postgres-event-log.js';
-import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 // The entities that the controllers read: TypeORM knows only those that are imported when it starts.
 import '../sites/key-usage-row.js';
 import '../sites/site-row.js';
-import { SITE_COMMAND_HANDLERS } from '../sites/site-command-handlers.js';
-import { SiteRepository } from '../sites/site-repository.js';
-import { SiteSecrets } from '../sites/site-secrets.js';
 import { UsersModule } from '../users/users.module.js';
-import { EraseSubjectHandler } from '../visitors/erase-subject.handler.js';
-import { Erasure } from '../visitors/erasure.js';
-import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
 import { ArrivalController } from './arrival.controller.js';
 import { AttentionController } from './attention.controller.js';
@@ -81,30 +70,17 @@ export interface AdminOptions {
   readonly applied?: (() => Promise<void>) | undefined;
 }
 
-/** What the controllers use: the classes of the command line, as providers. */
+/** What the controllers use. */
 @Global()
 @Module({})
 class AdminKernelModule implements OnApplicationShutdown {
   static with({ settings, logger, sealer, postgres, applied }: AdminOptions): DynamicModule {
-    const onMessage = (line: string) => logger.warn(line);
-    const log = new PostgresEventLog(postgres, { onMessage });
-    const secrets = new SiteSecrets(postgres.pool, sealer);
-    const projections = allProjections(secrets);
-    const sites = new SiteRepository(log, { applied });
+    const services = createServices({ settings, postgres, sealer }, { logger, applied });
     const providers = [
-      { provide: SETTINGS, useValue: settings },
+      ...provideServices(services),
       { provide: Logger, useValue: logger },
-      { provide: Sealer, useValue: sealer },
-      { provide: Postgres, useValue: postgres },
-      { provide: CLOCK, useValue: postgres.clock },
-      { provide: EventLog, useValue: log },
-      { provide: SiteSecrets, useValue: secrets },
       { provide: OauthApps, useValue: new OauthApps(postgres, sealer, settings) },
       { provide: PlatformSignIns, useValue: new PlatformSignIns(postgres, sealer) },
-      { provide: SiteRepository, useValue: sites },
-      { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, projections, onMessage) },
-      { provide: Erasure, useValue: new Erasure(postgres, projections, copiesDeleter(postgres, sites)) },
-      { provide: ErasureList, useValue: openErasureList(settings.erasureList, sealer, postgres.pool) },
       { provide: SameHost, useValue: new SameHost(settings) },
     ];
     return { module: AdminKernelModule, providers, exports: providers.map(({ provide }) => provide) };
@@ -162,9 +138,6 @@ class AdminKernelModule implements OnApplicationShutdown {
     ProviderCheck,
     ...JOB_PROVIDERS,
     SignInProvider,
-    ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
-    provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),
-    provideCommandHandler(EraseSubjectHandler, [Erasure, ErasureList, SiteSecrets]),
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },

@@ -2,10 +2,10 @@ import { Body, Controller, Get, Inject, Param, PayloadTooLargeException, Post, Q
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiBody, ApiConsumes, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
-import { allProjections } from '../app/projections.js';
 import { readBody } from '../http/read-body.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
+import { ProjectionRunner } from '../log/projection-runner.js';
 import { Arrival } from '../moves/arrival.js';
 import { SECRET_MAX_CHARACTERS, SECRETS_MAX } from '../moves/secrets-limit.js';
 import { isConnectionName } from '../platforms/connection-name.js';
@@ -121,9 +121,10 @@ export class ArrivalController {
     sites: SiteRepository,
     secrets: SiteSecrets,
     erasure: Erasure,
+    projections: ProjectionRunner,
     commands: CommandBus,
   ) {
-    const inline = allProjections(secrets).filter((projection) => projection.inline && projection.name !== 'dedup');
+    const inline = projections.all.filter((projection) => projection.inline && projection.name !== 'dedup');
     this.arrival = new Arrival({ settings, postgres, log, sites, secrets, commands, erasure, inline });
   }
 

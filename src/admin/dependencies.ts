@@ -7,6 +7,7 @@ import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteRepository } from '../sites/site-repository.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
+import { ErasureList } from '../visitors/erasure-list.js';
 
 /** The classes that functions shared with the command line take as one object. */
 @Injectable()
@@ -20,5 +21,6 @@ export class Dependencies {
     readonly projections: ProjectionRunner,
     readonly commands: CommandBus,
     readonly sealer: Sealer,
+    readonly erasureList: ErasureList,
   ) {}
 }

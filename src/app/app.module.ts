@@ -5,7 +5,6 @@ import { CheckpointsModule } from '../checkpoints/checkpoints.module.js';
 import { ConversionsModule } from '../conversions/conversions.module.js';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { KafkaModule } from '../kafka/kafka.module.js';
-import { LogModule } from '../log/log.module.js';
 import { ForwardingModule } from '../moves/forwarding.module.js';
 import { OperationsModule } from '../operations/operations.module.js';
 import { PlainTextErrors } from '../operations/plain-text-errors.filter.js';
@@ -14,8 +13,6 @@ import { SitesModule } from '../sites/sites.module.js';
 import { VisitorsModule } from '../visitors/visitors.module.js';
 import { type Kernel, KernelModule } from './kernel.module.js';
 import { ManagementCleaning } from './management-cleaning.js';
-import { OptOutsModule } from './opt-outs.module.js';
-import { ProjectionsModule } from './projections.module.js';
 import { RetentionModule } from './retention.module.js';
 
 /**
@@ -26,10 +23,7 @@ import { RetentionModule } from './retention.module.js';
 @Module({
   imports: [
     ScheduleModule.forRoot(),
-    ProjectionsModule,
-    LogModule,
     SitesModule,
-    OptOutsModule,
     KafkaModule,
     CheckpointsModule,
     DeliveryModule,

@@ -1,61 +1,84 @@
-import { type DynamicModule, Global, Module, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  type DynamicModule,
+  Global,
+  Inject,
+  Module,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { Registry } from 'prom-client';
+import { OPT_OUTS } from '../delivery/opt-outs.js';
 import { HotRoutes } from '../http/hot-routes.js';
-import { CLOCK } from '../kernel/clock.js';
 import { Logger } from '../kernel/logger.js';
-import { Sealer } from '../kernel/sealing.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
-import { Postgres } from '../postgres/postgres.js';
+import { RecentEvents } from '../log/recent-events.js';
 import { Tracing } from '../tracing/tracing.js';
+import { findOptOuts } from '../visitors/find-opt-outs.js';
+import { PartitionMaintenance } from './partition-maintenance.js';
+import type { Services } from './services.js';
+import { provideServices, SERVICES } from './services.providers.js';
 
 /** Share of the grace period that is left when the wait for the collector to accept the last spans ends. */
 const TRACING_SHARE = 0.02;
 
 export interface Kernel {
-  readonly settings: Settings;
+  readonly services: Services;
   readonly logger: Logger;
-  readonly sealer: Sealer;
-  readonly postgres: Postgres;
   readonly hotRoutes: HotRoutes;
   readonly shutdown: Shutdown;
   readonly tracing: Tracing;
+  readonly registry: Registry;
+  readonly recent: RecentEvents;
 }
 
 /**
- * What every module uses. It is opened before Nest starts, so that an invalid setting is reported in one line without a
- * stack trace. Global modules stop last, so PostgreSQL closes after everything that uses it.
+ * What every module uses. It is created before Nest starts, so that an invalid setting is reported in one line without a
+ * stack trace. Global modules start first and stop last, so the projections run, and the log and PostgreSQL are open, as long as
+ * anything uses them.
  */
 @Global()
 @Module({})
-export class KernelModule implements OnApplicationShutdown {
-  static with(kernel: Kernel): DynamicModule {
+export class KernelModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  static with({ services, logger, hotRoutes, shutdown, tracing, registry, recent }: Kernel): DynamicModule {
     const providers = [
-      { provide: SETTINGS, useValue: kernel.settings },
-      { provide: Logger, useValue: kernel.logger },
-      { provide: Sealer, useValue: kernel.sealer },
-      { provide: Postgres, useValue: kernel.postgres },
-      { provide: CLOCK, useValue: kernel.postgres.clock },
-      { provide: HotRoutes, useValue: kernel.hotRoutes },
-      { provide: Shutdown, useValue: kernel.shutdown },
-      { provide: Tracing, useValue: kernel.tracing },
-      { provide: Registry, useValue: new Registry() },
+      ...provideServices(services),
+      { provide: Logger, useValue: logger },
+      { provide: HotRoutes, useValue: hotRoutes },
+      { provide: Shutdown, useValue: shutdown },
+      { provide: Tracing, useValue: tracing },
+      { provide: Registry, useValue: registry },
+      { provide: RecentEvents, useValue: recent },
+      // Deliveries ask who has opted out, which visitors know: that folder is above theirs.
+      { provide: OPT_OUTS, useValue: findOptOuts(services.postgres) },
     ];
-    return { module: KernelModule, providers, exports: providers.map(({ provide }) => provide) };
+    return {
+      module: KernelModule,
+      providers: [...providers, PartitionMaintenance],
+      exports: providers.map(({ provide }) => provide),
+    };
   }
 
   constructor(
-    private readonly postgres: Postgres,
+    @Inject(SERVICES) private readonly services: Services,
     private readonly shutdown: Shutdown,
     private readonly tracing: Tracing,
   ) {}
 
+  async onApplicationBootstrap(): Promise<void> {
+    const { projections, settings } = this.services;
+    await projections.start(settings.intervals.foldMs);
+  }
+
   async onApplicationShutdown(): Promise<void> {
+    const { shutdown } = this;
+    const { projections, log, postgres } = this.services;
+    await shutdown.within(projections.stop(), 0.1);
+    await shutdown.within(log.close(), 0.05);
     // A collector that hangs must not use up the time that the database needs to close.
-    const traced = this.shutdown.within(this.tracing.stop(), TRACING_SHARE);
+    const traced = shutdown.within(this.tracing.stop(), TRACING_SHARE);
     // They use the embedded server, which stops when it has no users left.
-    await this.shutdown.within(this.shutdown.companionsStopped(), 0.03);
-    await this.shutdown.within(this.postgres.close(), 0);
+    await shutdown.within(shutdown.companionsStopped(), 0.03);
+    await shutdown.within(postgres.close(), 0);
     await traced;
   }
 }

@@ -1,20 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
-import { Checkpoints } from '../checkpoints/checkpoints.js';
 import { removalSigner } from '../checkpoints/signed-removal.js';
-import { SigningKeys } from '../checkpoints/signing-keys.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
-import { Sealer } from '../kernel/sealing.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { EventLog } from '../log/event-log.js';
-import { LogModule } from '../log/log.module.js';
-import { ProjectionRunner } from '../log/projection-runner.js';
 import { dropExpiredPartitions } from '../log/retention.js';
-import { Postgres } from '../postgres/postgres.js';
-import { SiteRepository } from '../sites/site-repository.js';
-import { allHolds } from './retention-holds.js';
+import { allHolds } from './hold-sources.js';
+import type { Services } from './services.js';
+import { SERVICES } from './services.providers.js';
 
 const CHECK_EVERY_MS = 60_000;
 const STOP_WITHIN_MS = 1_000;
@@ -26,12 +19,8 @@ export class RetentionScheduler {
   private stopped = false;
 
   constructor(
-    private readonly postgres: Postgres,
-    private readonly log: EventLog,
-    private readonly projections: ProjectionRunner,
-    private readonly sealer: Sealer,
+    @Inject(SERVICES) private readonly services: Services,
     private readonly logger: Logger,
-    @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
   @Interval(CHECK_EVERY_MS)
@@ -51,20 +40,19 @@ export class RetentionScheduler {
   }
 
   private async run(): Promise<void> {
-    const { postgres, log, projections, sealer, settings } = this;
+    const { postgres, settings, signingKeys, checkpoints } = this.services;
     if (settings.logRetentionMs === undefined) return;
-    const keys = new SigningKeys(postgres.pool, sealer);
     const dropped = await dropExpiredPartitions(postgres, {
       olderThanMs: settings.logRetentionMs,
-      holds: allHolds({ postgres, log, projections, settings, sites: new SiteRepository(log) }),
-      sign: await removalSigner(keys, new Checkpoints(postgres.pool, keys, settings.cell)),
+      holds: allHolds(this.services),
+      sign: await removalSigner(signingKeys, checkpoints),
       onMessage: (line) => this.logger.warn(line),
     });
     if (dropped > 0) this.logger.info('Removed partitions older than LOG_RETENTION', { dropped });
   }
 }
 
-@Module({ imports: [LogModule], providers: [RetentionScheduler] })
+@Module({ providers: [RetentionScheduler] })
 export class RetentionModule implements OnApplicationShutdown {
   constructor(private readonly scheduler: RetentionScheduler) {}
 

@@ -1,12 +1,15 @@
 import { NestFactory } from '@nestjs/core';
 import { CommandBus } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Registry } from 'prom-client';
 import { HotRoutes } from '../http/hot-routes.js';
 import { createAdapter } from '../http/http-adapter.js';
 import { Logger } from '../kernel/logger.js';
 import { openSealer } from '../kernel/secret-key.js';
 import type { Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
+import { measureAppends, measureReaders } from '../log/log-metrics.js';
+import { RecentEvents } from '../log/recent-events.js';
 import { serveDocuments } from '../operations/documents.js';
 import { Postgres } from '../postgres/postgres.js';
 import { recordKey } from '../sites/key-check.js';
@@ -17,9 +20,12 @@ import { bannerText, type Demo, dashboardUrl } from './banner.js';
 import { connectDemoPlatforms, startDemoSandbox } from './demo-sandbox.js';
 import { ensureDemoSite } from './demo-site.js';
 import { describeListenError, reservePort } from './reserved-port.js';
+import { createServices } from './services.js';
 
 /** A restart of PostgreSQL, also after a crash, is over by then. */
 const DATABASE_WAIT_MS = 60_000;
+/** The data fields that are read by `EventLog.readFields`. Others would be read from the database. */
+const FIELDS_READ = ['platform', 'platforms'];
 
 export interface RunningService {
   readonly app: NestFastifyApplication;
@@ -42,10 +48,16 @@ export async function startService(settings: Settings): Promise<RunningService> 
   const tracing = await closingOnError(postgres, openTracing(settings, logger));
   const hotRoutes = new HotRoutes();
   const shutdown = new Shutdown(settings.shutdownGraceMs);
+  const registry = new Registry();
+  // The relay publishes whole events.
+  const recent = new RecentEvents(settings.kafkaBrokers ? 'all' : FIELDS_READ);
+  const appended = measureAppends(registry);
+  const services = createServices({ settings, postgres, sealer }, { logger, appended, recent });
+  measureReaders(registry, services.log);
   const app = await closingOnError(
     postgres,
     NestFactory.create<NestFastifyApplication>(
-      AppModule.with({ settings, logger, sealer, postgres, hotRoutes, shutdown, tracing }),
+      AppModule.with({ services, logger, hotRoutes, shutdown, tracing, registry, recent }),
       createAdapter(settings, hotRoutes),
       { logger, abortOnError: false },
     ),

@@ -1,13 +1,10 @@
 import { Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { Logger } from '../kernel/logger.js';
-import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { LogModule } from '../log/log.module.js';
 import { Postgres } from '../postgres/postgres.js';
 import { CheckpointScheduler } from './checkpoint.scheduler.js';
 import { Checkpoints } from './checkpoints.js';
-import { SigningKeys } from './signing-keys.js';
 
 /** Only triggers a check: the database decides whether a checkpoint is due and which instance creates it. */
 @Injectable()
@@ -21,14 +18,7 @@ export class CheckpointTimer {
 }
 
 @Module({
-  imports: [LogModule],
   providers: [
-    {
-      provide: Checkpoints,
-      useFactory: ({ pool }: Postgres, sealer: Sealer, { cell }: Settings) =>
-        new Checkpoints(pool, new SigningKeys(pool, sealer), cell),
-      inject: [Postgres, Sealer, SETTINGS],
-    },
     {
       provide: CheckpointScheduler,
       useFactory: (postgres: Postgres, checkpoints: Checkpoints, settings: Settings, logger: Logger) =>

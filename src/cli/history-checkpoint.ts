@@ -1,9 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type Checkpoint, readCheckpoint } from '../checkpoints/checkpoint.js';
-import { Checkpoints } from '../checkpoints/checkpoints.js';
 import { rotateKey } from '../checkpoints/rotate-key.js';
-import { SigningKeys } from '../checkpoints/signing-keys.js';
 import { exportSeals } from '../history/seal-export.js';
 import type { Trust } from '../history/verify.js';
 import { usesKafka } from '../kafka/kafka-settings.js';
@@ -12,7 +10,7 @@ import { findTokens } from '../kernel/jws.js';
 import type { Settings } from '../kernel/settings.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { progressBar } from './output.js';
-import type { CliDependencies, Session } from './session.js';
+import type { Session } from './session.js';
 import { subcommand } from './subcommand.js';
 import { card } from './table.js';
 
@@ -27,10 +25,10 @@ export function addCheckpoint(history: Command, session: Session): void {
     'Sign the head of the log now, and show the public key. Keep the output elsewhere',
     'history checkpoint > checkpoint.txt',
   ).action(async ({ json }: { json?: true }) => {
-    const { postgres, settings, keys } = await openKeys(session);
-    const stored = await new Checkpoints(postgres.pool, keys, settings.cell).current();
+    const { checkpoints, signingKeys } = await session.open();
+    const stored = await checkpoints.current();
     if (!stored) throw new UserError('The log has no sealed event yet. Add a site or send a conversion first.');
-    const { publicKey } = await keys.active();
+    const { publicKey } = await signingKeys.active();
     const { cell, position, head, time, key } = readCheckpoint(stored.token) as Checkpoint;
     const details = { cell, position, head, time, key };
     await output.show(
@@ -46,8 +44,8 @@ export function addCheckpoint(history: Command, session: Session): void {
     'Replace the key that signs checkpoints; the old key signs the new one',
     'history rotate-key',
   ).action(async ({ json }: { json?: true }) => {
-    const { log, keys } = await openKeys(session);
-    const { id, publicKey } = await rotateKey(keys, log, CLI_ACTOR);
+    const { log, signingKeys } = await session.open();
+    const { id, publicKey } = await rotateKey(signingKeys, log, CLI_ACTOR);
     await output.show(
       json,
       { key: id, publicKey },
@@ -76,11 +74,6 @@ export function addSeals(history: Command, session: Session): void {
       await client.end();
     }
   });
-}
-
-async function openKeys(session: Session): Promise<CliDependencies & { keys: SigningKeys }> {
-  const dependencies = await session.open();
-  return { ...dependencies, keys: new SigningKeys(dependencies.postgres.pool, dependencies.sealer) };
 }
 
 /** `against`: a file, or the name of a topic. Both may contain other text besides checkpoints and keys. */

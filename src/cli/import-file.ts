@@ -15,7 +15,6 @@ import { UserError } from '../kernel/errors.js';
 import { findClaims } from '../log/claims.js';
 import type { SiteKey } from '../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
-import { openErasureList } from '../visitors/erasure-list.js';
 import { Matcher } from '../visitors/matcher.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { ImportProgress } from './import-progress.js';
@@ -69,7 +68,7 @@ async function importSource(
 ): Promise<void> {
   const { output, stop } = session;
   const dependencies = await session.open();
-  const { postgres, log, settings, sealer, sites } = dependencies;
+  const { postgres, log, settings, erasureList, sites } = dependencies;
   const { host } = await sites.get(request.host);
   const site = await followSite(dependencies, host);
   const matcher = new Matcher(postgres, () => {});
@@ -104,7 +103,7 @@ async function importSource(
         stop,
         site,
         store: (commands) => importer.store(commands),
-        erased: openErasureList(settings.erasureList, sealer, postgres.pool).subjectsOf(host),
+        erased: erasureList.subjectsOf(host),
         rejected,
         onProgress: (current) => {
           progress.show(current);

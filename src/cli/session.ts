@@ -1,33 +1,20 @@
 import type { Readable } from 'node:stream';
-import { allProjections } from '../app/projections.js';
-import type { CommandDispatcher } from '../kernel/command.js';
-import type { Sealer } from '../kernel/sealing.js';
+import { createServices, type Services } from '../app/services.js';
+import { CommandDispatcher, type CommandExecutor } from '../kernel/command.js';
 import { openSealer } from '../kernel/secret-key.js';
-import { readSettings, type Settings } from '../kernel/settings.js';
-import type { EventLog } from '../log/event-log.js';
-import { PostgresEventLog } from '../log/postgres-event-log.js';
-import { ProjectionRunner } from '../log/projection-runner.js';
+import { readSettings } from '../kernel/settings.js';
 import { SIGN_IN_PLATFORMS } from '../platforms/index.js';
 import { Postgres } from '../postgres/postgres.js';
 import { requireMatchingKey } from '../sites/key-check.js';
 import { siteCommandDispatcher } from '../sites/site-command-handlers.js';
 import { SiteRepository } from '../sites/site-repository.js';
-import { SiteSecrets } from '../sites/site-secrets.js';
 import type { Output } from './output.js';
 import type { SecretInput } from './secret-input.js';
 
-/** The service's classes that commands use, constructed without Nest. */
-export interface CliDependencies {
-  readonly settings: Settings;
-  readonly postgres: Postgres;
-  readonly log: EventLog;
-  readonly sites: SiteRepository;
-  readonly commands: CommandDispatcher;
-  /** The same commands: they are refused as those are, and change nothing. */
-  readonly dryRunCommands: CommandDispatcher;
-  readonly secrets: SiteSecrets;
-  readonly projections: ProjectionRunner;
-  readonly sealer: Sealer;
+export interface CliDependencies extends Services {
+  readonly commands: CommandExecutor;
+  /** Commands of sites: they are refused as those are, and change nothing. */
+  readonly dryRunCommands: CommandExecutor;
 }
 
 /** One run of the command line. The first command that needs the database opens it; it is closed at the end. */
@@ -75,19 +62,12 @@ export class Session {
     const { databaseUrl, standby, dataDir } = settings;
     const onMessage = (line: string) => this.output.note(line);
     const postgres = await Postgres.open({ databaseUrl, standby, dataDir, onMessage });
-    const log = new PostgresEventLog(postgres, { onMessage });
-    const secrets = new SiteSecrets(postgres.pool, sealer);
-    const sites = new SiteRepository(log);
+    const services = createServices({ settings, postgres, sealer }, { logger: { warn: onMessage, error: onMessage } });
+    const { log, secrets, handlers } = services;
     return {
-      settings,
-      postgres,
-      log,
-      sites,
-      commands: siteCommandDispatcher(sites, secrets),
+      ...services,
+      commands: new CommandDispatcher(handlers),
       dryRunCommands: siteCommandDispatcher(new SiteRepository(log, { isDryRun: true }), secrets),
-      secrets,
-      projections: new ProjectionRunner(postgres, allProjections(secrets), onMessage),
-      sealer,
     };
   }
 }

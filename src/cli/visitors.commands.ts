@@ -1,14 +1,9 @@
 import { type Command, Option } from 'commander';
-import { copiesDeleter } from '../app/erased-copies.js';
-import { allProjections } from '../app/projections.js';
 import { UserError } from '../kernel/errors.js';
 import { findOtherCopies } from '../moves/departures.js';
 import { StateConsent } from '../visitors/change-consent.command.js';
-import { StateConsentHandler } from '../visitors/change-consent.handler.js';
 import { EraseSubject, RerunErasures } from '../visitors/erase-subject.command.js';
-import { EraseSubjectHandler, RerunErasuresHandler } from '../visitors/erase-subject.handler.js';
-import { Erasure } from '../visitors/erasure.js';
-import { openErasureList } from '../visitors/erasure-list.js';
+import { RerunErasuresHandler } from '../visitors/erase-subject.handler.js';
 import { personSubject } from '../visitors/person-subject.js';
 import { type ShownVisitor, showVisitor } from '../visitors/show-visitor.js';
 import { CLI_ACTOR } from './cli-actor.js';
@@ -64,10 +59,10 @@ export function addVisitors(program: Command, session: Session): void {
     .requiredOption('--site <host>', 'site that the person visited')
     .action(async (person: string, value: string, { json, site: host }: { json?: true; site: string }) => {
       if (value !== 'granted' && value !== 'denied') throw new UsageError('Give "granted" or "denied".');
-      const { sites, postgres, log, settings } = await session.open();
+      const { sites, postgres, commands, settings } = await session.open();
       const site = await sites.get(host);
       const subject = subjectFrom(person.includes('@') ? { email: person } : { hash: person });
-      await new StateConsentHandler(log).execute(new StateConsent(CLI_ACTOR, site.host, subject, value));
+      await commands.execute(new StateConsent(CLI_ACTOR, site.host, subject, value));
       const nowMs = postgres.clock.nowMs();
       const record = await showVisitor(postgres.pool, site, subject, nowMs, settings.identifierTtlMs);
       const { consent, statements } = record as ShownVisitor;
@@ -88,12 +83,12 @@ export function addVisitors(program: Command, session: Session): void {
     .option('--yes', YES_HELP)
     .action(async ({ json, rerun, dryRun, yes, ...person }: EraseOptions) => {
       if (!rerun && person.site === undefined) throw new UsageError('Give the site with --site <host>.');
-      const { postgres, sites, secrets, settings, sealer } = await session.open();
-      const erasure = new Erasure(postgres, allProjections(secrets), copiesDeleter(postgres, sites));
-      const list = openErasureList(settings.erasureList, sealer, postgres.pool);
+      const { postgres, sites, settings, commands, erasure, erasureList } = await session.open();
       if (rerun) {
         const onProgress = (done: number, total: number) => output.progress(`Erasing ${done} of ${total}`);
-        const erased = await new RerunErasuresHandler(erasure, list, onProgress).execute(new RerunErasures(CLI_ACTOR));
+        const erased = await new RerunErasuresHandler(erasure, erasureList, onProgress).execute(
+          new RerunErasures(CLI_ACTOR),
+        );
         return output.show(json, erased, () => card({ ...erased }));
       }
       const { host } = await sites.get(person.site as string);
@@ -102,7 +97,7 @@ export function addVisitors(program: Command, session: Session): void {
       if (!dryRun) await confirm(session, { yes, json }, question, 'go on');
       const counts = dryRun
         ? await erasure.preview(host, subject)
-        : await new EraseSubjectHandler(erasure, list, secrets).execute(new EraseSubject(CLI_ACTOR, host, subject));
+        : await commands.execute(new EraseSubject(CLI_ACTOR, host, subject));
       const others = await findOtherCopies(postgres.pool, host, settings.cell);
       const alsoIn = others.filter(({ isCarried }) => !isCarried).map(({ cell }) => cell);
       const erased = { site: host, ...(dryRun && { dryRun }), ...counts };

@@ -6,7 +6,6 @@ import { CLOCK, type Clock } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
-import { LogModule } from '../log/log.module.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { Matcher } from '../visitors/matcher.js';
 import { VisitorsModule } from '../visitors/visitors.module.js';
@@ -21,7 +20,7 @@ import { RejectionRecorder } from './rejection-recorder.js';
 import { Rejections } from './rejections.js';
 
 @Module({
-  imports: [CqrsModule, LogModule, SitesModule, DeliveryModule, VisitorsModule],
+  imports: [CqrsModule, SitesModule, DeliveryModule, VisitorsModule],
   providers: [
     InboundEndpoint,
     RejectionRecorder,

@@ -1,11 +1,8 @@
 import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { KafkaModule } from '../kafka/kafka.module.js';
-import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
-import { EventLog } from '../log/event-log.js';
-import { LogModule } from '../log/log.module.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import { SitesModule } from '../sites/sites.module.js';
@@ -22,13 +19,12 @@ import { OwedDeliveriesScan } from './owed-deliveries.scan.js';
 import { OwedMetrics } from './owed-metrics.js';
 import { PlatformClient } from './platform-client.js';
 import { PlatformDelivery } from './platform-delivery.js';
-import { ReplayDeliveriesHandler } from './replay-deliveries.handler.js';
 import { RetryScheduler } from './retry.scheduler.js';
 import { DatabaseTokenStore } from './token-store.js';
 
 @Module({
   // Imported modules stop later: the Kafka relay still publishes the outcomes that deliveries record while they stop.
-  imports: [CqrsModule, LogModule, KafkaModule, SitesModule],
+  imports: [CqrsModule, KafkaModule, SitesModule],
   providers: [
     Connections,
     {
@@ -59,7 +55,6 @@ import { DatabaseTokenStore } from './token-store.js';
     OwedDeliveriesScan,
     OwedMetrics,
     RetryScheduler,
-    provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),
   ],
   exports: [DeliveryService],
 })

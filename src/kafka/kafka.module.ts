@@ -4,7 +4,6 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { countAfter, withQueryTimeout } from '../log/event-reader.js';
-import { LogModule } from '../log/log.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { RecentEvents } from '../log/recent-events.js';
 import { Postgres } from '../postgres/postgres.js';
@@ -85,7 +84,7 @@ function measureRefusal(relay: Relay, registry: Registry): void {
   });
 }
 
-@Module({ imports: [LogModule], providers: [KafkaService], exports: [KafkaService] })
+@Module({ providers: [KafkaService], exports: [KafkaService] })
 export class KafkaModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(
     private readonly kafka: KafkaService,

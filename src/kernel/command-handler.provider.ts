@@ -19,3 +19,11 @@ export function provideCommandHandler<Dependencies extends unknown[]>(
     inject: [...inject],
   };
 }
+
+/** The same for handlers that exist. By a factory, because the bus does not find the class of a value. */
+export function provideCommandHandlers(handlers: readonly ICommandHandler[]): FactoryProvider<ICommandHandler>[] {
+  return handlers.map((handler) => {
+    CommandHandler(commandHandledBy(handler.constructor))(handler.constructor);
+    return { provide: handler.constructor, useFactory: () => handler, inject: [] };
+  });
+}

@@ -40,7 +40,7 @@ import { readPositionBefore } from './stored-time.js';
 
 export interface LogObserver {
   /** A batch was committed. */
-  appended?(events: number, seconds: number): void;
+  readonly appended?: ((events: number, seconds: number) => void) | undefined;
   onMessage?(line: string): void;
 }
 

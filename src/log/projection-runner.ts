@@ -21,10 +21,8 @@ import { type PageSource, SharedPageSource } from './page-source.js';
 import { type Projection, pageFor } from './projection.js';
 import { ProjectionAsOf } from './projection-as-of.js';
 import { compareProjection, type ProjectionDifference } from './projection-difference.js';
-import { projectionHolds } from './projection-holds.js';
 import { rebuildLock, rebuildProjection } from './projection-rebuild.js';
 import { RecentEvents } from './recent-events.js';
-import type { HoldSource } from './retention-holds.js';
 
 /** While nothing is appended and all projections are at the head. A checkpoint may have been changed by other means. */
 const IDLE_ROUND_EVERY_MS = 5_000;
@@ -60,11 +58,11 @@ export class ProjectionRunner {
 
   constructor(
     private readonly postgres: Postgres,
-    private readonly projections: readonly Projection[],
+    readonly all: readonly Projection[],
     private readonly onMessage: (line: string) => void = () => {},
     recent = new RecentEvents(),
   ) {
-    this.feed = new EventFeed(projections.flatMap(({ inline, reducers = [] }) => (inline ? [] : reducers)));
+    this.feed = new EventFeed(all.flatMap(({ inline, reducers = [] }) => (inline ? [] : reducers)));
     recent.attach(this.feed);
   }
 
@@ -77,7 +75,7 @@ export class ProjectionRunner {
 
   /** Excludes the projections with `source: 'any'` from the rounds and returns them, for Kafka consumers to feed. */
   handOver(): Projection[] {
-    const shared = this.projections.filter(({ source }) => source === 'any');
+    const shared = this.all.filter(({ source }) => source === 'any');
     for (const { name } of shared) this.fedByKafka.add(name);
     return shared;
   }
@@ -152,7 +150,7 @@ export class ProjectionRunner {
       return difference <= LAG_COUNTED_FROM ? difference : countAfter(this.postgres.pool, position, LAG_COUNTED_TO);
     };
     return Promise.all(
-      this.projections.map(async (projection) => {
+      this.all.map(async (projection) => {
         const row = byName.get(projection.name);
         // The append writes inline projections itself: they have no lag.
         const position = projection.inline ? head : Number(row?.position ?? 0);
@@ -174,22 +172,17 @@ export class ProjectionRunner {
     const { rows } = await withQueryTimeout(this.postgres.pool, timeoutMs).query<{ name: string; parked: boolean }>({
       name: 'read-parked',
       text: 'SELECT name, parked FROM cc.projections WHERE name = ANY ($1)',
-      values: [this.projections.map(({ name }) => name)],
+      values: [this.all.map(({ name }) => name)],
     });
     return new Map(rows.map(({ name, parked }) => [name, parked]));
   }
 
-  /** The events that the projections have not folded. */
-  holds(): HoldSource {
-    return projectionHolds(this.postgres.pool, this.projections);
-  }
-
   names(): string[] {
-    return this.projections.map((projection) => projection.name);
+    return this.all.map((projection) => projection.name);
   }
 
   private find(name: string): Projection {
-    const projection = this.projections.find((candidate) => candidate.name === name);
+    const projection = this.all.find((candidate) => candidate.name === name);
     if (!projection) throw new UserError(`Unknown projection "${name}". Projections: ${this.names().join(', ')}.`);
     return projection;
   }
@@ -230,7 +223,7 @@ export class ProjectionRunner {
 
   /** Projections that have events to fold, by checkpoint. Updates the lags. */
   private async groups(head: number): Promise<Group[]> {
-    const fed = this.projections.filter(({ inline, name }) => !inline && !this.fedByKafka.has(name));
+    const fed = this.all.filter(({ inline, name }) => !inline && !this.fedByKafka.has(name));
     const { rows } = await this.postgres.pool.query<{ name: string; position: number; parked: boolean }>({
       name: 'read-checkpoints',
       text: 'SELECT name, position::float8 AS position, parked FROM cc.projections WHERE name = ANY ($1)',

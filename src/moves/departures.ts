@@ -1,7 +1,7 @@
 import type { ClientBase, Pool, PoolClient } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import { lockAppends } from '../log/append-lock.js';
-import { type HoldSource, RETENTION_LOCK } from '../log/retention-holds.js';
+import { RETENTION_LOCK } from '../log/retention-holds.js';
 import { readMoveCells } from '../log/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
@@ -145,18 +145,6 @@ export async function findOtherCopies(pool: Queries, site: string, own: string):
   const cells = new Set([...(await readMoveCells(pool, site)), ...isCarried.keys()]);
   cells.delete(own);
   return [...cells].sort().map((cell) => ({ cell, isCarried: isCarried.get(cell) ?? false }));
-}
-
-/** The other cell compares how many events it got with how many there were. */
-export function moveHolds(pool: Pick<Pool, 'query'>): HoldSource {
-  return async () =>
-    (await readMoves(pool))
-      .filter(({ direction }) => direction === 'out')
-      .map(({ site, cell }) => ({
-        holder: `the move of ${site} to cell ${cell}`,
-        position: 0,
-        fix: `Run "sites move ${site} --to ${cell}" to its end, or cancel it with "sites move ${site} --cancel".`,
-      }));
 }
 
 /** Positions of events up to one that were erased while the move was under way, in order. */

@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { HttpDrain } from '../http/http-drain.js';
 import { KafkaModule } from '../kafka/kafka.module.js';
-import { LogModule } from '../log/log.module.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { CellWatch } from './cell-watch.js';
 import { ClockWatch } from './clock-watch.js';
@@ -12,7 +11,7 @@ import { OperatorsOnly } from './operators-only.guard.js';
 import { TracingMetrics } from './tracing-metrics.js';
 
 @Module({
-  imports: [LogModule, KafkaModule, SitesModule],
+  imports: [KafkaModule, SitesModule],
   controllers: [HealthController, MetricsController],
   providers: [CellWatch, ClockWatch, FailoverWatch, HttpDrain, OperatorsOnly, TracingMetrics],
   exports: [OperatorsOnly],

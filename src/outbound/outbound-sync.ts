@@ -1,9 +1,9 @@
-import type { LeaseDatabase } from '../postgres/lease.js';
+import type { Lease, LeaseDatabase } from '../postgres/lease.js';
 import { isHeld } from '../sites/site.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
-import { acquirePushLeases, type PushLease } from './push-lease.js';
+import { acquirePushLeases, mayStart } from './push-lease.js';
 import { webhookSecrets } from './push-request.js';
 import type { Pusher, Receiver } from './pusher.js';
 import { type End, nextStep } from './reporting-window.js';
@@ -115,7 +115,7 @@ export class OutboundSync {
     return false;
   }
 
-  private start(receiver: Receiver, end: End, lease: PushLease): void {
+  private start(receiver: Receiver, end: End, lease: Lease): void {
     const { site, webhook } = receiver;
     const work = this.run(receiver, end, lease)
       .catch((error) => {
@@ -138,8 +138,8 @@ export class OutboundSync {
   }
 
   /** Runs step after step while one is due: after a delayed window the next one may be due already. */
-  private async run(receiver: Receiver, from: End, lease: PushLease): Promise<void> {
-    for (let end = from; lease.mayStart && !this.stopping && !this.isHeld(receiver.site); ) {
+  private async run(receiver: Receiver, from: End, lease: Lease): Promise<void> {
+    for (let end = from; mayStart(lease) && !this.stopping && !this.isHeld(receiver.site); ) {
       const step = nextStep(receiver.webhook, end, this.pusher.now(), this.options.everyMs);
       if (step.kind === 'wait') return;
       const next =

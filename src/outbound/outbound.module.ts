@@ -7,7 +7,6 @@ import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
-import { LogModule } from '../log/log.module.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
@@ -32,7 +31,7 @@ export class OutboundScheduler implements OnApplicationBootstrap {
 }
 
 @Module({
-  imports: [LogModule, SitesModule],
+  imports: [SitesModule],
   providers: [
     {
       provide: OutboundSync,

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ReportingWindow } from '../events/outbound.events.js';
 import { UserError } from '../kernel/errors.js';
-import type { LeaseDatabase } from '../postgres/lease.js';
-import { acquirePushLeases, type PushLease } from './push-lease.js';
+import type { Lease, LeaseDatabase } from '../postgres/lease.js';
+import { acquirePushLeases } from './push-lease.js';
 import type { Pusher, Receiver } from './pusher.js';
 import { type End, ownEnd, pendingOf } from './reporting-window.js';
 
@@ -46,7 +46,7 @@ async function pushOne(database: LeaseDatabase, pusher: Pusher, receiver: Receiv
 }
 
 /** A process that is pushing for the site right now releases the lease after one attempt. */
-async function waitForLease(database: LeaseDatabase, site: string, timeoutMs: number): Promise<PushLease> {
+async function waitForLease(database: LeaseDatabase, site: string, timeoutMs: number): Promise<Lease> {
   const untilMs = performance.now() + 2 * timeoutMs + 10_000;
   for (;;) {
     const lease = (await acquirePushLeases(database, [site], timeoutMs)).get(site);

@@ -7,9 +7,10 @@ import { LogUnavailable } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { EventLog } from '../log/event-log.js';
+import type { Lease } from '../postgres/lease.js';
 import { DisableWebhook } from '../sites/webhook.commands.js';
 import type { SiteWebhook } from '../sites/webhook.js';
-import type { PushLease } from './push-lease.js';
+import { maySend } from './push-lease.js';
 import { pushRequest, testRequest, type WebhookSecrets } from './push-request.js';
 import { afterFailure, type RetryRules, type Verdict, verdictOf, verdictOfFailure } from './push-verdict.js';
 import { attemptsOf, type End, failuresOf, nextWindowStart, streamOf } from './reporting-window.js';
@@ -98,7 +99,7 @@ export class Pusher {
   }
 
   /** One attempt. Undefined when the lease expired before it was sent, or before its outcome could be recorded. */
-  async push(receiver: Receiver, window: ReportingWindow, end: End, lease: PushLease): Promise<End> {
+  async push(receiver: Receiver, window: ReportingWindow, end: End, lease: Lease): Promise<End> {
     const { now } = this.options;
     const { site, webhook } = receiver;
     const startedMs = performance.now();
@@ -129,7 +130,7 @@ export class Pusher {
   private async call(
     { webhook, secrets }: Receiver,
     window: ReportingWindow,
-    lease: PushLease,
+    lease: Lease,
   ): Promise<Verdict | undefined> {
     if (!secrets)
       return {
@@ -140,15 +141,15 @@ export class Pusher {
     return this.exchange(pushRequest(webhook, secrets, window, this.options.now(), checkpoint), lease);
   }
 
-  private async exchange(request: ReturnType<typeof pushRequest>, lease?: PushLease): Promise<Verdict | undefined> {
-    const mayGo = lease && (() => lease.maySend);
+  private async exchange(request: ReturnType<typeof pushRequest>, lease?: Lease): Promise<Verdict | undefined> {
+    const mayGo = lease && (() => maySend(lease));
     try {
       const response = await this.httpClient.send(request, { guarded: true, statusSuffices: true, mayGo });
       return verdictOf(response, this.options.now());
     } catch (error) {
       if (!(error instanceof SendFailure)) throw error;
       // Nothing was sent because the lease had expired: not an attempt.
-      if (lease && !lease.maySend && !error.sent) return undefined;
+      if (lease && !maySend(lease) && !error.sent) return undefined;
       return verdictOfFailure(error);
     }
   }
@@ -160,12 +161,12 @@ export class Pusher {
   }
 
   /** Retries until the append has an outcome. If the lease expires first, the next holder sends the same push again. */
-  private async record(site: string, end: End, event: OutboundEvent, lease: PushLease): Promise<End> {
+  private async record(site: string, end: End, event: OutboundEvent, lease: Lease): Promise<End> {
     for (;;) {
       try {
         return await this.append(site, end, event);
       } catch (error) {
-        if (!(error instanceof LogUnavailable) || !lease.maySend) throw error;
+        if (!(error instanceof LogUnavailable) || !maySend(lease)) throw error;
         await new Promise((next) => setTimeout(next, RECORD_RETRY_MS));
       }
     }

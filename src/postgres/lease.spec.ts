@@ -6,7 +6,9 @@ const LEASE_MS = 10_000;
 async function takenAt(startMs: number) {
   const now = jest.spyOn(performance, 'now').mockReturnValue(startMs);
   const database = {
-    pool: { query: async () => ({ rows: [{ reached: '0', lineage: '1 00000001 1 1' }], rowCount: 1 }) },
+    pool: {
+      query: async () => ({ rows: [{ name: 'a lease', reached: '0', lineage: '1 00000001 1 1' }], rowCount: 1 }),
+    },
     clock: { at: (ms: number) => ms },
   };
   const lease = (await Lease.take(database as unknown as LeaseDatabase, 'a lease', 0, LEASE_MS)) as Lease;

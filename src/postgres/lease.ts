@@ -31,53 +31,69 @@ export const LINEAGE = `(SELECT system_identifier FROM pg_control_system()) || '
 export const STORED_LINEAGE = "(SELECT system || ' ' || timeline || ' ' || database FROM cc.lineage)";
 
 /**
- * A lease by the database's clock. The holder renews it; another process takes it over once it has expired. `held` uses the
- * holder's monotonic clock and ends at half of the lease: a process that was frozen, or disconnected from the database,
- * stops acting for the lease well before another process starts.
+ * A lease by the database's clock. The holder renews it, unless one attempt is all that it is for; another process takes it over once
+ * it has expired. `held` and `ageMs` use the holder's monotonic clock. `held` ends at half of the lease: a process that was frozen,
+ * or disconnected from the database, stops acting for the lease well before another process starts.
  */
 export class Lease {
-  private readonly holder = randomUUID();
-  private renewedMs = Number.NEGATIVE_INFINITY;
   private timer: AlignedInterval | undefined;
   private renewing: Promise<void> | undefined;
   private lost = false;
-  private lineage = '';
-  /** The holder's progress; stored with every renewal. */
-  reached = 0;
 
   private constructor(
     private readonly database: LeaseDatabase,
     readonly name: string,
-    private readonly leaseMs: number,
+    private readonly holder: string,
+    readonly leaseMs: number,
+    private renewedMs: number,
+    /** The holder's progress; stored with every renewal. */
+    public reached: number,
+    private readonly lineage: string,
   ) {}
 
-  /** Takes a new or an expired lease; undefined if it is held. `reached` applies to a new lease only. */
+  /** Takes a new or an expired lease and renews it; undefined if it is held. `reached` applies to a new lease only. */
   static async take(
     database: LeaseDatabase,
     name: string,
     reached = 0,
     leaseMs = LEASE_MS,
   ): Promise<Lease | undefined> {
-    const lease = new Lease(database, name, leaseMs);
-    const requestedMs = performance.now();
-    const { rows } = await database.pool.query<{ reached: string; lineage: string }>(
-      `INSERT INTO cc.leases AS l (name, holder, token, until, reached)
-       VALUES ($1, $2, 1, to_timestamp($5) + make_interval(secs => $3), $4)
-       ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
-          WHERE ${hasEnded('$5', '$3')}
-       RETURNING reached, ${LINEAGE} AS lineage`,
-      [name, lease.holder, leaseMs / 1_000, reached, database.clock.at(requestedMs) / 1_000],
-    );
-    if (!rows[0]) return undefined;
-    lease.reached = Number(rows[0].reached);
-    lease.lineage = rows[0].lineage;
-    lease.renewedMs = requestedMs;
-    lease.timer = new AlignedInterval(() => lease.renewQuietly(), RENEW_EVERY_MS);
+    const lease = (await Lease.takeOnce(database, [name], leaseMs, reached)).get(name);
+    if (lease) lease.timer = new AlignedInterval(() => lease.renewQuietly(), RENEW_EVERY_MS);
     return lease;
   }
 
+  /** Takes those that are new or expired. They are not renewed. */
+  static async takeOnce(
+    database: LeaseDatabase,
+    names: readonly string[],
+    leaseMs: number,
+    reached = 0,
+  ): Promise<Map<string, Lease>> {
+    const holder = randomUUID();
+    // Taken before the query: no lease can have begun earlier.
+    const requestedMs = performance.now();
+    const { rows } = await database.pool.query<{ name: string; reached: string; lineage: string }>(
+      // Ordered, so that two processes that take the same leases cannot deadlock.
+      `INSERT INTO cc.leases AS l (name, holder, token, until, reached)
+       SELECT name, $2, 1, to_timestamp($5) + make_interval(secs => $3), $4 FROM unnest($1::text[]) AS name ORDER BY name
+       ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
+          WHERE ${hasEnded('$5', '$3')}
+       RETURNING name, reached, (SELECT ${LINEAGE}) AS lineage`,
+      [names, holder, leaseMs / 1_000, reached, database.clock.at(requestedMs) / 1_000],
+    );
+    const leaseOf = (row: (typeof rows)[number]) =>
+      new Lease(database, row.name, holder, leaseMs, requestedMs, Number(row.reached), row.lineage);
+    return new Map(rows.map((row) => [row.name, leaseOf(row)]));
+  }
+
+  /** Since it was taken or renewed, at most. */
+  get ageMs(): number {
+    return performance.now() - this.renewedMs;
+  }
+
   get held(): boolean {
-    return !this.lost && performance.now() - this.renewedMs < this.leaseMs / 2;
+    return !this.lost && this.ageMs < this.leaseMs / 2;
   }
 
   /** Final: another process has the lease, it was released, or the database failed over. */

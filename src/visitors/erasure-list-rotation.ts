@@ -1,17 +1,14 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
-import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { Postgres } from '../postgres/postgres.js';
-import { openErasureList } from './erasure-list.js';
+import { ErasureList } from './erasure-list.js';
 
 /** Seals the list of erasures with SECRET_KEY while SECRET_KEY_PREVIOUS is set, as the secrets in the database. */
 @Injectable()
 export class ErasureListRotation implements OnModuleInit {
   constructor(
-    private readonly postgres: Postgres,
-    private readonly sealer: Sealer,
+    private readonly list: ErasureList,
     private readonly logger: Logger,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
@@ -20,7 +17,7 @@ export class ErasureListRotation implements OnModuleInit {
     if (!this.settings.secretKeyPrevious) return;
     const path = this.settings.erasureList;
     try {
-      const resealed = await openErasureList(path, this.sealer, this.postgres.pool).reseal();
+      const resealed = await this.list.reseal();
       if (resealed > 0) this.logger.info('Sealed the list of erasures with SECRET_KEY', { path, resealed });
     } catch (error) {
       // Conversions do not depend on the list. "doctor" asks to keep the previous key until this has worked.

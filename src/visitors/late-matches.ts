@@ -14,10 +14,11 @@ import { Lease, type LeaseDatabase } from '../postgres/lease.js';
 import { isClosed, scopeStart } from '../sites/site.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { asOfRecord, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
-import { LATE_MATCHES_LEASE } from './retention-holds.js';
 import { lacksIdentifier } from './unmatched.projection.js';
 import { PERSON_BYTES } from './visitor.js';
 
+/** Its `reached` is the progress of the scan. */
+export const LATE_MATCHES_LEASE = 'late-matches';
 const PAGE_EVENTS = 5_000;
 /** How often one conversion is decided when its stream, or what is stored about the person, changes each time. */
 const DECISIONS_MAX = 50;

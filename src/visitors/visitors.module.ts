@@ -8,7 +8,6 @@ import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
-import { LogModule } from '../log/log.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { platformOf } from '../platforms/index.js';
 import { Postgres } from '../postgres/postgres.js';
@@ -30,7 +29,7 @@ import { TagScriptEndpoint } from './tag-script.endpoint.js';
 const WARN_EVERY_MS = 10_000;
 
 @Module({
-  imports: [CqrsModule, LogModule, SitesModule, DeliveryModule],
+  imports: [CqrsModule, SitesModule, DeliveryModule],
   providers: [
     {
       provide: BotScorer,

@@ -1,14 +1,10 @@
 import { messageOf } from '../../kernel/errors.js';
-import type { Sealer } from '../../kernel/sealing.js';
 import { TimedOut, withTimeout } from '../../kernel/with-timeout.js';
-import type { SiteSecrets } from '../../sites/site-secrets.js';
-import type { HoldDependencies } from '../retention-holds.js';
+import type { HoldDependencies } from '../hold-sources.js';
+import type { Services } from '../services.js';
 
 /** What the checks examine. */
-export interface DoctorDependencies extends HoldDependencies {
-  readonly secrets: SiteSecrets;
-  readonly sealer: Sealer;
-}
+export type DoctorDependencies = HoldDependencies & Pick<Services, 'secrets' | 'sealer' | 'erasureList'>;
 
 export interface Check {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { formatDuration } from '../../kernel/durations.js';
 import { findExpiredPartition } from '../../log/retention.js';
 import { describeHold, readerHolds, readHolds } from '../../log/retention-holds.js';
-import { allHolds } from '../retention-holds.js';
+import { allHolds } from '../hold-sources.js';
 import type { DoctorDependencies, Finding } from './check.js';
 
 /** A service with many webhooks has as many holds. */

@@ -2,7 +2,6 @@ import { dedupWindowOf } from '../../conversions/dedup-key.js';
 import { formatDuration } from '../../kernel/durations.js';
 import type { CountedByKey } from '../../kernel/sealing.js';
 import { requireMatchingKey } from '../../sites/key-check.js';
-import { openErasureList } from '../../visitors/erasure-list.js';
 import type { DoctorDependencies, Finding } from './check.js';
 
 /** The service prunes once a minute. A longer lag means that it does not run or fails. */
@@ -43,10 +42,15 @@ export async function projections({ projections }: DoctorDependencies): Promise<
 }
 
 /** Everything that is sealed: the secrets in the database and the list of erasures. */
-export async function secrets({ secrets, settings, sealer, postgres }: DoctorDependencies): Promise<Finding> {
+export async function secrets({
+  secrets,
+  erasureList,
+  settings,
+  sealer,
+  postgres,
+}: DoctorDependencies): Promise<Finding> {
   await requireMatchingKey(postgres.pool, sealer);
-  const list = openErasureList(settings.erasureList, sealer, postgres.pool);
-  const counts = [await secrets.countByKey(), await list.countByKey()];
+  const counts = [await secrets.countByKey(), await erasureList.countByKey()];
   const [current, previous] = [sum(counts, 'current'), sum(counts, 'previous')];
   const unreadable = counts.flatMap((count) => count.unreadable);
   const detail = `${current} sealed with SECRET_KEY, ${previous} with SECRET_KEY_PREVIOUS`;
@@ -65,9 +69,8 @@ export async function secrets({ secrets, settings, sealer, postgres }: DoctorDep
 }
 
 /** An erasure that cannot be listed is refused, because a restored backup would undo it. */
-export async function erasures({ settings, sealer, postgres }: DoctorDependencies): Promise<Finding> {
-  const list = openErasureList(settings.erasureList, sealer, postgres.pool);
-  const ok = await list.isWritable();
+export async function erasures({ settings, erasureList }: DoctorDependencies): Promise<Finding> {
+  const ok = await erasureList.isWritable();
   return {
     ok,
     detail: `${ok ? 'listed' : 'cannot be listed'} in ${settings.erasureList}`,

@@ -1,5 +1,5 @@
 import type { SiteWebhook } from '../sites/webhook.js';
-import { isHolding } from './retention-holds.js';
+import { isHolding } from './hold-sources.js';
 
 const SINCE = '2026-03-01T00:00:00.000Z';
 const DAY_MS = 86_400_000;
