@@ -5,7 +5,7 @@ import { appliedChanges } from './app/applied-changes.js';
 import { messageOf } from './kernel/errors.js';
 import { Logger } from './kernel/logger.js';
 import { openSealer } from './kernel/secret-key.js';
-import { readSettings, type Settings } from './kernel/settings.js';
+import { readSettings, type Settings } from './kernel/settings/settings.js';
 import { SIGN_IN_PLATFORMS } from './platforms/index.js';
 import { Postgres } from './postgres/postgres.js';
 import { FirstAdministrator } from './users/first-administrator.js';

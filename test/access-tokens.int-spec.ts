@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { jest } from '@jest/globals';
-import { AccessTokens } from '../src/delivery/access-tokens.js';
-import { NoResponse } from '../src/delivery/platform-client.js';
-import { DatabaseTokenStore } from '../src/delivery/token-store.js';
+import { AccessTokens } from '../src/delivery/connections/access-tokens.js';
+import { NoResponse } from '../src/delivery/connections/platform-client.js';
+import { DatabaseTokenStore } from '../src/delivery/connections/token-store.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse } from '../src/platforms/platform.js';

@@ -1,4 +1,4 @@
-import { rebuildLock } from '../src/log/projection-rebuild.js';
+import { rebuildLock } from '../src/log/projections/projection-rebuild.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 import { eventually } from './support/waiting.js';

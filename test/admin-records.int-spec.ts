@@ -1,8 +1,8 @@
 import type { QueryConfig } from 'pg';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import { EventLog } from '../src/log/event-log.js';
-import { findNewestByField } from '../src/log/newest-by-field.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { findNewestByField } from '../src/log/projections/newest-by-field.js';
 import { ATTEMPT_TYPES, type SyncLine } from '../src/outbound/sync-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
-import { readSiteCopy } from '../src/log/site-copy.js';
+import { readSiteCopy } from '../src/log/site-copy/site-copy.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { SCHEMA } from '../src/postgres/migrations/index.js';
-import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { Erasure } from '../src/visitors/erasure.js';
-import { personSubject } from '../src/visitors/person-subject.js';
+import { Erasure } from '../src/visitors/erasure/erasure.js';
+import { personSubject } from '../src/visitors/erasure/person-subject.js';
 import type { AdminReply } from './support/admin.js';
 import { startCells, type TestCell } from './support/cells.js';
 import { SECRET_KEY } from './support/secret-key.js';

@@ -9,10 +9,10 @@ import { ReceiveConversionHandler } from '../src/conversions/receive-conversion.
 import { allChecks, allEventChecks, allStreamChecks } from '../src/history/checks.js';
 import { verify } from '../src/history/verify.js';
 import { Sealer } from '../src/kernel/sealing.js';
-import { readSettings } from '../src/kernel/settings.js';
+import { readSettings } from '../src/kernel/settings/settings.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { ProjectionRunner } from '../src/log/projection-runner.js';
-import { IssueKey } from '../src/sites/key.commands.js';
+import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
+import { IssueKey } from '../src/sites/keys/key.commands.js';
 import { AddSite, EnableInbound } from '../src/sites/site.commands.js';
 import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
 import { SiteDirectory } from '../src/sites/site-directory.js';

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import { appendWith } from '../src/log/append-in-transaction.js';
+import { appendWith } from '../src/log/append/append-in-transaction.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { PasswordHasher } from '../src/users/password.js';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
-import { ConnectPlatform } from '../src/sites/connection.commands.js';
-import { RevokeKey } from '../src/sites/key.commands.js';
+import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
+import { RevokeKey } from '../src/sites/keys/key.commands.js';
 import { DisableInbound, PauseSite } from '../src/sites/site.commands.js';
 import { createDatabase } from './support/databases.js';
 import {

@@ -7,9 +7,9 @@ import { hasSettledKey, readPublicKeys, SigningKeys } from '../src/checkpoints/s
 import { isSignedBy } from '../src/kernel/jws.js';
 import { Logger } from '../src/kernel/logger.js';
 import { Sealer } from '../src/kernel/sealing.js';
-import { readSettings } from '../src/kernel/settings.js';
+import { readSettings } from '../src/kernel/settings/settings.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
-import { readChainHead } from '../src/log/chain-audit.js';
+import { readChainHead } from '../src/log/audit/chain-audit.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import type { Postgres } from '../src/postgres/postgres.js';

@@ -12,7 +12,7 @@ import { PLATFORM_NAMES, type PlatformName } from '../src/platforms/platform.js'
 import { Postgres } from '../src/postgres/postgres.js';
 import { findPostmaster } from '../src/postgres/postmaster.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { hashApiKey } from '../src/sites/api-key.js';
+import { hashApiKey } from '../src/sites/keys/api-key.js';
 import { Collector } from './support/collector.js';
 import { temporaryFolder } from './support/folders.js';
 import { eventually } from './support/waiting.js';

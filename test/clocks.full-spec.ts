@@ -11,7 +11,7 @@ import type { Platform } from '../src/platforms/platform.js';
 import { Lease } from '../src/postgres/lease.js';
 import { Postgres } from '../src/postgres/postgres.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { createFakeClock, type FakeClock, hasFakeClock } from './support/fake-clock.js';
 import { temporaryFolder } from './support/folders.js';

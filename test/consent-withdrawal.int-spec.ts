@@ -5,7 +5,7 @@ import { CONVERSION } from '../src/events/conversion.events.js';
 import { subjectOf } from '../src/kernel/email.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
-import { ConnectPlatform, PauseConnection, ResumeConnection } from '../src/sites/connection.commands.js';
+import { ConnectPlatform, PauseConnection, ResumeConnection } from '../src/sites/connections/connection.commands.js';
 import { StateConsent } from '../src/visitors/change-consent.command.js';
 import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
 import { findOptOuts } from '../src/visitors/find-opt-outs.js';

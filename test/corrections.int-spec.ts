@@ -1,15 +1,15 @@
 import { sandboxConnection } from '../src/app/demo-sandbox.js';
-import { findByOrder } from '../src/cli/conversion-argument.js';
+import { findByOrder } from '../src/cli/arguments/conversion-argument.js';
 import type { CliDependencies } from '../src/cli/session.js';
 import { dedupProjection } from '../src/conversions/dedup.projection.js';
 import { shadowReplay } from '../src/history/shadow/shadow-replay.js';
 import { Sealer } from '../src/kernel/sealing.js';
-import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
 import { totalsProjection } from '../src/outbound/totals.projection.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform, PlatformName } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { matchRateProjection } from '../src/visitors/match-rate.projection.js';

@@ -6,7 +6,7 @@ import { ReplayDeliveriesHandler } from '../src/delivery/replay-deliveries.handl
 import { CONVERSION } from '../src/events/conversion.events.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
-import { ConnectPlatform, DisconnectPlatform } from '../src/sites/connection.commands.js';
+import { ConnectPlatform, DisconnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { createDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
 import {

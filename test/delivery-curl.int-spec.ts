@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { DeliveryPayload } from '../src/delivery/payload.js';
-import { PlatformClient } from '../src/delivery/platform-client.js';
-import { type RedactedRequest, redactedDelivery } from '../src/delivery/redacted-delivery.js';
+import { PlatformClient } from '../src/delivery/connections/platform-client.js';
+import type { DeliveryPayload } from '../src/delivery/payload/payload.js';
+import { type RedactedRequest, redactedDelivery } from '../src/delivery/payload/redacted-delivery.js';
 import { signature } from '../src/http/webhook-signature.js';
 import type { Conversion } from '../src/platforms/conversion.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { serverProperties } from '../src/kafka-broker/properties.js';
-import { definitionsWith, readSettings } from '../src/kernel/settings.js';
+import { definitionsWith, readSettings } from '../src/kernel/settings/settings.js';
 import { SIGN_IN_PLATFORMS } from '../src/platforms/index.js';
 import { temporaryFolder } from './support/folders.js';
 

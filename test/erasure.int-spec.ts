@@ -6,7 +6,7 @@ import { type ErasureOptions, eraseSubject } from '../src/log/erasure.js';
 import type { StoredEvent } from '../src/log/event.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import type { Projection } from '../src/log/projection.js';
+import type { Projection } from '../src/log/projections/projection.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { createDatabase, openDatabase } from './support/databases.js';

@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { type AttemptWindow } from '../src/delivery/attempt-window.js';
 import { DeliveryLeases } from '../src/delivery/delivery-leases.js';
 import { LeasedAttempts } from '../src/delivery/leased-attempts.js';
-import { OwedDeliveriesScan } from '../src/delivery/owed-deliveries.scan.js';
+import { OwedDeliveriesScan } from '../src/delivery/owed/owed-deliveries.scan.js';
 import type { DeliveryRequest, PlatformDelivery } from '../src/delivery/platform-delivery.js';
 import { CONVERSION } from '../src/events/conversion.events.js';
 import type { Outcome } from '../src/events/delivery.events.js';

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { createServer, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
-import { inboundBodySchema, readInboundFields } from '../src/conversions/inbound-fields.js';
+import { inboundBodySchema, readInboundFields } from '../src/conversions/inbound/inbound-fields.js';
 import type { Totals } from '../src/events/outbound.events.js';
 import { signature } from '../src/http/webhook-signature.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
@@ -321,12 +321,16 @@ describe('reference tables', () => {
   });
 
   it('list the errors that the service returns', () => {
-    const sources = ['src/conversions/inbound-answers.ts', 'src/conversions/inbound-fields.ts'].map(read).join('');
+    const sources = ['src/conversions/inbound/inbound-answers.ts', 'src/conversions/inbound/inbound-fields.ts']
+      .map(read)
+      .join('');
     const [byStatus, byField] = ['status \\| error', 'error'].map((head) => tableOf('docs/integrate/README.md', head));
     const answered = (byStatus ?? []).flatMap(([, error]) => code(error as string));
     expect(answered.length).toBeGreaterThan(3);
     expect(answered.filter((text) => !sources.includes(`'${text}'`))).toEqual([]);
-    const given = [...read('src/conversions/inbound-fields.ts').matchAll(/return '([^']+)'/g)].map(([, text]) => text);
+    const given = [...read('src/conversions/inbound/inbound-fields.ts').matchAll(/return '([^']+)'/g)].map(
+      ([, text]) => text,
+    );
     const errors = (byField ?? []).flatMap(([error]) => code(error as string));
     const ofSite = ['orderId is required for refund'];
     expect(new Set(errors)).toEqual(new Set([...given, ...ofSite, ...WRONG_OPTIONAL_FIELDS.map(errorOf)]));

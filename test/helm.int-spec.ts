@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { loadAll } from 'js-yaml';
 import { chartDigest, renderedFile, VALUES } from '../deploy/render.mjs';
-import { definitionsWith, readSettings } from '../src/kernel/settings.js';
+import { definitionsWith, readSettings } from '../src/kernel/settings/settings.js';
 import { SIGN_IN_PLATFORMS } from '../src/platforms/index.js';
 
 /** Checks the manifests that `node deploy/render.mjs` made from the chart. Whether they run in a cluster is not tested here. */

@@ -4,7 +4,7 @@ import { runCli } from '../src/cli/run-cli.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { Collector } from './support/collector.js';
 import { accountOf } from './support/connected-platform.js';
 import { createDatabase } from './support/databases.js';

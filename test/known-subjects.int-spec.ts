@@ -4,7 +4,7 @@ import { subjectOf } from '../src/kernel/email.js';
 import type { StoredEvent } from '../src/log/event.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { rebuildProjection } from '../src/log/projection-rebuild.js';
+import { rebuildProjection } from '../src/log/projections/projection-rebuild.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { SiteKey } from '../src/sites/site.js';
 import type { LoadedSite } from '../src/sites/site-directory.js';

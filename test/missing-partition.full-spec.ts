@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { keepPartitionsAhead } from '../src/log/partitions.js';
+import { keepPartitionsAhead } from '../src/log/retention/partitions.js';
 import { createDatabase } from './support/databases.js';
 import { type Operator, openOperator, post, send, startTestService, type TestService } from './support/service.js';
 import { eventually } from './support/waiting.js';

@@ -3,7 +3,7 @@ import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { beginDeparture } from '../src/moves/departures.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { Erasure } from '../src/visitors/erasure.js';
+import { Erasure } from '../src/visitors/erasure/erasure.js';
 import { type CliResult, type FlakyProxy, runIn, startCells, startFlakyProxy, type TestCell } from './support/cells.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import { type Operator, post, send, type TestSite } from './support/service.js';

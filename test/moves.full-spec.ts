@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { moveHolds } from '../src/app/hold-sources.js';
-import { readScanProgress } from '../src/delivery/owed-report.js';
+import { readScanProgress } from '../src/delivery/owed/owed-report.js';
 import { Sealer } from '../src/kernel/sealing.js';
-import { lockAppends } from '../src/log/append-lock.js';
+import { lockAppends } from '../src/log/append/append-lock.js';
 import { recordDeparture } from '../src/moves/departures.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { CancelMove, StartMove } from '../src/sites/move.commands.js';
 import { PauseSite } from '../src/sites/site.commands.js';
 import { runIn, startCells, startFlakyProxy, type TestCell } from './support/cells.js';

@@ -6,7 +6,7 @@ import type { ConnectionName } from '../src/platforms/connection-name.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform, DisconnectPlatform, ResumeConnection } from '../src/sites/connection.commands.js';
+import { ConnectPlatform, DisconnectPlatform, ResumeConnection } from '../src/sites/connections/connection.commands.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { createDatabase } from './support/databases.js';

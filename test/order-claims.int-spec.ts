@@ -8,9 +8,9 @@ import { Sealer } from '../src/kernel/sealing.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { Erasure } from '../src/visitors/erasure.js';
+import { Erasure } from '../src/visitors/erasure/erasure.js';
 import { createDatabase } from './support/databases.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import {

@@ -8,7 +8,7 @@ import { pushesCheck } from '../src/history/reconciliation/pushes.check.js';
 import type { VerifyDependencies } from '../src/history/verify.js';
 import { signature } from '../src/http/webhook-signature.js';
 import { Sealer } from '../src/kernel/sealing.js';
-import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
 import { acquirePushLeases, maySend, mayStart } from '../src/outbound/push-lease.js';
 import { pushNow } from '../src/outbound/push-now.js';
 import { streamOf } from '../src/outbound/reporting-window.js';

@@ -10,7 +10,7 @@ import { publishedData } from '../src/kafka/cloud-event.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';

@@ -1,4 +1,4 @@
-import { buildPayload, type DeliveryPayload } from '../src/delivery/payload.js';
+import { buildPayload, type DeliveryPayload } from '../src/delivery/payload/payload.js';
 import { CONVERSION, type ConversionData } from '../src/events/conversion.events.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import type { NewEvent } from '../src/log/event.js';
@@ -6,7 +6,7 @@ import { platformOf } from '../src/platforms/index.js';
 import { PAYLOAD_VERSION } from '../src/platforms/payload-version.js';
 import type { Platform, PlatformName } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { createDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
 import { type Operator, openOperator, startTestService, type TestService } from './support/service.js';

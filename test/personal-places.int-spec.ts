@@ -11,7 +11,7 @@ import { Sealer } from '../src/kernel/sealing.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { type AdminClient, type AdminReply, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { captureLog } from './support/captured-log.js';
 import { Collector } from './support/collector.js';

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { PlatformClient } from '../src/delivery/platform-client.js';
+import { PlatformClient } from '../src/delivery/connections/platform-client.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { ConnectedPlatform } from './support/connected-platform.js';
 import { PLATFORM_CASES } from './support/platform-cases.js';

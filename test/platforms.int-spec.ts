@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { hashPersonal } from '../src/conversions/hash-personal.js';
+import { PlatformClient } from '../src/delivery/connections/platform-client.js';
 import type { AttemptResult } from '../src/delivery/destination-queue.js';
-import type { DeliveryPayload } from '../src/delivery/payload.js';
-import { PlatformClient } from '../src/delivery/platform-client.js';
+import type { DeliveryPayload } from '../src/delivery/payload/payload.js';
 import type { Conversion } from '../src/platforms/conversion.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';

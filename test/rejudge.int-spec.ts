@@ -7,7 +7,7 @@ import { uuidv7 } from '../src/kernel/uuid.js';
 import type { StoredEvent } from '../src/log/event.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
 import { BotScorer, loadBotList, siteRulesOf } from '../src/visitors/bots/bot-scorer.js';

@@ -2,7 +2,7 @@ import type { ConnectionName } from '../src/platforms/connection-name.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { createDatabase } from './support/databases.js';
 import {
   conversionId,

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { CLICK_KINDS } from '../src/platforms/click-ids.js';
-import { UTM_FIELDS } from '../src/visitors/tag-message.js';
+import { UTM_FIELDS } from '../src/visitors/tag/tag-message.js';
 import { createDatabase } from './support/databases.js';
 import { openOperator, send, startTestService } from './support/service.js';
 

@@ -1,4 +1,4 @@
-import { APPEND_LOCK } from '../src/log/append-lock.js';
+import { APPEND_LOCK } from '../src/log/append/append-lock.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { PasswordHasher } from '../src/users/password.js';
 import { SessionsService } from '../src/users/sessions.service.js';

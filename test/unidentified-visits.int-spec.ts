@@ -1,11 +1,11 @@
 import { jest } from '@jest/globals';
 import { Logger } from '../src/kernel/logger.js';
-import { readSettings } from '../src/kernel/settings.js';
+import { readSettings } from '../src/kernel/settings/settings.js';
 import { derivedUuid } from '../src/kernel/uuid.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { erasureLock } from '../src/log/projection-rebuild.js';
-import { RETENTION_LOCK } from '../src/log/retention-holds.js';
+import { erasureLock } from '../src/log/projections/projection-rebuild.js';
+import { RETENTION_LOCK } from '../src/log/retention/retention-holds.js';
 import { CLICK_KINDS } from '../src/platforms/click-ids.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { Site } from '../src/sites/site.js';

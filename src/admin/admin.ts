@@ -8,12 +8,12 @@ import { ANSWER_HEADERS, type Answer } from '../http/answer.js';
 import { createListener, type Handler, KEEP_ALIVE_MS, REQUEST_TIMEOUT_MS } from '../http/listener.js';
 import { parseStrictJson } from '../http/strict-json.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
+import { SameHost } from './access/same-host.js';
 import { AdminModule, type AdminOptions } from './admin.module.js';
 import { refuseUnknownRoutes } from './allowed-methods.js';
 import { adminDocument } from './document.js';
 import { PROBLEM_TYPE, problemBody } from './problem.filter.js';
-import { SameHost } from './same-host.js';
 
 const BODY_MAX_BYTES = 1024 * 1024;
 /** A host name has 253 characters, each of which may be percent-encoded. */

@@ -5,11 +5,11 @@ import { serviceAttention, sitesAttention } from '../operations/attention.js';
 import { ATTENTION_KINDS, tokenItems } from '../operations/attention-items.js';
 import { operatesAll, type Principal, seesSite } from '../users/access.js';
 import { TokensService } from '../users/tokens.service.js';
-import { Caller, Requires } from './access.decorators.js';
+import { Caller, Requires } from './access/access.decorators.js';
 import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
 import { host, time } from './schemas.js';
-import { findSite } from './sites.controller.js';
+import { findSite } from './sites/sites.controller.js';
 import { asOfSchema } from './statistics.schema.js';
 
 const itemSchema = z

@@ -7,9 +7,9 @@ import { redactEvent } from '../history/redact-event.js';
 import { EventLog } from '../log/event-log.js';
 import { TokensService } from '../users/tokens.service.js';
 import { UsersService } from '../users/users.service.js';
-import { RequiresUser } from './access.decorators.js';
+import { RequiresUser } from './access/access.decorators.js';
 import { withUserNames } from './actor-names.js';
-import { auditEventSchema, pageOf, pageOfEvents, pageQuery } from './event-pages.js';
+import { auditEventSchema, pageOf, pageOfEvents, pageQuery } from './events/event-pages.js';
 import { Returns } from './returns.decorator.js';
 
 const auditQuery = pageQuery.strict();

@@ -1,11 +1,11 @@
 import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { CellLists } from '../sites/cell-lists.js';
 import { type OtherCell, UNREADABLE } from '../sites/other-cells.js';
 import { type Principal, seesSite } from '../users/access.js';
-import { Caller, Requires } from './access.decorators.js';
+import { Caller, Requires } from './access/access.decorators.js';
 import { Returns } from './returns.decorator.js';
 import { listOf, siteSchema } from './schemas.js';
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Logger } from '../kernel/logger.js';
-import { readSettings } from '../kernel/settings.js';
+import { readSettings } from '../kernel/settings/settings.js';
 import { AdminModule, type AdminOptions } from './admin.module.js';
 import { adminDocument } from './document.js';
 

@@ -8,16 +8,16 @@ import { scopeStart } from '../sites/site.js';
 import type { Principal } from '../users/access.js';
 import { TokensService } from '../users/tokens.service.js';
 import { UsersService } from '../users/users.service.js';
-import { EraseSubject } from '../visitors/erase-subject.command.js';
-import { Erasure } from '../visitors/erasure.js';
-import { personSubject } from '../visitors/person-subject.js';
-import { Caller, Requires } from './access.decorators.js';
+import { EraseSubject } from '../visitors/erasure/erase-subject.command.js';
+import { Erasure } from '../visitors/erasure/erasure.js';
+import { personSubject } from '../visitors/erasure/person-subject.js';
+import { Caller, Requires } from './access/access.decorators.js';
 import { actorName, withActorNames } from './actor-names.js';
 import { Dependencies } from './dependencies.js';
-import { pageOf, pageOfEvents, pageQuery } from './event-pages.js';
+import { pageOf, pageOfEvents, pageQuery } from './events/event-pages.js';
 import { Returns } from './returns.decorator.js';
 import { host, time } from './schemas.js';
-import { scopeOf } from './sites.controller.js';
+import { scopeOf } from './sites/sites.controller.js';
 
 /** Each takes a connection of its own, and waits while a projection is rebuilt. */
 const AT_ONCE_MAX = 4;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Check } from '../app/doctor/check.js';
 import { runChecks } from '../app/doctor/run-checks.js';
 import { operatesAll, type Principal } from '../users/access.js';
-import { Caller, Requires } from './access.decorators.js';
+import { Caller, Requires } from './access/access.decorators.js';
 import { Dependencies } from './dependencies.js';
 import { ProjectionRebuilds } from './projection-rebuilds.js';
 import { Returns } from './returns.decorator.js';

@@ -14,7 +14,7 @@ import { from, lastValueFrom, type Observable } from 'rxjs';
 import { Sealer } from '../kernel/sealing.js';
 import { Postgres } from '../postgres/postgres.js';
 import { IdempotencyKeys } from '../users/idempotency-keys.js';
-import { ACCESS, type Access, type AdminRequest } from './access.decorators.js';
+import { ACCESS, type Access, type AdminRequest } from './access/access.decorators.js';
 import { isRefusal } from './problem.filter.js';
 
 /** Visible ASCII characters. Without `@`: keys are stored as they are, and one that has an email address would not be erased. */

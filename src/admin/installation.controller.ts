@@ -3,8 +3,8 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { findDemoSandbox } from '../app/demo-sandbox.js';
 import { formatDuration } from '../kernel/durations.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { Requires } from './access.decorators.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
+import { Requires } from './access/access.decorators.js';
 import { Returns } from './returns.decorator.js';
 
 const installationSchema = z

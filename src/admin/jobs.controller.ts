@@ -24,12 +24,12 @@ import { JobStore } from '../jobs/job-store.js';
 import { confirmedReplay, prepareJob } from '../jobs/new-job.js';
 import { readFile } from '../jobs/read-file.js';
 import { type Principal, seesSite } from '../users/access.js';
-import { Caller, Requires } from './access.decorators.js';
+import { Caller, Requires } from './access/access.decorators.js';
 import { Dependencies } from './dependencies.js';
 import { jobPageSchema, jobSchema, jobsQuery, newJobSchema } from './jobs.schemas.js';
 import { Returns } from './returns.decorator.js';
 import { host } from './schemas.js';
-import { findSite, scopeOf } from './sites.controller.js';
+import { findSite, scopeOf } from './sites/sites.controller.js';
 
 const FILE_TYPES = {
   ndjson: 'application/x-ndjson',

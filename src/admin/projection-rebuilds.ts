@@ -2,7 +2,7 @@ import { ConflictException, Injectable, NotFoundException, type OnModuleDestroy 
 import type { Actor } from '../kernel/command.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
-import { ProjectionRunner, type ProjectionStatus } from '../log/projection-runner.js';
+import { ProjectionRunner, type ProjectionStatus } from '../log/projections/projection-runner.js';
 
 interface Rebuild {
   readonly name: string;

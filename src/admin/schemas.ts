@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseBound } from '../history/bound.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
-import { OVERLAP_DEFAULT } from '../sites/key-rotation.js';
+import { OVERLAP_DEFAULT } from '../sites/keys/key-rotation.js';
 import { ROLES, SCOPES } from '../users/access.js';
 
 /** In the form of events and the command line: ISO 8601 with milliseconds, UTC. */

@@ -6,11 +6,11 @@ import { readSeries } from '../statistics/series.js';
 import { readSources } from '../statistics/sources.js';
 import { readTotals } from '../statistics/totals.js';
 import { type Principal, seesSite } from '../users/access.js';
-import { Caller, Requires } from './access.decorators.js';
+import { Caller, Requires } from './access/access.decorators.js';
 import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
 import { host } from './schemas.js';
-import { findSite } from './sites.controller.js';
+import { findSite } from './sites/sites.controller.js';
 import {
   allTotalsSchema,
   matchQualitySchema,

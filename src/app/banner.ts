@@ -1,4 +1,4 @@
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 
 export interface Demo {
   /** Undefined if an operator has revoked it or removed the site. */

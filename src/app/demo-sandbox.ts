@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isLoopback } from '../kernel/addresses.js';
 import type { CommandExecutor } from '../kernel/command.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import { platformNameOf } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
 import { PLATFORM_NAMES, type Platform } from '../platforms/platform.js';
-import { ConnectPlatform } from '../sites/connection.commands.js';
-import type { SiteConnection } from '../sites/connection.js';
+import { ConnectPlatform } from '../sites/connections/connection.commands.js';
+import type { SiteConnection } from '../sites/connections/connection.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
 import { DEMO_HOST, readFileIfExists } from './demo-site.js';
 

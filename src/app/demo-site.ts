@@ -1,8 +1,8 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandExecutor } from '../kernel/command.js';
-import { hashApiKey } from '../sites/api-key.js';
-import { IssueKey } from '../sites/key.commands.js';
+import { hashApiKey } from '../sites/keys/api-key.js';
+import { IssueKey } from '../sites/keys/key.commands.js';
 import { AddSite, EnableInbound } from '../sites/site.commands.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
 

@@ -1,10 +1,10 @@
 import { deliveriesProjection } from '../delivery/deliveries.projection.js';
-import { SCAN_LEASE } from '../delivery/owed.js';
+import { SCAN_LEASE } from '../delivery/owed/owed.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import { LOG_HOLD } from '../kafka/relay-checkpoint.js';
 import type { EventLog } from '../log/event-log.js';
 import { readOldestOpenings } from '../log/event-reader.js';
-import type { HoldSource, RetentionHold } from '../log/retention-holds.js';
+import type { HoldSource, RetentionHold } from '../log/retention/retention-holds.js';
 import { readMoves } from '../moves/departures.js';
 import { type End, nextWindowStart, ownEnd, pendingOf, streamOf } from '../outbound/reporting-window.js';
 import type { Postgres } from '../postgres/postgres.js';

@@ -2,7 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
-import { keepPartitionsAhead } from '../log/partitions.js';
+import { keepPartitionsAhead } from '../log/retention/partitions.js';
 import { Postgres } from '../postgres/postgres.js';
 
 /** Creates partitions ahead of the log. A database lock lets one instance run at a time. */

@@ -1,9 +1,9 @@
 import { dedupProjection } from '../conversions/dedup.projection.js';
 import { deliveriesProjection } from '../delivery/deliveries.projection.js';
-import type { Projection } from '../log/projection.js';
+import type { Projection } from '../log/projections/projection.js';
 import { totalsProjection } from '../outbound/totals.projection.js';
-import { authFailuresProjection } from '../sites/auth-failures.projection.js';
-import { keyUsageProjection } from '../sites/key-usage.projection.js';
+import { authFailuresProjection } from '../sites/keys/auth-failures.projection.js';
+import { keyUsageProjection } from '../sites/keys/key-usage.projection.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { sitesProjection } from '../sites/sites.projection.js';
 import { statisticsProjection } from '../statistics/statistics.projection.js';

@@ -4,7 +4,7 @@ import { Interval } from '@nestjs/schedule';
 import { removalSigner } from '../checkpoints/signed-removal.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
-import { dropExpiredPartitions } from '../log/retention.js';
+import { dropExpiredPartitions } from '../log/retention/retention.js';
 import { allHolds } from './hold-sources.js';
 import type { Services } from './services.js';
 import { SERVICES } from './services.providers.js';

@@ -3,14 +3,14 @@ import { Checkpoints } from '../checkpoints/checkpoints.js';
 import { CLOCK } from '../kernel/clock.js';
 import { provideCommandHandlers } from '../kernel/command-handler.provider.js';
 import { Sealer } from '../kernel/sealing.js';
-import { SETTINGS } from '../kernel/settings.js';
+import { SETTINGS } from '../kernel/settings/settings.js';
 import { EventLog } from '../log/event-log.js';
-import { ProjectionRunner } from '../log/projection-runner.js';
+import { ProjectionRunner } from '../log/projections/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteRepository } from '../sites/site-repository.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
-import { Erasure } from '../visitors/erasure.js';
-import { ErasureList } from '../visitors/erasure-list.js';
+import { Erasure } from '../visitors/erasure/erasure.js';
+import { ErasureList } from '../visitors/erasure/erasure-list.js';
 import type { Services } from './services.js';
 
 /** Of all `Services` as one object. */

@@ -1,4 +1,4 @@
-import type { PlatformClient } from '../delivery/platform-client.js';
+import type { PlatformClient } from '../delivery/connections/platform-client.js';
 import { platformOf } from '../platforms/index.js';
 import { exchangeCode, NoTokens, type SignInPlatform } from './exchange-code.js';
 

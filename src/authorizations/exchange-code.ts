@@ -1,4 +1,4 @@
-import { NoResponse, type PlatformClient } from '../delivery/platform-client.js';
+import { NoResponse, type PlatformClient } from '../delivery/connections/platform-client.js';
 import type { Authorization, CodeExchange, GrantedTokens, OauthApp } from '../platforms/authorization.js';
 import { joined, redact, textAt } from '../platforms/common-verdict.js';
 import { hideSecrets } from '../platforms/hide-secrets.js';

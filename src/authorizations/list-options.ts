@@ -1,4 +1,4 @@
-import { listAccount, listingClient } from '../delivery/account-listing.js';
+import { listAccount, listingClient } from '../delivery/connections/account-listing.js';
 import type { AccountOptions } from '../platforms/account-options.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import { appOf } from './oauth-apps.js';

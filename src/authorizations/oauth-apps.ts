@@ -1,9 +1,9 @@
 import { isLoopbackHost } from '../kernel/addresses.js';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
-import { oauthSettingNames } from '../kernel/oauth-settings.js';
 import type { Sealer } from '../kernel/sealing.js';
-import type { Settings } from '../kernel/settings.js';
+import { oauthSettingNames } from '../kernel/settings/oauth-settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import type { OauthApp } from '../platforms/authorization.js';
 import type { PlatformName } from '../platforms/platform.js';
 import type { Postgres } from '../postgres/postgres.js';

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
-import { PlatformClient } from '../delivery/platform-client.js';
+import { PlatformClient } from '../delivery/connections/platform-client.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { type ConnectedPlatform, ConnectPlatform } from '../sites/connection.commands.js';
+import { type ConnectedPlatform, ConnectPlatform } from '../sites/connections/connection.commands.js';
 import type { Site } from '../sites/site.js';
 import type { SiteRepository } from '../sites/site-repository.js';
 import { generateSecretToken } from '../users/secret-token.js';

@@ -1,7 +1,7 @@
 import { type KafkaSettings, usesKafka } from '../kafka/kafka-settings.js';
 import { messageOf } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import { Lease } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { publishCheckpoints } from './checkpoint-topic.js';

@@ -1,7 +1,7 @@
 import { Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { Logger } from '../kernel/logger.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { Postgres } from '../postgres/postgres.js';
 import { CheckpointScheduler } from './checkpoint.scheduler.js';
 import { Checkpoints } from './checkpoints.js';

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { readChainHead } from '../log/chain-audit.js';
+import { readChainHead } from '../log/audit/chain-audit.js';
 import { type Queryable, withQueryTimeout } from '../log/event-reader.js';
 import { transaction } from '../postgres/transaction.js';
 import { readCheckpoint, signCheckpoint } from './checkpoint.js';

@@ -1,6 +1,6 @@
 import { decodeJws, signJws } from '../kernel/jws.js';
-import type { Removal } from '../log/chain-verifier.js';
-import type { SignRemoval } from '../log/removal-record.js';
+import type { Removal } from '../log/audit/chain-verifier.js';
+import type { SignRemoval } from '../log/retention/removal-record.js';
 import type { Checkpoints } from './checkpoints.js';
 import type { SigningKey, SigningKeys } from './signing-keys.js';
 

@@ -4,7 +4,7 @@ import { keyIdOf } from '../kernel/jws.js';
 import type { Sealer } from '../kernel/sealing.js';
 import type { Queryable } from '../log/event-reader.js';
 import { transaction } from '../postgres/transaction.js';
-import { recordKey } from '../sites/key-check.js';
+import { recordKey } from '../sites/keys/key-check.js';
 
 /** The owner of signing keys in `cc.secrets`: no host is empty, so no site's secrets are mixed with them. */
 const OWNER = '';

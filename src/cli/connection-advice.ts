@@ -1,4 +1,4 @@
-import type { ConnectionTest } from '../delivery/connection-test.js';
+import type { ConnectionTest } from '../delivery/connections/connection-test.js';
 import type { Site } from '../sites/site.js';
 
 /** The operator's next step after a connection test; undefined if there is none. */

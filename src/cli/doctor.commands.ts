@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Check } from '../app/doctor/check.js';
-import { checkMark, type Layout, MARK_WIDTH } from './layout.js';
+import { checkMark, type Layout, MARK_WIDTH } from './output/layout.js';
+import { printable, wrapped } from './output/table.js';
 import { runDoctor } from './run-doctor.js';
 import type { Session } from './session.js';
 import { subcommand } from './subcommand.js';
-import { printable, wrapped } from './table.js';
 
 const NAME_WIDTH = 12;
 const INDENT = MARK_WIDTH + NAME_WIDTH + 2;

@@ -4,12 +4,12 @@ import { redactEvent } from '../history/redact-event.js';
 import type { Clock } from '../kernel/clock.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { findByConversion, findByOrder } from './conversion-argument.js';
-import { historyText } from './conversion-history-output.js';
-import { readCount } from './count-argument.js';
-import { eventLine, ndjson } from './event-output.js';
-import { addExport } from './export.command.js';
-import { withFilters } from './filter-options.js';
+import { findByConversion, findByOrder } from './arguments/conversion-argument.js';
+import { readCount } from './arguments/count-argument.js';
+import { withFilters } from './arguments/filter-options.js';
+import { addExport } from './history/export.command.js';
+import { historyText } from './output/conversion-history-output.js';
+import { eventLine, ndjson } from './output/event-output.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand, UsageError } from './subcommand.js';
 

@@ -17,10 +17,10 @@ import type { SiteKey } from '../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { Matcher } from '../visitors/matcher.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { ImportProgress } from './import-progress.js';
 import { MemoryBound } from './memory-bound.js';
+import { ImportProgress } from './output/import-progress.js';
+import { table } from './output/table.js';
 import type { CliDependencies, Session } from './session.js';
-import { table } from './table.js';
 
 export type FileFormat = 'csv' | 'ndjson';
 

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { DisableInbound, EnableInbound } from '../sites/site.commands.js';
 import { siteDocument } from '../sites/site-document.js';
 import { CLI_ACTOR } from './cli-actor.js';
+import { siteCard } from './output/site-output.js';
 import type { Session } from './session.js';
-import { siteCard } from './site-output.js';
 import { commandGroup, subcommand } from './subcommand.js';
 
 export function addInbound(program: Command, session: Session): void {

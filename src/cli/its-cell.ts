@@ -1,5 +1,5 @@
 import { UserError } from '../kernel/errors.js';
-import { readSettings } from '../kernel/settings.js';
+import { readSettings } from '../kernel/settings/settings.js';
 import { SIGN_IN_PLATFORMS } from '../platforms/index.js';
 import { cellOf, listOtherCells } from '../sites/other-cells.js';
 import { NoSite } from '../sites/site-repository.js';

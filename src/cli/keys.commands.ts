@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { type IssuedKey, IssueKey, RevokeKey, RotateKey } from '../sites/key.commands.js';
-import { keyExpiry, OVERLAP_DEFAULT } from '../sites/key-rotation.js';
-import { listKeys } from '../sites/list-keys.js';
+import { type IssuedKey, IssueKey, RevokeKey, RotateKey } from '../sites/keys/key.commands.js';
+import { keyExpiry, OVERLAP_DEFAULT } from '../sites/keys/key-rotation.js';
+import { listKeys } from '../sites/keys/list-keys.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
+import { card, printable, table } from './output/table.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
-import { card, printable, table } from './table.js';
 
 export function addKeys(program: Command, session: Session): void {
   const { output } = session;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { formatDuration } from '../kernel/durations.js';
 import { UserError } from '../kernel/errors.js';
-import type { Cell, Settings } from '../kernel/settings.js';
+import type { Cell, Settings } from '../kernel/settings/settings.js';
 import { cancelDeparture, readMoves } from '../moves/departures.js';
 import { type MovePlan, type MoveReporter, SiteMover } from '../moves/move-site.js';
 import { readElsewhere, reopen } from '../moves/sites-elsewhere.js';
@@ -11,11 +11,11 @@ import { siteDocument } from '../sites/site-document.js';
 import { SiteMoved } from '../sites/site-repository.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, confirm, withConfirmation } from './confirmation.js';
-import { type Output, progressBar } from './output.js';
+import { type Output, progressBar } from './output/output.js';
+import { siteCard } from './output/site-output.js';
+import { card } from './output/table.js';
 import type { Session } from './session.js';
-import { siteCard } from './site-output.js';
 import { subcommand, UsageError } from './subcommand.js';
-import { card } from './table.js';
 
 /** A rough estimate for the dry run: while it copies, the command states what it takes from the rate so far. */
 const EVENTS_PER_SECOND = 2_000;

@@ -1,24 +1,24 @@
 import type { Command } from 'commander';
-import { connectionToSameAccount } from '../delivery/account.js';
-import { listStoredConnection, testStoredConnection } from '../delivery/stored-connection.js';
+import { connectionToSameAccount } from '../delivery/connections/account.js';
+import { listStoredConnection, testStoredConnection } from '../delivery/connections/stored-connection.js';
 import { PLATFORMS } from '../platforms/index.js';
 import {
   ConnectPlatform,
   DisconnectPlatform,
   PauseConnection,
   ResumeConnection,
-} from '../sites/connection.commands.js';
-import { connectionDocument, listedConnections, platformDocument } from '../sites/connection-document.js';
+} from '../sites/connections/connection.commands.js';
+import { connectionDocument, listedConnections, platformDocument } from '../sites/connections/connection-document.js';
+import { NAME_HELP, readConnectionName } from './arguments/platform-argument.js';
+import type { SecretInput } from './arguments/secret-input.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
 import { adviceAfterTest } from './connection-advice.js';
-import { NAME_HELP, readConnectionName } from './platform-argument.js';
-import { connectionCard, settingsText } from './platform-output.js';
+import { connectionCard, settingsText } from './output/platform-output.js';
+import { card, table } from './output/table.js';
 import { addPreview } from './preview.command.js';
-import type { SecretInput } from './secret-input.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, readSetting, subcommand } from './subcommand.js';
-import { card, table } from './table.js';
 
 export function addPlatforms(program: Command, session: Session): void {
   const { output } = session;

@@ -1,16 +1,16 @@
 import { type Command, Option } from 'commander';
-import { previewPayload, receivedFor } from '../delivery/preview-payload.js';
+import { previewPayload, receivedFor } from '../delivery/payload/preview-payload.js';
+import { sampleReceived } from '../delivery/payload/sample-conversion.js';
 import type { ReceivedConversion } from '../delivery/received-conversion.js';
-import { sampleReceived } from '../delivery/sample-conversion.js';
 import { requireConversion } from '../history/conversion-history.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
-import { settingsAfter } from '../sites/named-connection.js';
+import { settingsAfter } from '../sites/connections/named-connection.js';
 import { findOptOuts } from '../visitors/find-opt-outs.js';
-import { requireOrderedConversion } from './conversion-argument.js';
-import { NAME_HELP, readConnectionName } from './platform-argument.js';
+import { requireOrderedConversion } from './arguments/conversion-argument.js';
+import { NAME_HELP, readConnectionName } from './arguments/platform-argument.js';
+import { card } from './output/table.js';
 import type { CliDependencies, Session } from './session.js';
 import { collect, readSetting, subcommand, UsageError } from './subcommand.js';
-import { card } from './table.js';
 
 interface PreviewOptions {
   readonly site: string;

@@ -3,8 +3,8 @@ import { database } from '../app/doctor/database-checks.js';
 import { node } from '../app/doctor/machine-checks.js';
 import { runDatabaseChecks, runMachineChecks } from '../app/doctor/run-checks.js';
 import { messageOf } from '../kernel/errors.js';
-import { readSettings, type Settings } from '../kernel/settings.js';
-import { describeUnknownSetting, findUnknownSettings } from '../kernel/unknown-settings.js';
+import { readSettings, type Settings } from '../kernel/settings/settings.js';
+import { describeUnknownSetting, findUnknownSettings } from '../kernel/settings/unknown-settings.js';
 import { SIGN_IN_PLATFORMS } from '../platforms/index.js';
 import type { CliDependencies, Session } from './session.js';
 

@@ -3,12 +3,12 @@ import { DEMO_HOST, readFileIfExists } from '../app/demo-site.js';
 import type { Receipt } from '../conversions/receipt.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
 import { messageOf, UserError } from '../kernel/errors.js';
-import { readSettings, type Settings } from '../kernel/settings.js';
+import { readSettings, type Settings } from '../kernel/settings/settings.js';
 import { SIGN_IN_PLATFORMS } from '../platforms/index.js';
 import { parseHost } from '../sites/site-repository.js';
+import { printable } from './output/table.js';
 import type { Session } from './session.js';
 import { UsageError } from './subcommand.js';
-import { printable } from './table.js';
 
 /** Longer than the service waits for platforms. */
 const ANSWERED_WITHIN_MS = 60_000;

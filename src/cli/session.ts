@@ -2,14 +2,14 @@ import type { Readable } from 'node:stream';
 import { createServices, type Services } from '../app/services.js';
 import { CommandDispatcher, type CommandExecutor } from '../kernel/command.js';
 import { openSealer } from '../kernel/secret-key.js';
-import { readSettings } from '../kernel/settings.js';
+import { readSettings } from '../kernel/settings/settings.js';
 import { SIGN_IN_PLATFORMS } from '../platforms/index.js';
 import { Postgres } from '../postgres/postgres.js';
-import { requireMatchingKey } from '../sites/key-check.js';
+import { requireMatchingKey } from '../sites/keys/key-check.js';
 import { siteCommandDispatcher } from '../sites/site-command-handlers.js';
 import { SiteRepository } from '../sites/site-repository.js';
-import type { Output } from './output.js';
-import type { SecretInput } from './secret-input.js';
+import type { SecretInput } from './arguments/secret-input.js';
+import type { Output } from './output/output.js';
 
 export interface CliDependencies extends Services {
   readonly commands: CommandExecutor;

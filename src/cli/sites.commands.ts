@@ -19,10 +19,10 @@ import { SITE_FLAGS } from '../sites/site-settings.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
 import { addMove } from './move.command.js';
+import { settingsCard, siteCard, siteWithSettings } from './output/site-output.js';
+import { card, table } from './output/table.js';
 import type { Session } from './session.js';
-import { settingsCard, siteCard, siteWithSettings } from './site-output.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
-import { card, table } from './table.js';
 
 /** Placeholder and help text of each option. */
 const HELP: Readonly<Record<string, [value: string, help: string]>> = {

@@ -3,13 +3,13 @@ import { type Bound, positionRangeOf } from '../history/bound.js';
 import { UserError } from '../kernel/errors.js';
 import { SYNC_STATUSES } from '../kernel/sync-statuses.js';
 import { readNewestSyncLines, readSyncLog, type SyncLine } from '../outbound/sync-log.js';
-import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
-import { readCount } from './count-argument.js';
-import type { Layout } from './layout.js';
-import { PLATFORM_HELP, readConnectionName } from './platform-argument.js';
+import { FROM_HELP, readBound, TO_HELP } from './arguments/bound-argument.js';
+import { readCount } from './arguments/count-argument.js';
+import { PLATFORM_HELP, readConnectionName } from './arguments/platform-argument.js';
+import type { Layout } from './output/layout.js';
+import { printable, wrapped } from './output/table.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
-import { printable, wrapped } from './table.js';
 
 interface LogOptions {
   readonly site: string;

@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander';
 import { UserError } from '../kernel/errors.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import { ROLES, type Role } from '../users/access.js';
 import type { UserRow } from '../users/user.row.js';
 import { adminAddress, signInLink, userDocument } from '../users/user-document.js';
 import { CLI_ACTOR } from './cli-actor.js';
+import { card, table } from './output/table.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, subcommand } from './subcommand.js';
-import { card, table } from './table.js';
 
 interface AddOptions {
   readonly role: Role;

@@ -2,15 +2,15 @@ import { type Command, Option } from 'commander';
 import { UserError } from '../kernel/errors.js';
 import { findOtherCopies } from '../moves/departures.js';
 import { StateConsent } from '../visitors/change-consent.command.js';
-import { EraseSubject, RerunErasures } from '../visitors/erase-subject.command.js';
-import { RerunErasuresHandler } from '../visitors/erase-subject.handler.js';
-import { personSubject } from '../visitors/person-subject.js';
+import { EraseSubject, RerunErasures } from '../visitors/erasure/erase-subject.command.js';
+import { RerunErasuresHandler } from '../visitors/erasure/erase-subject.handler.js';
+import { personSubject } from '../visitors/erasure/person-subject.js';
 import { type ShownVisitor, showVisitor } from '../visitors/show-visitor.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { confirm, YES_HELP } from './confirmation.js';
+import { card } from './output/table.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand, UsageError } from './subcommand.js';
-import { card } from './table.js';
 
 interface PersonOptions {
   readonly site?: string;

@@ -10,9 +10,9 @@ import {
 } from '../sites/webhook.commands.js';
 import { requireWebhook, type SiteWebhook } from '../sites/webhook.js';
 import { CLI_ACTOR } from './cli-actor.js';
+import { card } from './output/table.js';
 import type { CliDependencies, Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
-import { card } from './table.js';
 
 interface SiteOptions {
   readonly site: string;

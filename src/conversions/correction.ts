@@ -1,6 +1,6 @@
 import { canonicalText } from '../kernel/canonical-text.js';
 import type { LoadedSite } from '../sites/site-directory.js';
-import type { InboundFields } from './inbound-field.js';
+import type { InboundFields } from './inbound/inbound-field.js';
 
 /** Whether some connection of the site names the event in `refund_event`. */
 export function isCorrection({ connections }: LoadedSite, event: string): boolean {

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { dedupWindowOf } from './dedup-key.js';

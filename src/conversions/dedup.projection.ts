@@ -1,8 +1,8 @@
 import type { ConversionData } from '../events/conversion.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { PageRow } from '../log/page-source.js';
-import type { Page, Projection } from '../log/projection.js';
-import { StagedRows, type StagedTable } from '../log/staging-table.js';
+import type { Page, Projection } from '../log/projections/projection.js';
+import { StagedRows, type StagedTable } from '../log/projections/staging-table.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { botClaimKey } from '../visitors/visitor-stream.js';
 import { dedupKey } from './dedup-key.js';

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { CountryCode } from 'libphonenumber-js/min';
 import { subjectOf } from '../kernel/email.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
-import type { InboundFields } from './inbound-field.js';
+import type { InboundFields } from './inbound/inbound-field.js';
 
 /**
  * The customer's country, otherwise `defaultCountry` (ISO 3166 alpha-2), completes national phone numbers; without it they are

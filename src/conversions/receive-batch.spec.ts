@@ -8,7 +8,7 @@ import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
 import type { Matcher, VisitorRecord } from '../visitors/matcher.js';
-import type { InboundFields } from './inbound-field.js';
+import type { InboundFields } from './inbound/inbound-field.js';
 import { ReceiveBatch } from './receive-batch.command.js';
 import { ReceiveBatchHandler } from './receive-batch.handler.js';
 import { ReceiveConversion } from './receive-conversion.command.js';

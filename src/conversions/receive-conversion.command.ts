@@ -3,7 +3,7 @@ import { traceFields } from '../kernel/traceparent.js';
 import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import type { TraceSpan } from '../tracing/tracing.js';
-import type { InboundFields } from './inbound-field.js';
+import type { InboundFields } from './inbound/inbound-field.js';
 import type { Receipt } from './receipt.js';
 
 export interface Received {

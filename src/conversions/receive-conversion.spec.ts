@@ -8,7 +8,7 @@ import type { Match } from '../visitors/matcher.js';
 import { correctionProblem } from './correction.js';
 import { decide } from './decide-conversion.js';
 import { hashPersonal } from './hash-personal.js';
-import type { InboundFields } from './inbound-field.js';
+import type { InboundFields } from './inbound/inbound-field.js';
 import { ReceiveConversion } from './receive-conversion.command.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

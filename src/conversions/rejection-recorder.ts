@@ -3,8 +3,8 @@ import { Interval } from '@nestjs/schedule';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { Shutdown } from '../kernel/shutdown.js';
-import type { Caller } from './inbound-answers.js';
-import { InboundMetrics } from './inbound-metrics.js';
+import type { Caller } from './inbound/inbound-answers.js';
+import { InboundMetrics } from './inbound/inbound-metrics.js';
 import type { RejectionReason } from './rejection-reason.js';
 import { Rejections } from './rejections.js';
 

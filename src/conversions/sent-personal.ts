@@ -1,6 +1,6 @@
 import type { ConversionPersonal } from '../events/conversion.events.js';
 import { storedText } from './address-digest.js';
-import type { InboundFields } from './inbound-field.js';
+import type { InboundFields } from './inbound/inbound-field.js';
 
 type SentPersonal = Pick<ConversionPersonal, 'externalId' | 'address' | 'clickIds' | 'ipAddress' | 'userAgent'>;
 

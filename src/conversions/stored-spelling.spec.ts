@@ -4,8 +4,8 @@ import { uuidv7 } from '../kernel/uuid.js';
 import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import { storedText } from './address-digest.js';
-import type { InboundFields } from './inbound-field.js';
-import { readInboundFields } from './inbound-fields.js';
+import type { InboundFields } from './inbound/inbound-field.js';
+import { readInboundFields } from './inbound/inbound-fields.js';
 import { ReceiveConversion } from './receive-conversion.command.js';
 import { withStoredSpelling } from './stored-spelling.js';
 

@@ -9,7 +9,7 @@ import openapiTS, { astToString } from 'openapi-typescript';
 import { AdminModule } from '../../dist/admin/admin.module.js';
 import { adminDocument } from '../../dist/admin/document.js';
 import { Logger } from '../../dist/kernel/logger.js';
-import { readSettings } from '../../dist/kernel/settings.js';
+import { readSettings } from '../../dist/kernel/settings/settings.js';
 
 const folder = fileURLToPath(new URL('../../dist/dashboard/', import.meta.url));
 // In preview mode nothing is created, so no database is needed.

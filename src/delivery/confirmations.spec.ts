@@ -1,14 +1,14 @@
 import type { Outcome } from '../events/delivery.events.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import type { Connection, Platform, PlatformResponse, Verdict } from '../platforms/platform.js';
-import { AccessTokens } from './access-tokens.js';
 import { Confirmations } from './confirmations.js';
-import type { Connections, Destination } from './connections.js';
+import { AccessTokens } from './connections/access-tokens.js';
+import type { Connections, Destination } from './connections/connections.js';
+import type { PlatformClient } from './connections/platform-client.js';
+import type { TokenStore } from './connections/token-store.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
-import type { PlatformClient } from './platform-client.js';
 import type { ReceivedConversion } from './received-conversion.js';
 import type { DueDelivery } from './retry.scheduler.js';
-import type { TokenStore } from './token-store.js';
 
 const POLL_MS = 1_800_000;
 const HOUR_MS = 3_600_000;

@@ -2,14 +2,14 @@ import { Inject, Injectable } from '@nestjs/common';
 import { isCounted } from '../events/conversion.events.js';
 import type { Outcome } from '../events/delivery.events.js';
 import { CLOCK, type Clock } from '../kernel/clock.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { isRequestId, shorten } from '../platforms/common-verdict.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
-import { AccessTokens } from './access-tokens.js';
-import { Connections } from './connections.js';
+import { AccessTokens } from './connections/access-tokens.js';
+import { Connections } from './connections/connections.js';
+import { PlatformClient } from './connections/platform-client.js';
 import { isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
-import { PlatformClient } from './platform-client.js';
 import type { ReceivedConversion } from './received-conversion.js';
 import type { DueDelivery } from './retry.scheduler.js';
 

@@ -1,16 +1,16 @@
 import { Orders } from '../../test/support/orders.js';
 import type { Outcome } from '../events/delivery.events.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Settings as ServiceSettings } from '../kernel/settings.js';
+import type { Settings as ServiceSettings } from '../kernel/settings/settings.js';
 import { platform as ga4 } from '../platforms/ga4/index.js';
 import { platform as googleAds } from '../platforms/google_ads/index.js';
 import { platform as meta } from '../platforms/meta/index.js';
 import type { Platform, PlatformRequest, Settings } from '../platforms/platform.js';
 import { NO_TRACING } from '../tracing/tracing.js';
-import type { AccessTokens } from './access-tokens.js';
-import type { Connections, Destination } from './connections.js';
+import type { AccessTokens } from './connections/access-tokens.js';
+import type { Connections, Destination } from './connections/connections.js';
+import type { PlatformClient } from './connections/platform-client.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
-import type { PlatformClient } from './platform-client.js';
 import { type DeliveryRequest, PlatformDelivery } from './platform-delivery.js';
 
 const HOUR_MS = 3_600_000;

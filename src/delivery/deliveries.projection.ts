@@ -1,8 +1,8 @@
 import { CONVERSION } from '../events/conversion.events.js';
 import type { DeliveryEvent } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
-import type { Page, Projection } from '../log/projection.js';
-import { listEvents } from '../log/reducer.js';
+import type { Page, Projection } from '../log/projections/projection.js';
+import { listEvents } from '../log/projections/reducer.js';
 import { isUnknownOutcome } from '../platforms/unknown-outcome.js';
 
 /** A delivery that waits for its next attempt or for the platform's confirmation. */

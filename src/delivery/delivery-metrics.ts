@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
 import type { Outcome, OutcomeStatus } from '../events/delivery.events.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
-import { ConnectionLabels } from './connection-labels.js';
+import { ConnectionLabels } from './connections/connection-labels.js';
 
 /** Counts outcomes by connection and status. */
 @Injectable()

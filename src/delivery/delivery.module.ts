@@ -1,26 +1,26 @@
 import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { KafkaModule } from '../kafka/kafka.module.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import { SitesModule } from '../sites/sites.module.js';
-import { AccessTokens } from './access-tokens.js';
 import { type AttemptWindow, WINDOW } from './attempt-window.js';
 import { Confirmations } from './confirmations.js';
-import { ConnectionLabels } from './connection-labels.js';
-import { Connections } from './connections.js';
+import { AccessTokens } from './connections/access-tokens.js';
+import { ConnectionLabels } from './connections/connection-labels.js';
+import { Connections } from './connections/connections.js';
+import { PlatformClient } from './connections/platform-client.js';
+import { DatabaseTokenStore } from './connections/token-store.js';
 import { DeliveryService } from './delivery.service.js';
 import { DeliveryLeases } from './delivery-leases.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { LeasedAttempts } from './leased-attempts.js';
-import { OwedDeliveriesScan } from './owed-deliveries.scan.js';
-import { OwedMetrics } from './owed-metrics.js';
-import { PlatformClient } from './platform-client.js';
+import { OwedDeliveriesScan } from './owed/owed-deliveries.scan.js';
+import { OwedMetrics } from './owed/owed-metrics.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { RetryScheduler } from './retry.scheduler.js';
-import { DatabaseTokenStore } from './token-store.js';
 
 @Module({
   // Imported modules stop later: the Kafka relay still publishes the outcomes that deliveries record while they stop.

@@ -4,7 +4,7 @@ import { AlignedInterval } from '../kernel/aligned-interval.js';
 import { messageOf } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { Logger } from '../kernel/logger.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
@@ -14,8 +14,8 @@ import { currentResults, type Results } from './delivery.js';
 import { DeliverySaga } from './delivery.saga.js';
 import { deliveryPlanOf } from './delivery-plan.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
+import { withOrder } from './payload/read-order.js';
 import { PlatformDelivery } from './platform-delivery.js';
-import { withOrder } from './read-order.js';
 import { type ReceivedConversion, traceFieldsOf } from './received-conversion.js';
 
 const TICK_MS = 200;

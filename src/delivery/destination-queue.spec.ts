@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { Call, Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
-import { CredentialsRefused } from './access-tokens.js';
-import { accountOf } from './account.js';
+import { CredentialsRefused } from './connections/access-tokens.js';
+import { accountOf } from './connections/account.js';
+import { NoResponse } from './connections/platform-client.js';
 import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.js';
-import { NoResponse } from './platform-client.js';
 
 const CONNECTION: Connection = { settings: { pixel_id: 'current' }, secrets: {} };
 const CURRENT = accountOf({ account: ['pixel_id'] }, CONNECTION.settings);

@@ -3,16 +3,16 @@ import { TimedOut, withTimeout } from '../kernel/with-timeout.js';
 import { isRequestId, redact, shorten } from '../platforms/common-verdict.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { mayHaveBeenAccepted } from '../platforms/unknown-outcome.js';
-import { CredentialsRefused } from './access-tokens.js';
-import { accountOf, connectionTo } from './account.js';
 import { CircuitBreaker } from './circuit-breaker.js';
-import type { Destination } from './connections.js';
+import { CredentialsRefused } from './connections/access-tokens.js';
+import { accountOf, connectionTo } from './connections/account.js';
+import type { Destination } from './connections/connections.js';
+import { NoResponse } from './connections/platform-client.js';
 import type { DeferReason } from './delivery.js';
-import { deliveryRequest } from './delivery-request.js';
-import { hidePersonal } from './hide-personal.js';
 import { type DecidedConsent, outdatedConsents } from './opt-outs.js';
-import type { DeliveryPayload } from './payload.js';
-import { NoResponse } from './platform-client.js';
+import { deliveryRequest } from './payload/delivery-request.js';
+import { hidePersonal } from './payload/hide-personal.js';
+import type { DeliveryPayload } from './payload/payload.js';
 
 /** Requests in flight per connection, and so its sockets. More where a request carries a single conversion. */
 const REQUESTS_MAX = { batched: 8, single: 32 };

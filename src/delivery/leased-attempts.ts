@@ -10,7 +10,7 @@ import { isOutcome } from './delivery.js';
 import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
 import { type DeliveryKey, DeliveryLeases, type HeldLease, keyOf } from './delivery-leases.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
-import { withOrder } from './read-order.js';
+import { withOrder } from './payload/read-order.js';
 import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
 const REFUSED_MAX = 10_000;

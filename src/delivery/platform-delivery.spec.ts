@@ -1,13 +1,13 @@
 import type { Outcome } from '../events/delivery.events.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Settings as ServiceSettings } from '../kernel/settings.js';
+import type { Settings as ServiceSettings } from '../kernel/settings/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Call, Platform, PlatformResponse, Settings, Verdict } from '../platforms/platform.js';
 import { NO_TRACING } from '../tracing/tracing.js';
-import type { AccessTokens } from './access-tokens.js';
-import type { Connections, Destination } from './connections.js';
+import type { AccessTokens } from './connections/access-tokens.js';
+import type { Connections, Destination } from './connections/connections.js';
+import type { PlatformClient } from './connections/platform-client.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
-import type { PlatformClient } from './platform-client.js';
 import { type DeliveryRequest, PlatformDelivery } from './platform-delivery.js';
 import type { ReceivedConversion } from './received-conversion.js';
 

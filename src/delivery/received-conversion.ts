@@ -2,7 +2,7 @@ import type { ConversionData } from '../events/conversion.events.js';
 import { traceFields } from '../kernel/traceparent.js';
 import type { StoredEvent } from '../log/event.js';
 import type { TraceSpan } from '../tracing/tracing.js';
-import type { OrderHistory } from './order.js';
+import type { OrderHistory } from './payload/order.js';
 import type { DeliveryAge } from './retry-schedule.js';
 
 /** The part of a `conversion.received.v1` event that a delivery needs. */

@@ -1,8 +1,8 @@
 import type { SiteSettings } from '../events/site.events.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { DeliveryLimits, Platform, Settings } from '../platforms/platform.js';
-import { correctedOrder } from './order.js';
-import { isCorrectedBy } from './payload.js';
+import { correctedOrder } from './payload/order.js';
+import { isCorrectedBy } from './payload/payload.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
 export type Refusal = 'erased' | 'consent_denied' | 'too_old';

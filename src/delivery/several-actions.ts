@@ -1,7 +1,7 @@
 import { failureOf } from '../platforms/several-actions.js';
 import { HELD_BACK } from './deliveries.projection.js';
 import type { AttemptResult, DestinationQueue, QueuedDelivery } from './destination-queue.js';
-import type { PayloadPart } from './payload.js';
+import type { PayloadPart } from './payload/payload.js';
 
 /** The result of the item of one conversion action. */
 export interface ActionResult {

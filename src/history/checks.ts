@@ -1,4 +1,4 @@
-import type { ProjectionRunner } from '../log/projection-runner.js';
+import type { ProjectionRunner } from '../log/projections/projection-runner.js';
 import type { SiteScope } from '../sites/site.js';
 import { checkpointsCheck } from './reconciliation/checkpoints.check.js';
 import { conversionsCheck } from './reconciliation/conversions.check.js';

@@ -1,7 +1,7 @@
 import { isOpening, type StoredOpening } from '../conversions/conversion.js';
 import { findOrder } from '../conversions/find-order.js';
 import { type DeliveryHistory, deliveryHistories } from '../delivery/delivery-history.js';
-import { withOrder } from '../delivery/read-order.js';
+import { withOrder } from '../delivery/payload/read-order.js';
 import { type AdConsent, CONVERSION } from '../events/conversion.events.js';
 import { UserError } from '../kernel/errors.js';
 import { isUuid } from '../kernel/uuid.js';

@@ -3,7 +3,7 @@ import { findOrder } from '../conversions/find-order.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { LogReads } from '../log/event-log.js';
-import { findNewestByField, lookAtNewest, type NewestOptions, readFound } from '../log/newest-by-field.js';
+import { findNewestByField, lookAtNewest, type NewestOptions, readFound } from '../log/projections/newest-by-field.js';
 import { ATTEMPT_TYPES } from '../outbound/sync-log.js';
 import { type ConnectionName, platformNameOf } from '../platforms/connection-name.js';
 import { PLATFORM_NAMES } from '../platforms/platform.js';

@@ -1,5 +1,5 @@
 import type { EventLog } from '../log/event-log.js';
-import { RETAINED_CATEGORIES } from '../log/retention.js';
+import { RETAINED_CATEGORIES } from '../log/retention/retention.js';
 
 export interface LogIdentity {
   /** The same after a restore, a failover and retention; empty while the log has no event. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { PLATFORM_CASES } from '../../test/support/platform-cases.js';
-import { buildPayload } from '../delivery/payload.js';
-import { sampleReceived } from '../delivery/sample-conversion.js';
+import { buildPayload } from '../delivery/payload/payload.js';
+import { sampleReceived } from '../delivery/payload/sample-conversion.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import { MASK, maskValues } from './mask-values.js';
 

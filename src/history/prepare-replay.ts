@@ -2,7 +2,7 @@ import type { ReplayRequest, ReplayStatus } from '../delivery/replay-deliveries.
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
-import { connectionOf } from '../sites/named-connection.js';
+import { connectionOf } from '../sites/connections/named-connection.js';
 import type { Site } from '../sites/site.js';
 import { type Bound, positionRangeOf } from './bound.js';
 import { requireConversion, statusOf } from './conversion-history.js';

@@ -1,5 +1,5 @@
 import { foldDeliveries } from '../delivery/delivery.js';
-import { type PayloadPreview, previewDelivery, receivedFor } from '../delivery/preview-payload.js';
+import { type PayloadPreview, previewDelivery, receivedFor } from '../delivery/payload/preview-payload.js';
 import {
   type ReplayCounts,
   ReplayDeliveries,
@@ -15,7 +15,7 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
 import type { Postgres } from '../postgres/postgres.js';
-import type { SiteConnection } from '../sites/connection.js';
+import type { SiteConnection } from '../sites/connections/connection.js';
 import type { Site } from '../sites/site.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { findOptOuts } from '../visitors/find-opt-outs.js';

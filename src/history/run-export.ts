@@ -1,4 +1,4 @@
-import { type ReaderHold, withReaderHold } from '../log/retention-holds.js';
+import { type ReaderHold, withReaderHold } from '../log/retention/retention-holds.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type ExportJob, exportEvents } from './event-export.js';
 import type { EventFilter, PageLimits } from './event-filter.js';

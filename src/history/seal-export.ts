@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg';
 import { hasUnpublished } from '../events/unpublished-fields.js';
-import { type ChainReader, readChain } from '../log/chain-audit.js';
-import type { SealedRow } from '../log/sealed-row.js';
-import type { Digest, Seal } from '../log/seals.js';
+import { type ChainReader, readChain } from '../log/audit/chain-audit.js';
+import type { SealedRow } from '../log/audit/sealed-row.js';
+import type { Digest, Seal } from '../log/audit/seals.js';
 
 /** A page is held in memory as text. */
 const PAGE_SEALS = 1_000;

@@ -1,7 +1,7 @@
 import { MethodNotAllowedException, NotFoundException } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import { ANSWER_HEADERS, textAnswer } from './answer.js';
 import type { HotRoutes } from './hot-routes.js';
 import { createListener, type Handler, KEEP_ALIVE_MS, REQUEST_TIMEOUT_MS } from './listener.js';

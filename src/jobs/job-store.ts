@@ -4,7 +4,7 @@ import { type JobEvent, SITE } from '../events/site.events.js';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import { appendingTransaction } from '../log/append-in-transaction.js';
+import { appendingTransaction } from '../log/append/append-in-transaction.js';
 import { hasEnded } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';

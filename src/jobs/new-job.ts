@@ -4,7 +4,7 @@ import { prepareReplay, type ReplaySelection } from '../history/prepare-replay.j
 import { requireValidSettings } from '../history/shadow/run-shadow.js';
 import type { ShadowRules } from '../history/shadow/shadow-rules.js';
 import { messageOf, UserError } from '../kernel/errors.js';
-import { dedupWindowMs } from '../kernel/settings.js';
+import { dedupWindowMs } from '../kernel/settings/settings.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Site, SiteScope } from '../sites/site.js';
 import type { Job, JobRequest } from './job.js';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import type { PublicEvent } from '../log/event-reader.js';
-import { shardOf } from '../log/shard.js';
+import { shardOf } from '../log/projections/shard.js';
 import { makeBatch, PublishedPositions } from './batch.js';
 import { fromMessage, isHeaderOf, publishedData, toMessage } from './cloud-event.js';
 import { TOPIC_OF_CATEGORY } from './topics.js';

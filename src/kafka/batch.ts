@@ -1,6 +1,6 @@
 import type { Message } from 'kafkajs';
 import type { PublicEvent } from '../log/event-reader.js';
-import { shardOf } from '../log/shard.js';
+import { shardOf } from '../log/projections/shard.js';
 import { toMessage } from './cloud-event.js';
 
 /** A broker accepts at most 1 MiB per partition and request; this leaves room for the framing, which is not counted. */

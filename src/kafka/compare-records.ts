@@ -1,7 +1,7 @@
 import type { Admin, KafkaMessage } from 'kafkajs';
+import { areAtEndOfLineage, copyStreamsByPosition } from '../log/audit/log-audit.js';
 import { type PublicEvent, readIdsAt, readPublicEventsAt } from '../log/event-reader.js';
-import { areAtEndOfLineage, copyStreamsByPosition } from '../log/log-audit.js';
-import { shardOf } from '../log/shard.js';
+import { shardOf } from '../log/projections/shard.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { makeClient, withTimeout } from './client.js';
 import { isHeaderOf, isOfRelay, positionIn, publishedData, toMessage } from './cloud-event.js';

@@ -1,9 +1,13 @@
 import { DatabaseError, type PoolClient } from 'pg';
 import { messageOf } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
-import { lockPartitionCheckpoint, type Shard, savePartitionCheckpoint } from '../log/partition-checkpoints.js';
-import type { Projection } from '../log/projection.js';
-import { isPoison } from '../log/projection-runner.js';
+import type { Projection } from '../log/projections/projection.js';
+import { isPoison } from '../log/projections/projection-runner.js';
+import {
+  lockPartitionCheckpoint,
+  type Shard,
+  savePartitionCheckpoint,
+} from '../log/retention/partition-checkpoints.js';
 import { LINEAGE } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';

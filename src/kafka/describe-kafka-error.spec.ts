@@ -1,5 +1,5 @@
 import kafkajs from 'kafkajs';
-import { readSettings } from '../kernel/settings.js';
+import { readSettings } from '../kernel/settings/settings.js';
 import { describeKafkaError } from './describe-kafka-error.js';
 import { usesKafka } from './kafka-settings.js';
 import { RelayRefusedError } from './topics.js';

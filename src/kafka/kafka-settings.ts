@@ -1,4 +1,4 @@
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 
 export type KafkaSettings = Pick<
   Settings,

@@ -1,10 +1,10 @@
 import { Inject, Injectable, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { Logger } from '../kernel/logger.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { countAfter, withQueryTimeout } from '../log/event-reader.js';
-import { ProjectionRunner } from '../log/projection-runner.js';
+import { ProjectionRunner } from '../log/projections/projection-runner.js';
 import { RecentEvents } from '../log/recent-events.js';
 import { Postgres } from '../postgres/postgres.js';
 import { usesKafka } from './kafka-settings.js';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import type { RecentEvents } from '../log/recent-events.js';
 import { Lease } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';

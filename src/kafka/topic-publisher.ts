@@ -2,7 +2,7 @@ import { CompressionTypes, type Kafka, type Producer } from 'kafkajs';
 import { UserError } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { StoredEvent } from '../log/event.js';
-import { shardOf } from '../log/shard.js';
+import { shardOf } from '../log/projections/shard.js';
 import { makeClient, withTimeout } from './client.js';
 import { toMessage } from './cloud-event.js';
 import type { KafkaSettings } from './kafka-settings.js';

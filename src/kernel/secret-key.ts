@@ -3,8 +3,8 @@ import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { join } from 'node:path';
 import { messageOf, UserError } from './errors.js';
 import { Sealer } from './sealing.js';
-import { secretKey } from './setting-formats.js';
-import type { Settings } from './settings.js';
+import { secretKey } from './settings/setting-formats.js';
+import type { Settings } from './settings/settings.js';
 
 /** Uses the key from the settings; with an embedded database, a key that is created once and stored in the data folder. */
 export function openSealer(settings: Settings): Sealer {

@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import { readBeginning } from './beginnings.js';
 import { bytesOf, type ErasureSearch } from './erasure-search.js';
 import { SharedPageSource } from './page-source.js';
-import { Page } from './projection.js';
+import { Page } from './projections/projection.js';
 
 export interface Checkpoint {
   readonly name: string;

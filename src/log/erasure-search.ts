@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import type { Projection } from './projection.js';
+import type { Projection } from './projections/projection.js';
 
 export interface ErasureSearch {
   readonly site: string;

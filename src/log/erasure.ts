@@ -1,17 +1,17 @@
 import type { ClientBase } from 'pg';
 import type { DatabaseClock } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { appendInTransaction } from './append-in-transaction.js';
-import { lockAppends } from './append-lock.js';
+import { appendInTransaction } from './append/append-in-transaction.js';
+import { lockAppends } from './append/append-lock.js';
 import { readBeginning } from './beginnings.js';
 import { type Checkpoint, countRows, deleteRows, foldLeft } from './erasure-rows.js';
 import { type ErasureSearch, erasureParts, type FoundEvent, findAppended, findWithLinked } from './erasure-search.js';
 import type { AppendRequest } from './event.js';
 import { readEventsAt, readHead } from './event-reader.js';
 import { followLineage, readJump } from './lineage.js';
-import { erasureLock } from './projection-rebuild.js';
-import { RETENTION_LOCK } from './retention-holds.js';
-import { deleteClaims } from './site-claims.js';
+import { erasureLock } from './projections/projection-rebuild.js';
+import { RETENTION_LOCK } from './retention/retention-holds.js';
+import { deleteClaims } from './site-copy/site-claims.js';
 
 /** The projection of dedup claims, which the append writes and this file erases. */
 const DEDUP = 'dedup';

@@ -1,5 +1,5 @@
-import type { ChangeWithEvents } from './append-in-transaction.js';
-import type { PositionRange } from './appended-positions.js';
+import type { ChangeWithEvents } from './append/append-in-transaction.js';
+import type { PositionRange } from './append/appended-positions.js';
 import type { AppendOutcome, AppendRequest, EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
 import type { EventField, FieldOptions } from './event-fields.js';
 import type { CountOptions, EventCount, ReadOptions, SomeOptions } from './event-reader.js';

@@ -1,4 +1,4 @@
-import type { AppendNotifications } from './append-notifications.js';
+import type { AppendNotifications } from './append/append-notifications.js';
 import type { StoredEvent } from './event.js';
 import type { EventLog } from './event-log.js';
 

@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import type { StoredEvent } from './event.js';
 import { CountedEvents, copyEvents, countEvents, type ReadOptions, readNewestByActor } from './event-reader.js';
 import { EventRow } from './event-row.js';
-import { CountReducer, NewestByActor, passes, type Reducer } from './reducer.js';
+import { CountReducer, NewestByActor, passes, type Reducer } from './projections/reducer.js';
 
 export type PageFilter<Type extends string = string> = Pick<ReadOptions<Type>, 'categories' | 'types' | 'unless'>;
 

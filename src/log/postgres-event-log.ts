@@ -1,12 +1,13 @@
 import { AlignedInterval } from '../kernel/aligned-interval.js';
 import { INTERVALS } from '../kernel/intervals.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { AppendConnection } from './append-connection.js';
-import { appendWith, type ChangeWithEvents } from './append-in-transaction.js';
-import { AppendNotifications } from './append-notifications.js';
-import { AppendQueue } from './append-queue.js';
-import { AppendReadiness, tryAppend } from './append-readiness.js';
-import { AppendedPositions, type PositionRange } from './appended-positions.js';
+import { AppendConnection } from './append/append-connection.js';
+import { appendWith, type ChangeWithEvents } from './append/append-in-transaction.js';
+import { AppendNotifications } from './append/append-notifications.js';
+import { AppendQueue } from './append/append-queue.js';
+import { AppendReadiness, tryAppend } from './append/append-readiness.js';
+import { AppendedPositions, type PositionRange } from './append/appended-positions.js';
+import { readRemovedUntil } from './audit/log-audit.js';
 import type { AppendOutcome, AppendRequest, EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
 import { type EventField, type FieldOptions, readEventFields } from './event-fields.js';
 import { EventLog, type EventSubject, type SubjectOptions } from './event-log.js';
@@ -32,10 +33,9 @@ import {
 } from './event-reader.js';
 import { Follower, type FollowerSource, type FollowOptions } from './follower.js';
 import { followLineage, type Jump, readJump } from './lineage.js';
-import { readRemovedUntil } from './log-audit.js';
+import { sharedRead } from './projections/shared-read.js';
 import { fieldsOf, RecentEvents, subjectsOf } from './recent-events.js';
-import { sharedRead } from './shared-read.js';
-import { readPositionOf } from './site-order.js';
+import { readPositionOf } from './site-copy/site-order.js';
 import { readPositionBefore } from './stored-time.js';
 
 export interface LogObserver {

@@ -1,7 +1,7 @@
 import { findLastBefore } from './bisect.js';
 import { type ClockStep, effectiveTimeMs, latestTimeMs, readClockSteps } from './clock-steps.js';
 import { type Queryable, readHead } from './event-reader.js';
-import { readCopiedBefore } from './site-order.js';
+import { readCopiedBefore } from './site-copy/site-order.js';
 
 /** When an event was stored in this log. A copied one keeps the time at which another log stored it, so its seal tells. */
 export const STORED_TIME = `CASE WHEN e.origin IS NULL THEN e.time

@@ -1,9 +1,9 @@
 import { beforeArrived, readArrived } from '../delivery/arrivals.js';
+import { isRefreshing } from '../delivery/connections/token-store.js';
 import { type CopiedLease, readLeases } from '../delivery/delivery-leases.js';
-import { UnsettledConversions } from '../delivery/owed.js';
-import { readScanProgress } from '../delivery/owed-report.js';
-import { readUnsettled } from '../delivery/read-unsettled.js';
-import { isRefreshing } from '../delivery/token-store.js';
+import { UnsettledConversions } from '../delivery/owed/owed.js';
+import { readScanProgress } from '../delivery/owed/owed-report.js';
+import { readUnsettled } from '../delivery/owed/read-unsettled.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import type { EventLog } from '../log/event-log.js';
 import { isPushing } from '../outbound/push-lease.js';

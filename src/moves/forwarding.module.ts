@@ -1,7 +1,7 @@
 import { Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { HotRoutes } from '../http/hot-routes.js';
 import { Logger } from '../kernel/logger.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { Forwarding } from './forwarding.js';

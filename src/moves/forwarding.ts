@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
-import { INBOUND_PATH } from '../conversions/inbound-route.js';
+import { INBOUND_PATH } from '../conversions/inbound/inbound-route.js';
 import { failureAnswer, sendAnswer, textAnswer } from '../http/answer.js';
 import type { HotRoutes } from '../http/hot-routes.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import {
   decideForwarding,
   FORWARDED_BY,

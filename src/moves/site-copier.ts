@@ -1,8 +1,8 @@
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
-import { readClaims, readNewestTimeMs } from '../log/site-claims.js';
-import { readErasedAt, readSiteCopy, type SiteCopy } from '../log/site-copy.js';
-import { countSiteEvents } from '../log/site-events.js';
+import { readClaims, readNewestTimeMs } from '../log/site-copy/site-claims.js';
+import { readErasedAt, readSiteCopy, type SiteCopy } from '../log/site-copy/site-copy.js';
+import { countSiteEvents } from '../log/site-copy/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { ArrivalState } from './arrival.js';
 import { afterPass } from './copy-passes.js';

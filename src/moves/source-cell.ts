@@ -1,5 +1,5 @@
 import { UserError } from '../kernel/errors.js';
-import type { Cell } from '../kernel/settings.js';
+import type { Cell } from '../kernel/settings/settings.js';
 import { listOtherCells, type SiteElsewhere } from '../sites/other-cells.js';
 
 /** The cell that a site comes from cannot be asked at the moment. The step is to be repeated. */

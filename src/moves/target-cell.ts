@@ -3,7 +3,7 @@ import type { CopiedLease } from '../delivery/delivery-leases.js';
 import { HttpClient, type HttpRequest } from '../http/client/http-client.js';
 import type { HttpResponse } from '../http/client/response.js';
 import { messageOf, UserError } from '../kernel/errors.js';
-import type { Cell } from '../kernel/settings.js';
+import type { Cell } from '../kernel/settings/settings.js';
 import type { SiteSecret } from '../sites/site-secrets.js';
 import type { ArrivalState, Beginning, CellState } from './arrival.js';
 import { encodeSecrets } from './secrets-limit.js';

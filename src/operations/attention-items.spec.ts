@@ -1,6 +1,6 @@
 import { makeCertificate } from '../../test/support/certificate.js';
 import type { End } from '../outbound/reporting-window.js';
-import type { SiteConnection } from '../sites/connection.js';
+import type { SiteConnection } from '../sites/connections/connection.js';
 import type { Site } from '../sites/site.js';
 import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
 import { certificateItems, projectionItems, type SiteState, siteItems, tokenItems } from './attention-items.js';

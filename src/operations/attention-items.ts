@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
-import type { ProjectionStatus } from '../log/projection-runner.js';
+import type { ProjectionStatus } from '../log/projections/projection-runner.js';
 import type { End } from '../outbound/reporting-window.js';
 import { accessTokenExpires } from '../platforms/credentials.js';
 import { platformOf } from '../platforms/index.js';
-import { isHeldBack, type SiteConnection } from '../sites/connection.js';
+import { isHeldBack, type SiteConnection } from '../sites/connections/connection.js';
 import { isClosed, keyState, type Site } from '../sites/site.js';
 import { acceptanceOf, type DeliveryCounts } from '../statistics/series.js';
 

@@ -1,9 +1,9 @@
 import type { ClientBase } from 'pg';
 import { readWaiting } from '../delivery/read-waiting.js';
 import { OUTBOUND } from '../events/outbound.events.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import type { EventLog } from '../log/event-log.js';
-import type { ProjectionRunner } from '../log/projection-runner.js';
+import type { ProjectionRunner } from '../log/projections/projection-runner.js';
 import { readTimeAfter } from '../log/stored-time.js';
 import { readElsewhere } from '../moves/sites-elsewhere.js';
 import { type End, ownEnd, streamOf } from '../outbound/reporting-window.js';

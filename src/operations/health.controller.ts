@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { HotRoutes } from '../http/hot-routes.js';
 import { KafkaService } from '../kafka/kafka.module.js';
 import { EventLog } from '../log/event-log.js';
-import { ProjectionRunner } from '../log/projection-runner.js';
+import { ProjectionRunner } from '../log/projections/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 
 const CHECK_TIMEOUT_MS = 1_000;

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Controller, Get, Res, UseGuards } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { collectDefaultMetrics, Gauge, type MetricType, Registry } from 'prom-client';
-import { ProjectionRunner } from '../log/projection-runner.js';
+import { ProjectionRunner } from '../log/projections/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { OperatorsOnly } from './operators-only.guard.js';
 

@@ -3,7 +3,7 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable, NotFoundEx
 import type { FastifyRequest } from 'fastify';
 import { RequestOrigin } from '../http/request-origin.js';
 import { isWithin } from '../kernel/addresses.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 
 /** Limits metrics and API documents to this machine and OPERATIONS_FROM: the service's host name is public. */
 @Injectable()

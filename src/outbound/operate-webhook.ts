@@ -2,7 +2,7 @@ import { newestCheckpoint } from '../checkpoints/checkpoints.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { SitePaused, UserError } from '../kernel/errors.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { isHeld, type Site } from '../sites/site.js';

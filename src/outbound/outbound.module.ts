@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import { newestCheckpoint } from '../checkpoints/checkpoints.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';

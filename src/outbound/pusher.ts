@@ -4,7 +4,7 @@ import { SendFailure } from '../http/client/send-failure.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { LogUnavailable } from '../kernel/errors.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Lease } from '../postgres/lease.js';

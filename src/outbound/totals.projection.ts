@@ -1,6 +1,6 @@
 import type { EventCount } from '../log/event-reader.js';
-import type { Page, Projection } from '../log/projection.js';
-import { CountReducer } from '../log/reducer.js';
+import type { Page, Projection } from '../log/projections/projection.js';
+import { CountReducer } from '../log/projections/reducer.js';
 import { COUNTED, COUNTED_BY, sumTotals } from './totals.js';
 
 const COUNTS = new CountReducer(COUNTED, COUNTED_BY);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cell } from '../kernel/settings.js';
+import type { Cell } from '../kernel/settings/settings.js';
 import { listOtherCells, type OtherCell } from './other-cells.js';
 
 /** Shorter than a user notices; long enough for the views that one page, or several users, open at once. */

@@ -2,8 +2,8 @@ import type { ClientBase } from 'pg';
 import { NO_SITE } from '../events/log.events.js';
 import { USER, type UserEvent } from '../events/user.events.js';
 import type { Actor } from '../kernel/command.js';
-import type { ChangeWithEvents } from '../log/append-in-transaction.js';
-import { lockAppends } from '../log/append-lock.js';
+import type { ChangeWithEvents } from '../log/append/append-in-transaction.js';
+import { lockAppends } from '../log/append/append-lock.js';
 
 /** Written by the append: a rebuild drops in the same way what they have of an earlier site, by `bySite` of their projections. */
 const INLINE = ['dedup', 'identifiers', 'consent'];

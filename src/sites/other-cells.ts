@@ -1,7 +1,7 @@
 import { HttpClient } from '../http/client/http-client.js';
 import type { HttpResponse } from '../http/client/response.js';
 import { messageOf, UserError } from '../kernel/errors.js';
-import type { Cell } from '../kernel/settings.js';
+import type { Cell } from '../kernel/settings/settings.js';
 import type { StatedArrival } from './holding.js';
 import type { MoveDocument } from './site-document.js';
 

@@ -1,5 +1,5 @@
 import { UserError } from '../kernel/errors.js';
-import type { Cell } from '../kernel/settings.js';
+import type { Cell } from '../kernel/settings/settings.js';
 import { listOtherCells, refuseElsewhere, refuseSilent } from './other-cells.js';
 import type { Site } from './site.js';
 import type { SiteRepository } from './site-repository.js';

@@ -1,6 +1,6 @@
 import { commandHandledBy } from '../kernel/command.js';
-import * as connectionCommands from './connection.commands.js';
-import * as keyCommands from './key.commands.js';
+import * as connectionCommands from './connections/connection.commands.js';
+import * as keyCommands from './keys/key.commands.js';
 import * as moveCommands from './move.commands.js';
 import * as siteCommands from './site.commands.js';
 import { SITE_COMMAND_HANDLERS } from './site-command-handlers.js';

@@ -6,8 +6,8 @@ import {
   ParkConnectionHandler,
   PauseConnectionHandler,
   ResumeConnectionHandler,
-} from './connection.handlers.js';
-import { IssueKeyHandler, RevokeKeyHandler, RotateKeyHandler } from './key.handlers.js';
+} from './connections/connection.handlers.js';
+import { IssueKeyHandler, RevokeKeyHandler, RotateKeyHandler } from './keys/key.handlers.js';
 import { CancelMoveHandler, StartMoveHandler } from './move.handlers.js';
 import {
   AddSiteHandler,

@@ -6,15 +6,15 @@ import { LogUnavailable } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { platform as segment } from '../platforms/segment/index.js';
-import { hashApiKey } from './api-key.js';
 import {
   ConnectPlatform,
   DisconnectPlatform,
   ParkConnection,
   PauseConnection,
   ResumeConnection,
-} from './connection.commands.js';
-import { IssueKey, RevokeKey, RotateKey } from './key.commands.js';
+} from './connections/connection.commands.js';
+import { hashApiKey } from './keys/api-key.js';
+import { IssueKey, RevokeKey, RotateKey } from './keys/key.commands.js';
 import {
   AddSite,
   ChangeAliases,

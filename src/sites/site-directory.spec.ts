@@ -1,6 +1,6 @@
 import { InMemoryLog } from '../../test/support/in-memory-log.js';
 import { AUTH } from '../events/auth.events.js';
-import { IssueKey, RotateKey } from './key.commands.js';
+import { IssueKey, RotateKey } from './keys/key.commands.js';
 import { AddSite } from './site.commands.js';
 import { siteCommandDispatcher } from './site-command-handlers.js';
 import { type LoadedSite, SiteDirectory } from './site-directory.js';

@@ -8,11 +8,11 @@ import { type StoredEvent, siteOrder } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Follower } from '../log/follower.js';
 import { type ConnectionName, compareConnections, isConnectionName } from '../platforms/connection-name.js';
-import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './api-key.js';
-import { AuthThrottle } from './auth-throttle.js';
-import type { SiteConnection } from './connection.js';
+import type { SiteConnection } from './connections/connection.js';
 import { asHeld, type Holding } from './holding.js';
 import { normaliseHost } from './host.js';
+import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './keys/api-key.js';
+import { AuthThrottle } from './keys/auth-throttle.js';
 import { evolve, isClosed, keyState, type Site, type SiteKey } from './site.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
 

@@ -1,4 +1,4 @@
-import type { Cell } from '../kernel/settings.js';
+import type { Cell } from '../kernel/settings/settings.js';
 import { asHeld, type Holding } from './holding.js';
 import type { SiteMove } from './site.js';
 

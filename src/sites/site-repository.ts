@@ -1,7 +1,7 @@
 import { SITE, type SiteEvent, streamIdOf } from '../events/site.events.js';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
-import type { ChangeWithEvents } from '../log/append-in-transaction.js';
+import type { ChangeWithEvents } from '../log/append/append-in-transaction.js';
 import type { NewEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { normaliseHost } from './host.js';

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { FilterList, SiteSettings } from '../events/site.events.js';
-import type { SiteConnection } from './connection.js';
+import type { SiteConnection } from './connections/connection.js';
 import type { SiteKey, SiteMove } from './site.js';
 import type { SiteWebhook } from './webhook.js';
 

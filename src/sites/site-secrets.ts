@@ -3,7 +3,7 @@ import type { ClientBase, Pool } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { CountedByKey, Sealer } from '../kernel/sealing.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
-import { KEY_CHECK, recordKey } from './key-check.js';
+import { KEY_CHECK, recordKey } from './keys/key-check.js';
 
 const DEDUP = 'dedup';
 /** SQL: the site of the first parameter is in this cell, or unknown. */

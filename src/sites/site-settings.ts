@@ -4,7 +4,7 @@ import { readCountry } from '../kernel/countries.js';
 import { formatDuration } from '../kernel/durations.js';
 import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { messageOf, UserError } from '../kernel/errors.js';
-import { dedupWindowMs } from '../kernel/settings.js';
+import { dedupWindowMs } from '../kernel/settings/settings.js';
 import { normaliseHost } from './host.js';
 
 export const DEFAULT_SITE_SETTINGS: SiteSettings = {

@@ -1,6 +1,6 @@
 import { SITE, type SiteSettings } from '../events/site.events.js';
 import { type StoredEvent, siteOrder } from '../log/event.js';
-import { evolveConnections, type SiteConnection } from './connection.js';
+import { evolveConnections, type SiteConnection } from './connections/connection.js';
 import { evolveFilters, listsOf, type SiteFilter } from './site-filters.js';
 import { DEFAULT_SITE_SETTINGS } from './site-settings.js';
 import { evolveWebhook, type SiteWebhook } from './webhook.js';

@@ -4,7 +4,7 @@ import { CqrsModule } from '@nestjs/cqrs';
 import { Interval } from '@nestjs/schedule';
 import { CLOCK, type Clock } from '../kernel/clock.js';
 import { Logger } from '../kernel/logger.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { EventLog } from '../log/event-log.js';
 import { SiteDirectory } from './site-directory.js';
 import { SiteSecrets } from './site-secrets.js';

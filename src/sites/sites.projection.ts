@@ -1,6 +1,6 @@
 import { SITE } from '../events/site.events.js';
-import type { Page, Projection } from '../log/projection.js';
-import { listEvents } from '../log/reducer.js';
+import type { Page, Projection } from '../log/projections/projection.js';
+import { listEvents } from '../log/projections/reducer.js';
 import { evolve, type Site, type SiteMove } from './site.js';
 import type { SiteWebhook } from './webhook.js';
 

@@ -4,7 +4,7 @@ import type { WebhookEvent } from '../events/site.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { redactUrl } from '../kernel/redact-url.js';
-import { generateWebhookSecret } from './connection-settings.js';
+import { generateWebhookSecret } from './connections/connection-settings.js';
 import type { Site } from './site.js';
 import type { SiteRepository } from './site-repository.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';

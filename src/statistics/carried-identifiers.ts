@@ -1,4 +1,4 @@
-import { withSentIdentifiers } from '../delivery/sent-identifiers.js';
+import { withSentIdentifiers } from '../delivery/payload/sent-identifiers.js';
 import type { ConversionPersonal } from '../events/conversion.events.js';
 import type { Visit } from '../platforms/conversion.js';
 

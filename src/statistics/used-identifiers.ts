@@ -1,6 +1,6 @@
-import { buildPayload } from '../delivery/payload.js';
+import { buildPayload } from '../delivery/payload/payload.js';
+import { sampleReceived } from '../delivery/payload/sample-conversion.js';
 import type { ReceivedConversion } from '../delivery/received-conversion.js';
-import { sampleReceived } from '../delivery/sample-conversion.js';
 import type { ConversionPersonal } from '../events/conversion.events.js';
 import { COOKIES, PLATFORM_CLICK_KINDS } from '../platforms/click-ids.js';
 import type { Visit } from '../platforms/conversion.js';

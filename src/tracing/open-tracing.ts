@@ -1,5 +1,5 @@
 import type { Logger } from '../kernel/logger.js';
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import { NO_TRACING, type Tracing } from './tracing.js';
 
 /** Loads OpenTelemetry only where a collector is configured. */

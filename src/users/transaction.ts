@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { NO_SITE } from '../events/log.events.js';
 import { USER, type UserEvent } from '../events/user.events.js';
 import type { Actor } from '../kernel/command.js';
-import { appendingTransaction } from '../log/append-in-transaction.js';
+import { appendingTransaction } from '../log/append/append-in-transaction.js';
 import type { Postgres } from '../postgres/postgres.js';
 
 /** Appends events about a user. They are stored together with the changed rows, or neither is. */

@@ -1,4 +1,4 @@
-import type { Settings } from '../kernel/settings.js';
+import type { Settings } from '../kernel/settings/settings.js';
 import type { ApiTokenRow, UserRow } from './user.row.js';
 
 export function userDocument({ id, email, name, role, sites, disabledAt, createdAt }: UserRow) {

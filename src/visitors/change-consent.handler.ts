@@ -2,8 +2,8 @@ import type { ICommandHandler } from '@nestjs/cqrs';
 import { CommandHandler } from '../kernel/command.js';
 import type { AppendRequest } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
-import { anonymousSubject, type CallingVisitor, speakerOf } from './calling-visitor.js';
 import { ChangeConsent, type ConsentMessage, StateConsent } from './change-consent.command.js';
+import { anonymousSubject, type CallingVisitor, speakerOf } from './tag/calling-visitor.js';
 import { newVisitorStream } from './visitor-stream.js';
 
 @CommandHandler(ChangeConsent)

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Sealer } from '../kernel/sealing.js';
-import { EraseSubject, RerunErasures } from './erase-subject.command.js';
-import { EraseSubjectHandler, RerunErasuresHandler } from './erase-subject.handler.js';
-import type { Erasure } from './erasure.js';
-import { ErasureList } from './erasure-list.js';
+import { EraseSubject, RerunErasures } from './erasure/erase-subject.command.js';
+import { EraseSubjectHandler, RerunErasuresHandler } from './erasure/erase-subject.handler.js';
+import type { Erasure } from './erasure/erasure.js';
+import { ErasureList } from './erasure/erasure-list.js';
 
 const SITE = 'shop.example';
 const [JANE, JOHN] = ['ab'.repeat(32), 'cd'.repeat(32)] as const;

@@ -1,5 +1,5 @@
 import type { StoredEvent } from '../log/event.js';
-import type { Page, Projection } from '../log/projection.js';
+import type { Page, Projection } from '../log/projections/projection.js';
 import { inlineOf } from './identifier-record.js';
 
 /**

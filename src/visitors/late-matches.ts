@@ -1,5 +1,5 @@
 import { type Delivery, foldDeliveries } from '../delivery/delivery.js';
-import { buildPayload } from '../delivery/payload.js';
+import { buildPayload } from '../delivery/payload/payload.js';
 import { occurredMsOf, type ReceivedConversion } from '../delivery/received-conversion.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Reopening } from '../events/delivery.events.js';

@@ -1,6 +1,6 @@
 import { CONVERSION } from '../events/conversion.events.js';
-import type { Page, Projection } from '../log/projection.js';
-import { CountReducer } from '../log/reducer.js';
+import type { Page, Projection } from '../log/projections/projection.js';
+import { CountReducer } from '../log/projections/reducer.js';
 
 interface DayCounts {
   readonly site: string;

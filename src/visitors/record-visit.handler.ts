@@ -4,13 +4,13 @@ import { CommandHandler } from '../kernel/command.js';
 import type { AppendRequest } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import { BotScorer, siteRulesOf } from './bots/bot-scorer.js';
-import { anonymousSubject, speakerOf } from './calling-visitor.js';
 import { consentChange } from './change-consent.handler.js';
 import { mayStoreVisit } from './consent.js';
 import { reachesBotThreshold } from './matcher.js';
 import { RecordVisit } from './record-visit.command.js';
+import { anonymousSubject, speakerOf } from './tag/calling-visitor.js';
+import { landedMs } from './tag/visitor-cookie.js';
 import type { NewVisitorEvent } from './visitor.js';
-import { landedMs } from './visitor-cookie.js';
 import { botClaimKey, newVisitorStream } from './visitor-stream.js';
 
 /** Bots are counted once per visit; the window is longer than any visit lasts. */

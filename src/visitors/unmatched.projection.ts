@@ -1,7 +1,7 @@
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Outcome } from '../events/delivery.events.js';
-import type { Page, Projection } from '../log/projection.js';
-import type { Reducer } from '../log/reducer.js';
+import type { Page, Projection } from '../log/projections/projection.js';
+import type { Reducer } from '../log/projections/reducer.js';
 import type { SkipReason } from '../platforms/platform.js';
 
 /** Skips that a visit identified after the conversion can resolve. */

@@ -9,7 +9,7 @@ import { FORMATS } from '../../dist/history/export-formats.js';
 import { Sealer } from '../../dist/kernel/sealing.js';
 import { copyOut } from '../../dist/log/copy.js';
 import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
-import { ProjectionRunner } from '../../dist/log/projection-runner.js';
+import { ProjectionRunner } from '../../dist/log/projections/projection-runner.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
 

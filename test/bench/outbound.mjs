@@ -4,7 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Sealer } from '../../dist/kernel/sealing.js';
-import { readSettings } from '../../dist/kernel/settings.js';
+import { readSettings } from '../../dist/kernel/settings/settings.js';
 import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { OutboundSync } from '../../dist/outbound/outbound-sync.js';
 import { pushNow } from '../../dist/outbound/push-now.js';

@@ -5,7 +5,7 @@ import kafkajs from 'kafkajs';
 import { toMessage } from '../../dist/kafka/cloud-event.js';
 import { ensureTopics, topicOf } from '../../dist/kafka/topics.js';
 import { Logger } from '../../dist/kernel/logger.js';
-import { readSettings } from '../../dist/kernel/settings.js';
+import { readSettings } from '../../dist/kernel/settings/settings.js';
 import { uuidv7 } from '../../dist/kernel/uuid.js';
 import { readPublicEvents } from '../../dist/log/event-reader.js';
 import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';

@@ -56,8 +56,8 @@ async function openLog(server) {
 }
 
 async function scan(server, { log }, { first, last, unsettled: expected }) {
-  const { UnsettledConversions } = await import('../../dist/delivery/owed.js');
-  const { readUnsettled } = await import('../../dist/delivery/read-unsettled.js');
+  const { UnsettledConversions } = await import('../../dist/delivery/owed/owed.js');
+  const { readUnsettled } = await import('../../dist/delivery/owed/read-unsettled.js');
   const unsettled = new UnsettledConversions(first - 1, () => 0);
   const before = hasCounters ? treeCpuSeconds(server.postmaster) : undefined;
   const ownBefore = process.cpuUsage();

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext } from 'playwright-core';
-import { IssueKey } from '../../src/sites/key.commands.js';
+import { IssueKey } from '../../src/sites/keys/key.commands.js';
 import { AddSite, EnableInbound } from '../../src/sites/site.commands.js';
 import { PASSWORD, startTestAdmin, type TestAdmin } from '../support/admin.js';
 import { createDatabase } from '../support/databases.js';

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openSealer } from '../../dist/kernel/secret-key.js';
-import { readSettings } from '../../dist/kernel/settings.js';
+import { readSettings } from '../../dist/kernel/settings/settings.js';
 import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { COUNTED, COUNTED_BY, sumTotals } from '../../dist/outbound/totals.js';
 import { Postgres } from '../../dist/postgres/postgres.js';

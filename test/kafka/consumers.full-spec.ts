@@ -1,7 +1,7 @@
 import { ProjectionConsumer } from '../../src/kafka/projection-consumer.js';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import { Logger } from '../../src/kernel/logger.js';
-import { ProjectionRunner } from '../../src/log/projection-runner.js';
+import { ProjectionRunner } from '../../src/log/projections/projection-runner.js';
 import { CountedConsumers } from '../support/counted-consumers.js';
 import { type SharedBroker, sharedBroker, waitUntil } from '../support/kafka.js';
 import { loosely } from '../support/loose-event.js';

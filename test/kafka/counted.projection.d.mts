@@ -1,3 +1,3 @@
-import type { Projection } from '../../src/log/projection.js';
+import type { Projection } from '../../src/log/projections/projection.js';
 
 export const counted: Projection;

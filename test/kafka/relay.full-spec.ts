@@ -7,8 +7,8 @@ import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
+import { shardOf } from '../../src/log/projections/shard.js';
 import { RecentEvents, RecentRow } from '../../src/log/recent-events.js';
-import { shardOf } from '../../src/log/shard.js';
 import {
   countViolations,
   NO_VIOLATIONS,

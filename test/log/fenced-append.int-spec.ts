@@ -4,13 +4,13 @@ import { ReplayDeliveries } from '../../src/delivery/replay-deliveries.command.j
 import { ReplayDeliveriesHandler } from '../../src/delivery/replay-deliveries.handler.js';
 import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
-import { AppendConnection } from '../../src/log/append-connection.js';
-import { type AppendCall, AppendQueue, COMMIT_GRACE_MS } from '../../src/log/append-queue.js';
-import { AppendReadiness } from '../../src/log/append-readiness.js';
+import { AppendConnection } from '../../src/log/append/append-connection.js';
+import { type AppendCall, AppendQueue, COMMIT_GRACE_MS } from '../../src/log/append/append-queue.js';
+import { AppendReadiness } from '../../src/log/append/append-readiness.js';
 import type { AppendOutcome, AppendRequest } from '../../src/log/event.js';
 import type { EventLog } from '../../src/log/event-log.js';
-import { keepPartitionsAhead } from '../../src/log/partitions.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
+import { keepPartitionsAhead } from '../../src/log/retention/partitions.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase, sharedServer } from '../support/databases.js';
 import { claiming, thing } from '../support/event-log.contract.js';

@@ -10,8 +10,8 @@ import {
   SharedPageSource,
 } from '../../src/log/page-source.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
+import { CountReducer, NewestByActor } from '../../src/log/projections/reducer.js';
 import { RecentEvents, type RecentRow } from '../../src/log/recent-events.js';
-import { CountReducer, NewestByActor } from '../../src/log/reducer.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
 

@@ -1,10 +1,10 @@
 import { jest } from '@jest/globals';
 import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
+import { batchDigest, CHAIN_START, chainHead, eventDigest, personalDigest } from '../../src/log/audit/seals.js';
 import { eraseSubject } from '../../src/log/erasure.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
-import { batchDigest, CHAIN_START, chainHead, eventDigest, personalDigest } from '../../src/log/seals.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
 import { thing } from '../support/event-log.contract.js';

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { eraseSubject } from '../../src/log/erasure.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
-import type { Projection } from '../../src/log/projection.js';
-import { ProjectionRunner } from '../../src/log/projection-runner.js';
+import type { Projection } from '../../src/log/projections/projection.js';
+import { ProjectionRunner } from '../../src/log/projections/projection-runner.js';
+import { listEvents, type Reducer } from '../../src/log/projections/reducer.js';
 import { RecentEvents, RecentRow } from '../../src/log/recent-events.js';
-import { listEvents, type Reducer } from '../../src/log/reducer.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
 

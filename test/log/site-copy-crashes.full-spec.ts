@@ -2,8 +2,8 @@ import { hash, randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { Client, ClientBase } from 'pg';
-import { readClaims, storeClaims } from '../../src/log/site-claims.js';
-import { readSiteCopy, storeSiteCopy } from '../../src/log/site-copy.js';
+import { readClaims, storeClaims } from '../../src/log/site-copy/site-claims.js';
+import { readSiteCopy, storeSiteCopy } from '../../src/log/site-copy/site-copy.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
 import {

@@ -1,5 +1,5 @@
-import { countSite } from '../../src/log/site-copy.js';
-import { countCopiedEvents, countSiteEvents, firstOwnPosition } from '../../src/log/site-events.js';
+import { countSite } from '../../src/log/site-copy/site-copy.js';
+import { countCopiedEvents, countSiteEvents, firstOwnPosition } from '../../src/log/site-copy/site-events.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
 

@@ -5,7 +5,7 @@ import { request } from 'undici';
 import { type RunningAdmin, startAdmin, stopAdmin } from '../../src/admin/admin.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { openSealer } from '../../src/kernel/secret-key.js';
-import { readSettings } from '../../src/kernel/settings.js';
+import { readSettings } from '../../src/kernel/settings/settings.js';
 import { SIGN_IN_PLATFORMS } from '../../src/platforms/index.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import type { Role } from '../../src/users/access.js';

@@ -1,13 +1,13 @@
-import { AccessTokens } from '../../src/delivery/access-tokens.js';
+import { AccessTokens } from '../../src/delivery/connections/access-tokens.js';
+import type { PlatformClient } from '../../src/delivery/connections/platform-client.js';
+import type { TokenState, TokenStore } from '../../src/delivery/connections/token-store.js';
 import {
   type AttemptResult,
   DestinationQueue,
   type DestinationQueueDependencies,
 } from '../../src/delivery/destination-queue.js';
-import { buildPayload, type DeliveryPayload } from '../../src/delivery/payload.js';
-import type { PlatformClient } from '../../src/delivery/platform-client.js';
+import { buildPayload, type DeliveryPayload } from '../../src/delivery/payload/payload.js';
 import type { ReceivedConversion } from '../../src/delivery/received-conversion.js';
-import type { TokenState, TokenStore } from '../../src/delivery/token-store.js';
 import type { Conversion } from '../../src/platforms/conversion.js';
 import type { Connection, Platform, Settings, Skip, SkipReason } from '../../src/platforms/platform.js';
 import type { PlatformCase } from './platform-cases.js';

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { ProjectionRunner } from '../../src/log/projection-runner.js';
+import { ProjectionRunner } from '../../src/log/projections/projection-runner.js';
 import { counted } from '../kafka/counted.projection.mjs';
 import { waitUntil } from './kafka.js';
 import type { RelayedLog } from './relayed-log.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { Client } from 'pg';
-import type { Settings } from '../../src/kernel/settings.js';
+import type { Settings } from '../../src/kernel/settings/settings.js';
 import { Postgres } from '../../src/postgres/postgres.js';
 import { type TestServer, urlOf } from './postgres-server.js';
 

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
-import type { ChangeWithEvents } from '../../src/log/append-in-transaction.js';
+import type { ChangeWithEvents } from '../../src/log/append/append-in-transaction.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from '../../src/log/event.js';
 import {
   type EventField,

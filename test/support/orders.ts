@@ -1,5 +1,5 @@
 import { outcomeType } from '../../src/delivery/delivery.js';
-import { withOrder } from '../../src/delivery/read-order.js';
+import { withOrder } from '../../src/delivery/payload/read-order.js';
 import type { ReceivedConversion } from '../../src/delivery/received-conversion.js';
 import { CONVERSION } from '../../src/events/conversion.events.js';
 import type { Outcome } from '../../src/events/delivery.events.js';

@@ -3,7 +3,7 @@ import { newestCheckpoint } from '../../src/checkpoints/checkpoints.js';
 import { type Totals } from '../../src/events/outbound.events.js';
 import type { CommandExecutor } from '../../src/kernel/command.js';
 import { Sealer } from '../../src/kernel/sealing.js';
-import { readSettings } from '../../src/kernel/settings.js';
+import { readSettings } from '../../src/kernel/settings/settings.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { partsOf } from '../../src/delivery/payload.js';
+import { partsOf } from '../../src/delivery/payload/payload.js';
 import type { Conversion } from '../../src/platforms/conversion.js';
 import type { ClickKind } from '../../src/platforms/manifests.js';
 import type { Connection, Platform, PlatformRequest, Settings } from '../../src/platforms/platform.js';

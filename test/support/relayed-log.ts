@@ -4,7 +4,7 @@ import { Relay } from '../../src/kafka/relay.js';
 import { RelayCheckpoints } from '../../src/kafka/relay-checkpoint.js';
 import { PUBLISHED_CATEGORIES, topicOf } from '../../src/kafka/topics.js';
 import { Logger } from '../../src/kernel/logger.js';
-import { readSettings, type Settings } from '../../src/kernel/settings.js';
+import { readSettings, type Settings } from '../../src/kernel/settings/settings.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';

@@ -1,4 +1,4 @@
-import { keepPartitionsAhead } from '../../src/log/partitions.js';
+import { keepPartitionsAhead } from '../../src/log/retention/partitions.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 
 /** Replaces the partitions of an empty log by small ones, so that a test can fill several. */

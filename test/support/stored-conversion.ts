@@ -1,6 +1,6 @@
-import { buildPayload, type DeliveryPayload } from '../../src/delivery/payload.js';
+import { buildPayload, type DeliveryPayload } from '../../src/delivery/payload/payload.js';
+import { sampleReceived } from '../../src/delivery/payload/sample-conversion.js';
 import { type ReceivedConversion } from '../../src/delivery/received-conversion.js';
-import { sampleReceived } from '../../src/delivery/sample-conversion.js';
 import type { ConversionPersonal } from '../../src/events/conversion.events.js';
 import type { Outcome } from '../../src/events/delivery.events.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';

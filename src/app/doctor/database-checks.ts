@@ -1,5 +1,5 @@
 import { CLOCK_STREAM, LOG } from '../../events/log.events.js';
-import { readPartitions } from '../../log/partitions.js';
+import { readPartitions } from '../../log/retention/partitions.js';
 import { describeDifference, describeStep } from '../../postgres/database-clock.js';
 import { MIGRATIONS } from '../../postgres/migrations/index.js';
 import { readMigrations } from '../../postgres/schema.js';

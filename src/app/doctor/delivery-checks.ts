@@ -1,10 +1,10 @@
-import { findUnattempted, reportOwed } from '../../delivery/owed-report.js';
+import { findUnattempted, reportOwed } from '../../delivery/owed/owed-report.js';
 import { OUTBOUND } from '../../events/outbound.events.js';
 import { usesKafka } from '../../kafka/kafka-settings.js';
 import { formatDuration } from '../../kernel/durations.js';
 import { messageOf } from '../../kernel/errors.js';
 import { ownEnd, streamOf } from '../../outbound/reporting-window.js';
-import { isHeldBack } from '../../sites/connection.js';
+import { isHeldBack } from '../../sites/connections/connection.js';
 import { isClosed, isHeld, type Site } from '../../sites/site.js';
 import type { DoctorDependencies, Finding } from './check.js';
 

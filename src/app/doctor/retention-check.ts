@@ -1,6 +1,6 @@
 import { formatDuration } from '../../kernel/durations.js';
-import { findExpiredPartition } from '../../log/retention.js';
-import { describeHold, readerHolds, readHolds } from '../../log/retention-holds.js';
+import { findExpiredPartition } from '../../log/retention/retention.js';
+import { describeHold, readerHolds, readHolds } from '../../log/retention/retention-holds.js';
 import { allHolds } from '../hold-sources.js';
 import type { DoctorDependencies, Finding } from './check.js';
 

@@ -1,4 +1,4 @@
-import type { Settings } from '../../kernel/settings.js';
+import type { Settings } from '../../kernel/settings/settings.js';
 import { cells } from './cells-check.js';
 import { type Check, check, type DoctorDependencies, type Finding } from './check.js';
 import { appendOnly, checkpoints, clock, database, durability, partitions, schema } from './database-checks.js';

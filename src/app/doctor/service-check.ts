@@ -1,6 +1,6 @@
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
-import type { Settings } from '../../kernel/settings.js';
+import type { Settings } from '../../kernel/settings/settings.js';
 import type { Finding } from './check.js';
 
 const READINESS_TIMEOUT_MS = 2_000;

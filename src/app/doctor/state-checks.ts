@@ -1,7 +1,7 @@
 import { dedupWindowOf } from '../../conversions/dedup-key.js';
 import { formatDuration } from '../../kernel/durations.js';
 import type { CountedByKey } from '../../kernel/sealing.js';
-import { requireMatchingKey } from '../../sites/key-check.js';
+import { requireMatchingKey } from '../../sites/keys/key-check.js';
 import type { DoctorDependencies, Finding } from './check.js';
 
 /** The service prunes once a minute. A longer lag means that it does not run or fails. */

@@ -1,4 +1,4 @@
-import { inboundBodySchema } from '../inbound-fields.js';
+import { inboundBodySchema } from '../inbound/inbound-fields.js';
 import { COLUMNS_MAX, IMPORT_FIELDS, readColumns } from './columns.js';
 
 const NONE: ReadonlyMap<string, string> = new Map();

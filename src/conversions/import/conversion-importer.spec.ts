@@ -11,7 +11,7 @@ import type { LoadedSite } from '../../sites/site-directory.js';
 import { DEFAULT_SITE_SETTINGS } from '../../sites/site-settings.js';
 import type { VisitorRecord } from '../../visitors/matcher.js';
 import { dedupKey } from '../dedup-key.js';
-import type { InboundFields } from '../inbound-field.js';
+import type { InboundFields } from '../inbound/inbound-field.js';
 import { ReceiveConversion } from '../receive-conversion.command.js';
 import { ConversionImporter, type ImporterDependencies } from './conversion-importer.js';
 import { DryRunLog } from './dry-run-log.js';

@@ -5,11 +5,11 @@ import { Loading, ProblemNote } from './components/states.js';
 import { attempt, Toasts, toast } from './components/toasts.js';
 import { CurrentPage } from './current-page.js';
 import { formatDuration } from './format.js';
+import { useData } from './hooks/use-data.js';
 import { SignIn } from './pages/sign-in.js';
 import { takeAddress } from './return-address.js';
 import { type Session, SessionContext, type User } from './session.js';
 import { Shell } from './shell.js';
-import { useData } from './use-data.js';
 
 /** Whether the dashboard is opened on the machine of the service, which then accepts conversions on localhost, too. */
 const IS_LOCAL = ['localhost', '127.0.0.1', '[::1]'].includes(location.hostname);

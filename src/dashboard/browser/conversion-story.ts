@@ -1,7 +1,7 @@
 import type { Schemas } from './api.js';
 import { connectionTitle, counted, formatDuration, formatMoney, formatNumber, type Tone } from './format.js';
 import { conversionPath } from './navigation.js';
-import { reasonText } from './reason-view.js';
+import { reasonText } from './views/reason-view.js';
 
 export type ConversionHistory = Schemas['ConversionHistory'];
 export type Delivery = ConversionHistory['deliveries'][number];

@@ -1,4 +1,4 @@
-import { backoffMs } from './backoff.js';
+import { backoffMs } from './stream/backoff.js';
 
 /** Whether the service answers. Every request reports it; while it does not answer, it is asked again and again. */
 export class Reachability {

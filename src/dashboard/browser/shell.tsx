@@ -3,15 +3,15 @@ import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ConnectionBanner } from './components/connection-banner.js';
 import { ErrorBoundary } from './components/error-boundary.js';
+import { Search } from './components/forms/search.js';
 import { RowKeysHint } from './components/row-keys-hint.js';
-import { Search } from './components/search.js';
 import { ShortcutHelp } from './components/shortcut-help.js';
 import { useNewPage } from './focus.js';
+import { useShortcuts } from './hooks/use-shortcuts.js';
 import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
 import { moveToRow, useRowKeys } from './row-keys.js';
 import { hasAllSites, mayOperateAll, type Site, useSession } from './session.js';
 import { applyTheme, readTheme, THEMES, type Theme } from './theme.js';
-import { useShortcuts } from './use-shortcuts.js';
 
 const THEME_TITLES: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
 

@@ -1,4 +1,6 @@
-import { auditActor, auditDetail, auditSubject } from './audit-view.js';
+import { curlLine, repeatedCurlLine, tagSnippet } from './curl-line.js';
+import { fieldError, toProblem } from './problem.js';
+import { auditActor, auditDetail, auditSubject } from './views/audit-view.js';
 import {
   changedSettings,
   connectionNamed,
@@ -8,9 +10,7 @@ import {
   isStored,
   orderedConnections,
   withoutCommands,
-} from './connection-view.js';
-import { curlLine, repeatedCurlLine, tagSnippet } from './curl-line.js';
-import { fieldError, toProblem } from './problem.js';
+} from './views/connection-view.js';
 
 describe('a connection on the page', () => {
   it('comes first if it needs attention', () => {

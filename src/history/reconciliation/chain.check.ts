@@ -1,6 +1,6 @@
 import { type KeyRotation, TrustedKeys } from '../../checkpoints/trusted-keys.js';
-import type { ChainCounts, Removal } from '../../log/chain-verifier.js';
-import type { SealedRow } from '../../log/sealed-row.js';
+import type { ChainCounts, Removal } from '../../log/audit/chain-verifier.js';
+import type { SealedRow } from '../../log/audit/sealed-row.js';
 import type { Finding } from '../verify.js';
 import { acceptRemovals, firstCheckpointOf, type RecordedRemoval } from './removals.js';
 import { Violations } from './violations.js';

@@ -4,7 +4,7 @@ import { hasSettledKey, readFirstKey } from '../../checkpoints/signing-keys.js';
 import { type KeyRotation, TrustedKeys } from '../../checkpoints/trusted-keys.js';
 import { KEY_STREAM, LOG } from '../../events/log.events.js';
 import { isSignedBy } from '../../kernel/jws.js';
-import { readChainHead, readHeadsAt } from '../../log/chain-audit.js';
+import { readChainHead, readHeadsAt } from '../../log/audit/chain-audit.js';
 import type { EventLog } from '../../log/event-log.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';

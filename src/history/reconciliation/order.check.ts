@@ -1,4 +1,4 @@
-import { countOutOfOrder, readUnfoundedSteps } from '../../log/log-audit.js';
+import { countOutOfOrder, readUnfoundedSteps } from '../../log/audit/log-audit.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
 

@@ -2,7 +2,7 @@ import { IMPORT_KEY_ID } from '../../events/conversion.events.js';
 import { LOG } from '../../events/log.events.js';
 import { SITE } from '../../events/site.events.js';
 import { USER } from '../../events/user.events.js';
-import type { SealedRow } from '../../log/sealed-row.js';
+import type { SealedRow } from '../../log/audit/sealed-row.js';
 import type { EventCheck } from '../verify.js';
 import { Violations } from './violations.js';
 

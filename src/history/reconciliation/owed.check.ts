@@ -3,7 +3,7 @@ import { CONVERSION } from '../../events/conversion.events.js';
 import { SITE } from '../../events/site.events.js';
 import { INTERVALS } from '../../kernel/intervals.js';
 import { isCopied, type StoredEvent } from '../../log/event.js';
-import { isHeldBack } from '../../sites/connection.js';
+import { isHeldBack } from '../../sites/connections/connection.js';
 import { evolve, isHeld, type SiteScope, scopeStart } from '../../sites/site.js';
 import type { StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';

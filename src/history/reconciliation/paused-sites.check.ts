@@ -1,4 +1,4 @@
-import { type HoldDifference, readHoldDifferences } from '../../log/pause-audit.js';
+import { type HoldDifference, readHoldDifferences } from '../../log/audit/pause-audit.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
 

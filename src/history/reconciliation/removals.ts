@@ -2,7 +2,7 @@ import { readCheckpoint } from '../../checkpoints/checkpoint.js';
 import { statesRemoval } from '../../checkpoints/signed-removal.js';
 import type { TrustedKeys } from '../../checkpoints/trusted-keys.js';
 import { decodeJws, isSignedBy } from '../../kernel/jws.js';
-import type { Removal } from '../../log/chain-verifier.js';
+import type { Removal } from '../../log/audit/chain-verifier.js';
 
 /** What the event `log.partition_removed.v1` records. */
 export interface RecordedRemoval extends Removal {

@@ -1,6 +1,6 @@
 import type { StoredOpening } from '../../conversions/conversion.js';
 import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
-import { buildPayload, settingsAsOf } from '../../delivery/payload.js';
+import { buildPayload, settingsAsOf } from '../../delivery/payload/payload.js';
 import type { ReceivedConversion } from '../../delivery/received-conversion.js';
 import { type StoredEvent, siteOrder } from '../../log/event.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';

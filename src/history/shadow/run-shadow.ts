@@ -1,12 +1,12 @@
 import { UserError } from '../../kernel/errors.js';
-import type { Settings } from '../../kernel/settings.js';
+import type { Settings } from '../../kernel/settings/settings.js';
 import type { EventLog } from '../../log/event-log.js';
-import { type ReaderHold, withReaderHold } from '../../log/retention-holds.js';
+import { type ReaderHold, withReaderHold } from '../../log/retention/retention-holds.js';
 import { isConnectionName } from '../../platforms/connection-name.js';
 import { platformOf } from '../../platforms/index.js';
 import type { Platform } from '../../platforms/platform.js';
 import type { Postgres } from '../../postgres/postgres.js';
-import { settingsAfter } from '../../sites/named-connection.js';
+import { settingsAfter } from '../../sites/connections/named-connection.js';
 import type { Site } from '../../sites/site.js';
 import type { SiteSecrets } from '../../sites/site-secrets.js';
 import type { PositionRange } from '../bound.js';

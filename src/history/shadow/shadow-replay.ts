@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import { isOpening, type StoredOpening } from '../../conversions/conversion.js';
-import { withOrder } from '../../delivery/read-order.js';
+import { withOrder } from '../../delivery/payload/read-order.js';
 import { CONVERSION } from '../../events/conversion.events.js';
 import { SITE, streamIdOf } from '../../events/site.events.js';
 import type { StoredEvent } from '../../log/event.js';

@@ -1,4 +1,4 @@
--- SHA-256 of an event's canonical form, which src/log/seals.ts computes as well: one field per line; texts are
+-- SHA-256 of an event's canonical form, which src/log/audit/seals.ts computes as well: one field per line; texts are
 -- preceded by their length in bytes, so that a line break in one of them cannot be taken for the end of the field. Only a
 -- copied event has the line with its origin.
 CREATE OR REPLACE FUNCTION cc.event_digest(

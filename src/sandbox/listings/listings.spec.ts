@@ -1,6 +1,6 @@
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
-import { type ListingOptions, listAccount, listingClient } from '../../delivery/account-listing.js';
-import type { PlatformClient } from '../../delivery/platform-client.js';
+import { type ListingOptions, listAccount, listingClient } from '../../delivery/connections/account-listing.js';
+import type { PlatformClient } from '../../delivery/connections/platform-client.js';
 import type { AccountOption } from '../../platforms/account-options.js';
 import { verdictOfOne } from '../../platforms/common-verdict.js';
 import { PLATFORMS } from '../../platforms/index.js';

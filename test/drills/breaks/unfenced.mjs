@@ -4,7 +4,7 @@ import { fromBuild, mark, pg, replace } from './service.mjs';
 const { AttemptPermit } = await fromBuild('delivery/attempt-window.js');
 Object.defineProperty(AttemptPermit.prototype, 'mayRecord', { get: () => true });
 
-const { AppendQueue } = await fromBuild('log/append-queue.js');
+const { AppendQueue } = await fromBuild('log/append/append-queue.js');
 const atAnyTime = (append) =>
   function appendAtAnyTime(request) {
     return append.call(this, { ...request, notAfterMs: undefined });

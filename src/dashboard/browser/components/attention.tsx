@@ -1,14 +1,14 @@
 import { api, dataOf } from '../api.js';
+import { connectionTitle } from '../format.js';
+import { useAction } from '../hooks/use-data.js';
+import { mayOperateAll, mayWrite, useSession } from '../session.js';
 import {
   type AttentionAction,
   type AttentionItem,
   attentionAction,
   attentionDetail,
   attentionTitle,
-} from '../attention-view.js';
-import { connectionTitle } from '../format.js';
-import { mayOperateAll, mayWrite, useSession } from '../session.js';
-import { useAction } from '../use-data.js';
+} from '../views/attention-view.js';
 import { Time } from './time.js';
 import { attempt } from './toasts.js';
 

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
+import { axisTime, formatNumber, formatTime } from '../format.js';
 import {
   AXIS_STEPS,
   isByDay,
@@ -9,9 +10,8 @@ import {
   marksOf,
   stackedValues,
   unfinishedFrom,
-} from '../chart-view.js';
-import { axisTime, formatNumber, formatTime } from '../format.js';
-import type { Series } from '../overview-view.js';
+} from '../views/chart-view.js';
+import type { Series } from '../views/overview-view.js';
 import { Table } from './table.js';
 import { Time } from './time.js';
 

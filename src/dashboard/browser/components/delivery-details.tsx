@@ -1,6 +1,6 @@
 import { type Attempt, type AttemptView, attemptViews, type Delivery, isUnsettled } from '../conversion-story.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
-import { reasonText } from '../reason-view.js';
+import { reasonText } from '../views/reason-view.js';
 import { StatusBadge } from './badge.js';
 import { CopyText } from './copy.js';
 import { Time } from './time.js';

@@ -1,9 +1,9 @@
 import { api, dataOf } from '../api.js';
-import { placeholderText, requestNote, requestText } from '../delivery-request-view.js';
 import { connectionTitle } from '../format.js';
-import { useData } from '../use-data.js';
+import { useData } from '../hooks/use-data.js';
+import { placeholderText, requestNote, requestText } from '../views/delivery-request-view.js';
 import { CopyText } from './copy.js';
-import { Dialog } from './dialog.js';
+import { Dialog } from './forms/dialog.js';
 import { Show } from './states.js';
 
 interface DeliveryRequestProps {

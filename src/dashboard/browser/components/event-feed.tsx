@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { readEarlierEvents } from '../earlier-events.js';
-import { addToFeed, EMPTY_FEED, eventDetail, type Feed, type LiveEvent, typesOf } from '../live-events.js';
-import { STREAM_STATES } from '../stream-view.js';
-import { useData } from '../use-data.js';
-import { useEventStream } from '../use-event-stream.js';
+import { useData } from '../hooks/use-data.js';
+import { useEventStream } from '../hooks/use-event-stream.js';
+import { readEarlierEvents } from '../stream/earlier-events.js';
+import { addToFeed, EMPTY_FEED, eventDetail, type Feed, type LiveEvent, typesOf } from '../stream/live-events.js';
+import { STREAM_STATES } from '../views/stream-view.js';
 import { Badge } from './badge.js';
 import { EventName } from './event-name.js';
 import { Panel } from './panel.js';

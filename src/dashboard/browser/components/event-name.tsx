@@ -1,5 +1,5 @@
-import { conversionIdOf, eventTitle, eventTone, type LiveEvent } from '../live-events.js';
 import { conversionPath } from '../navigation.js';
+import { conversionIdOf, eventTitle, eventTone, type LiveEvent } from '../stream/live-events.js';
 import { Badge } from './badge.js';
 
 /** What happened, which leads to its conversion. */

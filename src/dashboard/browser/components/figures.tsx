@@ -1,5 +1,5 @@
 import { formatNumber, formatShare } from '../format.js';
-import { changeOf, exactValues, pointsOf, type SummedTotals, valuesOf, valuesText } from '../overview-view.js';
+import { changeOf, exactValues, pointsOf, type SummedTotals, valuesOf, valuesText } from '../views/overview-view.js';
 import { Money } from './money.js';
 import { Tile } from './tile.js';
 

@@ -1,6 +1,12 @@
 import type { Schemas } from '../api.js';
 import { connectionTitle, formatNumber, formatShare } from '../format.js';
-import { adviceOf, carriedOf, identifierTitle, type PlatformQuality, qualityRows } from '../match-quality-view.js';
+import {
+  adviceOf,
+  carriedOf,
+  identifierTitle,
+  type PlatformQuality,
+  qualityRows,
+} from '../views/match-quality-view.js';
 import { Panel } from './panel.js';
 import { Empty } from './states.js';
 import { Table } from './table.js';

@@ -1,6 +1,6 @@
 import { api, dataOf, type Schemas } from '../api.js';
+import { useData } from '../hooks/use-data.js';
 import { pathOf } from '../navigation.js';
-import { useData } from '../use-data.js';
 import { Panel } from './panel.js';
 import { ProblemNote } from './states.js';
 import { type Column, Table } from './table.js';

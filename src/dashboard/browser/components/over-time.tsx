@@ -1,9 +1,9 @@
 import { useLocation } from 'preact-iso';
 import type { Schemas } from '../api.js';
 import { zoneName } from '../format.js';
+import type { Loaded } from '../hooks/use-data.js';
 import { withQuery } from '../navigation.js';
-import { groupingOf, intervalTitle, type Period, type Series } from '../overview-view.js';
-import type { Loaded } from '../use-data.js';
+import { groupingOf, intervalTitle, type Period, type Series } from '../views/overview-view.js';
 import { Chart } from './chart.js';
 import { Panel } from './panel.js';
 import { Sources } from './sources.js';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { type Pages, SEARCH_SECONDS } from '../use-pages.js';
+import { type Pages, SEARCH_SECONDS } from '../hooks/use-pages.js';
 import { Empty, Loading, ProblemNote } from './states.js';
 
 interface PagedProps<Item> {

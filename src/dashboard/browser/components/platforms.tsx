@@ -1,11 +1,11 @@
 import type { Schemas } from '../api.js';
-import { acceptanceSlots } from '../chart-view.js';
-import { type Connection, connectionState } from '../connection-view.js';
 import { connectionTitle, formatNumber } from '../format.js';
 import { pathOf, withQuery } from '../navigation.js';
-import { type PlatformRow, platformRows, type Series } from '../overview-view.js';
-import { Acceptance } from './acceptance.js';
+import { acceptanceSlots } from '../views/chart-view.js';
+import { type Connection, connectionState } from '../views/connection-view.js';
+import { type PlatformRow, platformRows, type Series } from '../views/overview-view.js';
 import { Badge } from './badge.js';
+import { Acceptance } from './forms/acceptance.js';
 import { Panel } from './panel.js';
 import { Empty } from './states.js';
 import { type Column, Table } from './table.js';

@@ -2,11 +2,11 @@ import { useRef } from 'preact/hooks';
 import { api, dataOf, problemOf } from '../api.js';
 import type { Delivery } from '../conversion-story.js';
 import { connectionTitle } from '../format.js';
+import { useAction, useData } from '../hooks/use-data.js';
 import type { Problem } from '../problem.js';
-import { nextKey, sendAgainRequest, sendPreview } from '../send-again-view.js';
-import { useAction, useData } from '../use-data.js';
+import { nextKey, sendAgainRequest, sendPreview } from '../views/send-again-view.js';
 import { CopyText } from './copy.js';
-import { FormDialog } from './dialog.js';
+import { FormDialog } from './forms/dialog.js';
 import { Show } from './states.js';
 import { toast } from './toasts.js';
 

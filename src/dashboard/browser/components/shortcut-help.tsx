@@ -1,5 +1,5 @@
 import { SITE_PAGES } from '../navigation.js';
-import { Dialog } from './dialog.js';
+import { Dialog } from './forms/dialog.js';
 
 export function ShortcutHelp({ onClose }: { onClose: () => void }) {
   const keys = [

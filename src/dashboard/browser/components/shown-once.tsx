@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { CopyText } from './copy.js';
-import { Dialog } from './dialog.js';
+import { Dialog } from './forms/dialog.js';
 
 interface ShownOnceProps {
   title: string;

@@ -1,6 +1,6 @@
 import type { Schemas } from '../api.js';
 import { formatNumber } from '../format.js';
-import { GROUPINGS, type Grouping, sourceRows } from '../overview-view.js';
+import { GROUPINGS, type Grouping, sourceRows } from '../views/overview-view.js';
 import { Money } from './money.js';
 import { Panel } from './panel.js';
 import { Empty } from './states.js';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
+import type { Loaded } from '../hooks/use-data.js';
 import type { Problem } from '../problem.js';
-import type { Loaded } from '../use-data.js';
 
 export function Loading() {
   return (

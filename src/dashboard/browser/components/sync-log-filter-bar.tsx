@@ -2,8 +2,8 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import { SYNC_STATUSES } from '../../../kernel/sync-statuses.js';
 import type { Schemas } from '../api.js';
 import { connectionTitle } from '../format.js';
-import { reasonText } from '../reason-view.js';
 import { hasFilters, KINDS, SPANS, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
+import { reasonText } from '../views/reason-view.js';
 import { Moment } from './moment.js';
 
 interface SyncLogFilterBarProps {

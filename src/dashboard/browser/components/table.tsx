@@ -1,5 +1,5 @@
 import { Component, type ComponentChildren } from 'preact';
-import { useRowsInSteps } from '../rows-in-steps.js';
+import { useRowsInSteps } from '../stream/rows-in-steps.js';
 import { ROW_KEYS_ID } from './row-keys-hint.js';
 
 export interface Column<Row> {

@@ -1,6 +1,6 @@
 import { useCallback, useEffect } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
-import { useData, useInterval } from '../use-data.js';
+import { useData, useInterval } from '../hooks/use-data.js';
 import { Badge } from './badge.js';
 import { ProblemNote } from './states.js';
 import { Time } from './time.js';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Change } from '../overview-view.js';
+import type { Change } from '../views/overview-view.js';
 
 interface TileProps {
   title: string;

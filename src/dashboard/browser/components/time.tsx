@@ -1,7 +1,7 @@
 import { useCallback, useState } from 'preact/hooks';
 import { clock } from '../api.js';
 import { formatAge, formatClock, formatDay, formatTime, formatWhole } from '../format.js';
-import { useInterval } from '../use-data.js';
+import { useInterval } from '../hooks/use-data.js';
 
 const FORMATS = {
   time: (time: string) => formatTime(time),

@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks';
-import { accountRows, otherSessions, passwordError, sessionsText } from '../account-view.js';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
-import { Confirm } from '../components/confirm.js';
-import { TextField } from '../components/field.js';
+import { Confirm } from '../components/forms/confirm.js';
+import { TextField } from '../components/forms/field.js';
 import { Page, Panel } from '../components/panel.js';
 import { ProblemNote, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { toast } from '../components/toasts.js';
 import { counted } from '../format.js';
+import { useAction, useData } from '../hooks/use-data.js';
+import { useDialog } from '../hooks/use-dialog.js';
 import { useSession } from '../session.js';
-import { useAction, useData } from '../use-data.js';
-import { useDialog } from '../use-dialog.js';
+import { accountRows, otherSessions, passwordError, sessionsText } from '../views/account-view.js';
 
 /** The signed-in user's own password and sessions. */
 export function Account() {

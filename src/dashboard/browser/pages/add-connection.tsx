@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { FormDialog } from '../components/dialog.js';
-import { TextField } from '../components/field.js';
+import { FormDialog } from '../components/forms/dialog.js';
+import { TextField } from '../components/forms/field.js';
 import { connectionTitle } from '../format.js';
-import { useAction } from '../use-data.js';
+import { useAction } from '../hooks/use-data.js';
 
 interface AddConnectionProps {
   platform: string;

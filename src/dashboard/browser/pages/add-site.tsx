@@ -1,13 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
-import { TextField } from '../components/field.js';
+import { TextField } from '../components/forms/field.js';
 import { Page } from '../components/panel.js';
 import { Empty, ProblemNote } from '../components/states.js';
+import { useAction } from '../hooks/use-data.js';
 import { pathOf } from '../navigation.js';
 import { fieldError } from '../problem.js';
 import { mayOperateAll, useSession } from '../session.js';
-import { useAction } from '../use-data.js';
 
 /** Adds a site that accepts conversions, and continues with its first steps. */
 export function AddSite() {

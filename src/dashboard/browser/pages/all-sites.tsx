@@ -2,21 +2,21 @@ import { useLocation } from 'preact-iso';
 import { api, dataOf, type Schemas } from '../api.js';
 import { Attention } from '../components/attention.js';
 import { Figures } from '../components/figures.js';
+import { PeriodChoice } from '../components/forms/period-choice.js';
 import { OtherCells } from '../components/other-cells.js';
 import { OverTime } from '../components/over-time.js';
 import { Page, Panel } from '../components/panel.js';
-import { PeriodChoice } from '../components/period-choice.js';
 import { PlatformsOfAllSites } from '../components/platforms.js';
 import { SOURCES_SHOWN } from '../components/sources.js';
 import { Loading, ProblemNote, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { AsOf } from '../components/time.js';
 import { formatNumber, formatShare, zoneName } from '../format.js';
+import { areSettled, useData } from '../hooks/use-data.js';
+import { type ChosenPeriod, usePeriod } from '../hooks/use-period.js';
 import { pathOf, withQuery } from '../navigation.js';
-import { exactValues, groupingOf, sumTotals, valuesText } from '../overview-view.js';
 import { mayOperateAll, useSession } from '../session.js';
-import { areSettled, useData } from '../use-data.js';
-import { type ChosenPeriod, usePeriod } from '../use-period.js';
+import { exactValues, groupingOf, sumTotals, valuesText } from '../views/overview-view.js';
 
 /** What needs attention anywhere, the figures of all sites together, and those of each. */
 export function AllSites() {

@@ -1,8 +1,8 @@
 import { api, dataOf, type Schemas } from '../api.js';
-import { Changes } from '../components/changes.js';
 import { Page } from '../components/panel.js';
+import { Changes } from '../components/settings/changes.js';
+import { usePages } from '../hooks/use-pages.js';
 import type { Site } from '../session.js';
-import { usePages } from '../use-pages.js';
 
 /** Who changed the site and its settings, newest first. */
 export function Audit({ site }: { site: Site }) {

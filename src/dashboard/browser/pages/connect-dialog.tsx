@@ -1,12 +1,15 @@
 import { useState } from 'preact/hooks';
 import { type Chosen, choose, listingProblems, optionsOf, pickedEvents, suggestedFor } from '../account-options.js';
 import { api, dataOf, type Schemas } from '../api.js';
-import { FormDialog } from '../components/dialog.js';
-import { TextField } from '../components/field.js';
-import { OptionField } from '../components/option-field.js';
+import { FormDialog } from '../components/forms/dialog.js';
+import { TextField } from '../components/forms/field.js';
+import { OptionField } from '../components/forms/option-field.js';
 import { ShownOnce } from '../components/shown-once.js';
 import { Loading, ProblemNote } from '../components/states.js';
 import { toast } from '../components/toasts.js';
+import { connectionTitle, counted } from '../format.js';
+import { useAction, useData } from '../hooks/use-data.js';
+import { fieldError } from '../problem.js';
 import {
   type Connection,
   changedSettings,
@@ -14,10 +17,7 @@ import {
   isStored,
   type Platform,
   type PlatformField,
-} from '../connection-view.js';
-import { connectionTitle, counted } from '../format.js';
-import { fieldError } from '../problem.js';
-import { useAction, useData } from '../use-data.js';
+} from '../views/connection-view.js';
 
 interface ConnectDialogProps {
   site: string;

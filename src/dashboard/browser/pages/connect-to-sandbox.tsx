@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
-import { SelectField } from '../components/field.js';
+import { SelectField } from '../components/forms/field.js';
 import { ProblemNote } from '../components/states.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle } from '../format.js';
-import { useAction, useData } from '../use-data.js';
+import { useAction, useData } from '../hooks/use-data.js';
 
 interface ConnectToSandboxProps {
   site: string;

@@ -1,11 +1,11 @@
-import { CheckField, SelectField } from '../components/field.js';
+import { CheckField, SelectField } from '../components/forms/field.js';
+import { SaveButtons } from '../components/forms/save-buttons.js';
 import { Page, Panel } from '../components/panel.js';
-import { SaveButtons } from '../components/save-buttons.js';
-import { SettingsPreview } from '../components/settings-preview.js';
+import { SettingsPreview } from '../components/settings/settings-preview.js';
 import { Show } from '../components/states.js';
+import { useEdited } from '../hooks/use-edited.js';
+import { type SiteSettings, useSiteSettings } from '../hooks/use-site-settings.js';
 import type { Site } from '../session.js';
-import { useEdited } from '../use-edited.js';
-import { type SiteSettings, useSiteSettings } from '../use-site-settings.js';
 
 /** What happens without a visitor's consent. */
 export function Consent({ site }: { site: Site }) {

@@ -5,18 +5,18 @@ import { Badge } from '../components/badge.js';
 import { CopyText } from '../components/copy.js';
 import { DeliveryDetails } from '../components/delivery-details.js';
 import { DeliveryRequest } from '../components/delivery-request.js';
-import { Dialog } from '../components/dialog.js';
+import { Dialog } from '../components/forms/dialog.js';
 import { Page, Panel } from '../components/panel.js';
 import { SendAgain } from '../components/send-again.js';
 import { Empty, Show } from '../components/states.js';
 import { Time } from '../components/time.js';
 import { amountOf, type ConversionHistory, conversionStory, type Fact, isDelivered } from '../conversion-story.js';
 import { repeatedCurlLine } from '../curl-line.js';
+import { useData, useInterval } from '../hooks/use-data.js';
+import { changeDialog, leaveDialog, openDialog, useDialog } from '../hooks/use-dialog.js';
 import { withQuery } from '../navigation.js';
-import { rereadAfterMs } from '../reread.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useData, useInterval } from '../use-data.js';
-import { changeDialog, leaveDialog, openDialog, useDialog } from '../use-dialog.js';
+import { rereadAfterMs } from '../stream/reread.js';
 
 /** One conversion: what happened to it, step by step, and each of its deliveries with attempts, payload and answer. */
 export function Conversion({ site, id }: { site: Site; id: string }) {

@@ -8,10 +8,10 @@ import { Empty } from '../components/states.js';
 import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { amountOf } from '../conversion-story.js';
+import { usePages } from '../hooks/use-pages.js';
 import { conversionPath, pathOf, withQuery } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
 import type { Site } from '../session.js';
-import { usePages } from '../use-pages.js';
 
 type ConversionLine = Schemas['Conversion'];
 const STATUSES = ['received', 'deduplicated', 'filtered'] as const;

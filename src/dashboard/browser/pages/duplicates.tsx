@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
-import { TextField } from '../components/field.js';
+import { TextField } from '../components/forms/field.js';
 import { Page, Panel } from '../components/panel.js';
-import { SettingsPreview } from '../components/settings-preview.js';
+import { SettingsPreview } from '../components/settings/settings-preview.js';
 import { Show } from '../components/states.js';
+import { type SiteSettings, useSiteSettings } from '../hooks/use-site-settings.js';
 import type { Site } from '../session.js';
-import { type SiteSettings, useSiteSettings } from '../use-site-settings.js';
 
 /** How long a repeated conversion is a duplicate. */
 export function Duplicates({ site }: { site: Site }) {

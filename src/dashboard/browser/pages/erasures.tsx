@@ -1,20 +1,20 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf, type Schemas } from '../api.js';
-import { auditActor } from '../audit-view.js';
 import { Badge } from '../components/badge.js';
-import { Confirm } from '../components/confirm.js';
 import { CopyText } from '../components/copy.js';
-import { TextField } from '../components/field.js';
+import { Confirm } from '../components/forms/confirm.js';
+import { TextField } from '../components/forms/field.js';
 import { Paged } from '../components/paged.js';
 import { Page, Panel } from '../components/panel.js';
 import { Empty, ProblemNote } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
-import { countsText, erasureProof, isNothing, ownErasure } from '../erasure-view.js';
 import { formatNumber } from '../format.js';
+import { useAction } from '../hooks/use-data.js';
+import { usePages } from '../hooks/use-pages.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useAction } from '../use-data.js';
-import { usePages } from '../use-pages.js';
+import { auditActor } from '../views/audit-view.js';
+import { countsText, erasureProof, isNothing, ownErasure } from '../views/erasure-view.js';
 
 type Recorded = Schemas['RecordedErasure'];
 

@@ -1,8 +1,8 @@
-import type { Connection } from '../connection-view.js';
-import { firstSteps, nextStep, progressText } from '../first-steps-view.js';
+import { useSiteProgress } from '../hooks/use-site-progress.js';
 import { pathOf } from '../navigation.js';
 import { mayOperateAll, mayWrite, type Site, useSession } from '../session.js';
-import { useSiteProgress } from '../use-site-progress.js';
+import type { Connection } from '../views/connection-view.js';
+import { firstSteps, nextStep, progressText } from '../views/first-steps-view.js';
 
 interface FirstStepsNoteProps {
   site: Site;

@@ -8,11 +8,11 @@ import { Page } from '../components/panel.js';
 import { Empty, ProblemNote, Show } from '../components/states.js';
 import { TagCheck } from '../components/tag-check.js';
 import { curlLine, tagSnippet } from '../curl-line.js';
-import { completesStep, firstSteps, nextStep, progressText, type StepName } from '../first-steps-view.js';
+import { useAction } from '../hooks/use-data.js';
+import { useSiteProgress } from '../hooks/use-site-progress.js';
 import { pathOf } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useAction } from '../use-data.js';
-import { useSiteProgress } from '../use-site-progress.js';
+import { completesStep, firstSteps, nextStep, progressText, type StepName } from '../views/first-steps-view.js';
 import { ConnectToSandbox } from './connect-to-sandbox.js';
 import { SetWebhook } from './set-webhook.js';
 

@@ -2,11 +2,17 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf, problemOf } from '../api.js';
 import { Badge } from '../components/badge.js';
-import { Confirm } from '../components/confirm.js';
+import { Confirm } from '../components/forms/confirm.js';
 import { Page } from '../components/panel.js';
 import { ProblemNote, Show } from '../components/states.js';
 import { Time } from '../components/time.js';
 import { attempt, toast } from '../components/toasts.js';
+import { connectionTitle } from '../format.js';
+import { useData } from '../hooks/use-data.js';
+import { changeDialog, leaveDialog, openDialog, useDialog } from '../hooks/use-dialog.js';
+import { useFinishedSignIn } from '../hooks/use-finished-sign-in.js';
+import { withQuery } from '../navigation.js';
+import { mayWrite, type Site, useSession } from '../session.js';
 import {
   type Connection,
   connectionNamed,
@@ -16,13 +22,7 @@ import {
   orderedConnections,
   type Platform,
   withoutCommands,
-} from '../connection-view.js';
-import { connectionTitle } from '../format.js';
-import { withQuery } from '../navigation.js';
-import { mayWrite, type Site, useSession } from '../session.js';
-import { useData } from '../use-data.js';
-import { changeDialog, leaveDialog, openDialog, useDialog } from '../use-dialog.js';
-import { useFinishedSignIn } from '../use-finished-sign-in.js';
+} from '../views/connection-view.js';
 import { AddConnection } from './add-connection.js';
 import { ConnectDialog } from './connect-dialog.js';
 

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf, type Schemas } from '../api.js';
 import { CopyText } from '../components/copy.js';
-import { FormDialog } from '../components/dialog.js';
-import { CheckField, SelectField, TextField } from '../components/field.js';
+import { FormDialog } from '../components/forms/dialog.js';
+import { CheckField, SelectField, TextField } from '../components/forms/field.js';
 import { ShownOnce } from '../components/shown-once.js';
 import { curlLine } from '../curl-line.js';
+import { useAction } from '../hooks/use-data.js';
 import { fieldError } from '../problem.js';
 import { useSession } from '../session.js';
-import { useAction } from '../use-data.js';
 
 interface CreateKeyProps {
   site: string;

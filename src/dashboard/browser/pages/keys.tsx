@@ -1,16 +1,16 @@
 import { api, dataOf, type Schemas } from '../api.js';
 import { Badge } from '../components/badge.js';
-import { Confirm } from '../components/confirm.js';
 import { CopyText } from '../components/copy.js';
+import { Confirm } from '../components/forms/confirm.js';
 import { Page, Panel } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import { curlLine } from '../curl-line.js';
+import { useData } from '../hooks/use-data.js';
+import { useDialog } from '../hooks/use-dialog.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useData } from '../use-data.js';
-import { useDialog } from '../use-dialog.js';
 import { CreateKey, RotateKey } from './key-dialogs.js';
 
 type Key = Schemas['Key'];

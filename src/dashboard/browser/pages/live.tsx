@@ -1,14 +1,18 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { Badge } from '../components/badge.js';
-import { EventKindOptions } from '../components/event-kind-options.js';
 import { EventName } from '../components/event-name.js';
+import { EventKindOptions } from '../components/forms/event-kind-options.js';
 import { Page } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
 import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
-import { readEarlierEvents } from '../earlier-events.js';
 import { counted, formatNumber } from '../format.js';
+import { useData } from '../hooks/use-data.js';
+import { useEventStream } from '../hooks/use-event-stream.js';
+import { pathOf, withQuery } from '../navigation.js';
+import type { Site } from '../session.js';
+import { readEarlierEvents } from '../stream/earlier-events.js';
 import {
   addToFeed,
   EMPTY_FEED,
@@ -19,12 +23,8 @@ import {
   type LiveEvent,
   moveOn,
   typesOf,
-} from '../live-events.js';
-import { pathOf, withQuery } from '../navigation.js';
-import type { Site } from '../session.js';
-import { STREAM_STATES } from '../stream-view.js';
-import { useData } from '../use-data.js';
-import { useEventStream } from '../use-event-stream.js';
+} from '../stream/live-events.js';
+import { STREAM_STATES } from '../views/stream-view.js';
 
 const EARLIER = 100;
 

@@ -3,17 +3,17 @@ import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { CopyText } from '../components/copy.js';
-import { TextField } from '../components/field.js';
+import { TextField } from '../components/forms/field.js';
 import { Page, Panel } from '../components/panel.js';
 import { Empty, Loading, ProblemNote, Show } from '../components/states.js';
 import { toast } from '../components/toasts.js';
-import type { Connection } from '../connection-view.js';
 import { connectionTitle } from '../format.js';
-import { isEdited, type MappingRow, mappingChanges, mappingRows } from '../mapping-view.js';
+import { useAction, useData } from '../hooks/use-data.js';
+import { useSettled } from '../hooks/use-settled.js';
 import { pathOf, withQuery } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useAction, useData } from '../use-data.js';
-import { useSettled } from '../use-settled.js';
+import type { Connection } from '../views/connection-view.js';
+import { isEdited, type MappingRow, mappingChanges, mappingRows } from '../views/mapping-view.js';
 
 /** How events and fields are named for each platform, with what the platform would get. */
 export function Mapping({ site }: { site: Site }) {

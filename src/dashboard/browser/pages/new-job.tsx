@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { api, clock, dataOf } from '../api.js';
-import { FormDialog } from '../components/dialog.js';
-import { EventKindOptions } from '../components/event-kind-options.js';
-import { Field, SelectField, TextField } from '../components/field.js';
+import { FormDialog } from '../components/forms/dialog.js';
+import { EventKindOptions } from '../components/forms/event-kind-options.js';
+import { Field, SelectField, TextField } from '../components/forms/field.js';
 import { connectionTitle } from '../format.js';
-import { type JobForm, jobRequest } from '../new-job-view.js';
-import { useAction, useData } from '../use-data.js';
+import { useAction, useData } from '../hooks/use-data.js';
+import { type JobForm, jobRequest } from '../views/new-job-view.js';
 
 const KINDS = [
   ['export', 'Export events to a file'],

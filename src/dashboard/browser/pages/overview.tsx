@@ -2,19 +2,19 @@ import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
 import { Attention } from '../components/attention.js';
 import { Figures } from '../components/figures.js';
+import { PeriodChoice } from '../components/forms/period-choice.js';
 import { MatchQuality } from '../components/match-quality.js';
 import { OverTime } from '../components/over-time.js';
 import { Page } from '../components/panel.js';
-import { PeriodChoice } from '../components/period-choice.js';
 import { Platforms } from '../components/platforms.js';
 import { SOURCES_SHOWN } from '../components/sources.js';
 import { Loading, ProblemNote, Show } from '../components/states.js';
 import { AsOf } from '../components/time.js';
 import { zoneName } from '../format.js';
-import { groupingOf } from '../overview-view.js';
+import { areSettled, useData } from '../hooks/use-data.js';
+import { type ChosenPeriod, usePeriod } from '../hooks/use-period.js';
 import { type Site, useSession } from '../session.js';
-import { areSettled, useData } from '../use-data.js';
-import { type ChosenPeriod, usePeriod } from '../use-period.js';
+import { groupingOf } from '../views/overview-view.js';
 import { FirstStepsNote } from './first-steps-note.js';
 
 /** What needs attention, the figures of a period with their comparison, one chart, and a row per platform. */

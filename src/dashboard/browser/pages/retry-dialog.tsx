@@ -1,11 +1,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, clock, dataOf, type Schemas } from '../api.js';
 import { CopyText } from '../components/copy.js';
-import { Dialog } from '../components/dialog.js';
+import { Dialog } from '../components/forms/dialog.js';
 import { ProblemNote, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle, counted, formatNumber } from '../format.js';
+import { useAction, useData } from '../hooks/use-data.js';
+import { queryOf, type SyncLogFilters } from '../sync-log-filters.js';
 import {
   PREVIEW_MINUTES,
   previewedOf,
@@ -19,9 +21,7 @@ import {
   runRetry,
   SENDING_MINUTES,
   summarize,
-} from '../retry-view.js';
-import { queryOf, type SyncLogFilters } from '../sync-log-filters.js';
-import { useAction, useData } from '../use-data.js';
+} from '../views/retry-view.js';
 
 interface RetryDialogProps {
   site: string;

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
-import { FormDialog } from '../components/dialog.js';
-import { TextField } from '../components/field.js';
+import { FormDialog } from '../components/forms/dialog.js';
+import { TextField } from '../components/forms/field.js';
 import { ShownOnce } from '../components/shown-once.js';
 import { toast } from '../components/toasts.js';
+import { useAction } from '../hooks/use-data.js';
 import { fieldError } from '../problem.js';
-import { useAction } from '../use-data.js';
 
 interface SetWebhookProps {
   site: string;

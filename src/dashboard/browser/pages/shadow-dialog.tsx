@@ -1,9 +1,9 @@
-import { Dialog } from '../components/dialog.js';
+import { Dialog } from '../components/forms/dialog.js';
 import { Empty } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { counted, formatNumber } from '../format.js';
-import type { Job } from '../job-view.js';
-import { differenceRows, isShadowResult } from '../shadow-view.js';
+import type { Job } from '../views/job-view.js';
+import { differenceRows, isShadowResult } from '../views/shadow-view.js';
 
 /** The difference between what happened and what other rules would have done. */
 export function ShadowDialog({ job, onClose }: { job: Job; onClose: () => void }) {

@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
-import { TextField } from '../components/field.js';
+import { TextField } from '../components/forms/field.js';
 import { ProblemNote } from '../components/states.js';
+import { useAction, useData } from '../hooks/use-data.js';
 import { rememberAddress } from '../return-address.js';
 import type { User } from '../session.js';
-import { useAction, useData } from '../use-data.js';
 
 /** Why the sign-in provider's answer was refused, or that signing out did not reach it. */
 const REFUSALS: Readonly<Record<string, string>> = {

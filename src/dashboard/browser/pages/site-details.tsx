@@ -1,16 +1,16 @@
 import { useMemo, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf, problemOf } from '../api.js';
-import { Confirm } from '../components/confirm.js';
-import { SelectField } from '../components/field.js';
-import { ListEditor } from '../components/list-editor.js';
+import { Confirm } from '../components/forms/confirm.js';
+import { SelectField } from '../components/forms/field.js';
+import { ListEditor } from '../components/forms/list-editor.js';
 import { Page, Panel } from '../components/panel.js';
 import { Show } from '../components/states.js';
 import { attempt, toast } from '../components/toasts.js';
 import { countryOptions } from '../country-options.js';
+import { useDialog } from '../hooks/use-dialog.js';
+import { useSiteSettings } from '../hooks/use-site-settings.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useDialog } from '../use-dialog.js';
-import { useSiteSettings } from '../use-site-settings.js';
 
 /** The hosts and the country of a site, and its removal. */
 export function SiteDetails({ site }: { site: Site }) {

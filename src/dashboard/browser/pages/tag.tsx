@@ -1,12 +1,12 @@
 import { CopyText } from '../components/copy.js';
-import { CheckField } from '../components/field.js';
-import { ListEditor } from '../components/list-editor.js';
+import { CheckField } from '../components/forms/field.js';
+import { ListEditor } from '../components/forms/list-editor.js';
 import { Page, Panel } from '../components/panel.js';
 import { Show } from '../components/states.js';
 import { TagCheck } from '../components/tag-check.js';
 import { tagSnippet } from '../curl-line.js';
+import { useSiteSettings } from '../hooks/use-site-settings.js';
 import type { Site } from '../session.js';
-import { useSiteSettings } from '../use-site-settings.js';
 
 /** The browser tag: what to paste, and what it may read. */
 export function Tag({ site }: { site: Site }) {

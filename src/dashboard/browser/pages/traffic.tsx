@@ -1,12 +1,12 @@
-import { CheckField, Field, SelectField } from '../components/field.js';
+import { CheckField, Field, SelectField } from '../components/forms/field.js';
+import { PreviewedList } from '../components/forms/previewed-list.js';
+import { SaveButtons } from '../components/forms/save-buttons.js';
 import { Page, Panel } from '../components/panel.js';
-import { PreviewedList } from '../components/previewed-list.js';
-import { SaveButtons } from '../components/save-buttons.js';
-import { SettingsPreview } from '../components/settings-preview.js';
+import { SettingsPreview } from '../components/settings/settings-preview.js';
 import { Show } from '../components/states.js';
+import { useEdited } from '../hooks/use-edited.js';
+import { type SiteSettings, useSiteSettings } from '../hooks/use-site-settings.js';
 import type { Site } from '../session.js';
-import { useEdited } from '../use-edited.js';
-import { type SiteSettings, useSiteSettings } from '../use-site-settings.js';
 
 const LISTS = [
   ['blockIps', 'Blocked networks', 'Blocked address or range', '203.0.113.0/24'],

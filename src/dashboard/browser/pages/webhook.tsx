@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf, problemOf, type Schemas } from '../api.js';
 import { Badge, StatusBadge } from '../components/badge.js';
-import { Confirm } from '../components/confirm.js';
+import { Confirm } from '../components/forms/confirm.js';
 import { Paged } from '../components/paged.js';
 import { Page, Panel } from '../components/panel.js';
 import { ShownOnce } from '../components/shown-once.js';
@@ -10,11 +10,11 @@ import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import { counted, formatDuration, formatNumber } from '../format.js';
+import { useData } from '../hooks/use-data.js';
+import { useDialog } from '../hooks/use-dialog.js';
+import { usePages } from '../hooks/use-pages.js';
 import { pathOf, withQuery } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useData } from '../use-data.js';
-import { useDialog } from '../use-dialog.js';
-import { usePages } from '../use-pages.js';
 import { SetWebhook } from './set-webhook.js';
 
 type WebhookDocument = Schemas['Webhook'];

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { eventSchema, pageQuery } from '../events/event-pages.js';
+import { time } from '../schemas.js';
+
+export const STATUSES = ['received', 'deduplicated', 'filtered'] as const;
+
+export const conversionIdSchema = z.uuid();
+
+export const conversionsQuery = pageQuery
+  .extend({
+    order: z.string().min(1).max(1_000).optional().meta({ description: "The sender's order id." }),
+    status: z.enum(STATUSES).optional(),
+  })
+  .strict();
+
+const botSchema = z.object({
+  score: z.number().meta({ description: '0 to 100.' }),
+  reasons: z.array(z.string()),
+  list: z.string(),
+});
+
+const itemSchema = z.object({
+  id: z.string(),
+  name: z.string().optional(),
+  quantity: z.int().optional(),
+  price: z.number().optional(),
+  category: z.string().optional(),
+});
+
+/** The public part of the event that opened the conversion's stream. */
+const facts = z.object({
+  conversionId: z.uuid(),
+  status: z.enum(STATUSES),
+  time,
+  event: z.string(),
+  value: z.number().optional(),
+  currency: z.string(),
+  orderId: z.string().optional(),
+  occurredAt: time.optional(),
+  source: z.string().optional(),
+  items: z.array(itemSchema).optional(),
+  keyId: z.uuid(),
+  trial: z.boolean(),
+  correction: z.literal(true).optional(),
+  platforms: z.array(z.string()).optional().meta({ description: 'The connections that it is delivered to.' }),
+  matched: z.literal(true).optional().meta({ description: 'It was matched to a visit.' }),
+  consent: z.enum(['granted', 'denied', 'unknown']).optional(),
+  personalization: z.enum(['granted', 'denied']).optional(),
+  withheld: z.string().optional().meta({ description: 'Why stored visit data is not sent.' }),
+  bot: botSchema.optional(),
+  judged: z.literal(true).optional().meta({ description: "The bot score reached the site's threshold." }),
+  botVisitors: z.int().optional(),
+  reason: z.string().optional().meta({ description: 'Why it was filtered.' }),
+  firstConversionId: z.uuid().optional().meta({ description: 'The conversion that it duplicates.' }),
+  differs: z.array(z.string()).optional().meta({ description: 'Fields that are not as in that conversion.' }),
+});
+
+export const conversionSchema = facts.extend({ position: z.int() }).meta({ id: 'Conversion' });
+
+const visitSchema = z.object({
+  pageUrl: z.string().optional(),
+  referrer: z.string().optional(),
+  ip: z.string().optional(),
+  userAgent: z.string().optional(),
+  visitorId: z.string().optional(),
+  clicks: z.record(z.string(), z.object({ id: z.string(), timeMs: z.number() })),
+  cookies: z.record(z.string(), z.string()),
+  utm: z.record(z.string(), z.string()),
+});
+
+const attemptSchema = z.object({
+  time,
+  attempt: z.int(),
+  status: z.string(),
+  reason: z.string().optional(),
+  durationMs: z.number().optional(),
+  httpStatus: z.int().optional(),
+  requestId: z.string().optional(),
+  response: z.string().optional().meta({ description: "The platform's answer, truncated and redacted." }),
+  nextTry: time.optional(),
+  eventId: z.string().optional(),
+  bodySha256: z.string().optional(),
+  unknown: z.boolean().optional().meta({ description: 'The platform may have accepted it without saying so.' }),
+  unknownSince: time.optional(),
+  giveUpAt: time.optional(),
+});
+
+const deliverySchema = z.object({
+  platform: z.string(),
+  status: z.string(),
+  reason: z.string().optional(),
+  attempts: z.array(attemptSchema).meta({ description: 'Oldest first; the last may be a confirmation.' }),
+  payload: z.unknown().optional().meta({ description: 'Rebuilt; absent if none was sent or the person was erased.' }),
+  payloadIsExact: z.boolean().optional().meta({ description: 'It has the digest of the payload that was sent.' }),
+});
+
+export const historySchema = z
+  .object({
+    conversion: facts.extend({ key: z.object({ name: z.string(), prefix: z.string() }).optional() }),
+    masked: z.boolean().meta({ description: 'Personal values are replaced by •••, and events have no personal part.' }),
+    match: visitSchema.nullable().meta({ description: 'The matched visit.' }),
+    consent: z.enum(['granted', 'denied', 'unknown']).nullable(),
+    deliveries: z.array(deliverySchema),
+    events: z
+      .array(eventSchema.extend({ personal: z.record(z.string(), z.unknown()).nullable().optional() }))
+      .meta({ description: 'Of the conversion, and the receipt of its duplicates and corrections.' }),
+  })
+  .meta({ id: 'ConversionHistory' });

@@ -1,0 +1,326 @@
+import {
+  Body,
+  ConflictException,
+  Controller,
+  Delete,
+  ForbiddenException,
+  Get,
+  NotFoundException,
+  Param,
+  Post,
+  Put,
+  Query,
+} from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import { findDemoSandbox, sandboxConnection } from '../../app/demo-sandbox.js';
+import { appOf, OauthApps } from '../../authorizations/oauth-apps.js';
+import { PlatformSignIns } from '../../authorizations/platform-sign-ins.js';
+import { connectSignedIn } from '../../authorizations/sign-in-flow.js';
+import { connectionToSameAccount } from '../../delivery/connections/account.js';
+import { listStoredConnection, testStoredConnection } from '../../delivery/connections/stored-connection.js';
+import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../../platforms/connection-name.js';
+import { PLATFORMS, platformOf } from '../../platforms/index.js';
+import type { Platform } from '../../platforms/platform.js';
+import {
+  type ConnectedPlatform,
+  ConnectPlatform,
+  DisconnectPlatform,
+  PauseConnection,
+  ResumeConnection,
+} from '../../sites/connections/connection.commands.js';
+import { connectionDocument, listedConnections } from '../../sites/connections/connection-document.js';
+import { connectionOf } from '../../sites/connections/named-connection.js';
+import type { Site } from '../../sites/site.js';
+import { may, type Principal } from '../../users/access.js';
+import { Caller, Requires } from '../access/access.decorators.js';
+import { Dependencies } from '../dependencies.js';
+import { Returns } from '../returns.decorator.js';
+import { host, listOf, time } from '../schemas.js';
+import { findSite } from './sites.controller.js';
+
+export const connectionName = z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).meta({ example: 'meta:second' });
+
+const fieldSchema = z.object({ name: z.string(), secret: z.boolean(), required: z.boolean(), help: z.string() });
+const platformSchema = z
+  .object({
+    platform: z.string(),
+    fields: z.array(fieldSchema),
+    signIn: z.boolean().meta({ description: 'Whether it can be connected by signing in there.' }),
+  })
+  .meta({ id: 'Platform' });
+
+const connectionSchema = z
+  .object({
+    platform: connectionName,
+    connected: z.boolean(),
+    state: z.enum(['active', 'paused', 'parked']).optional(),
+    reason: z.string().optional().meta({ description: 'Why it is paused or parked.' }),
+    next: z.string().optional().meta({ description: 'What a person has to do before conversions are sent again.' }),
+    needsReconnection: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'The platform refuses the credentials. A sign-in there gives new ones.' }),
+    settings: z.record(z.string(), z.union([z.string(), z.literal(true)])).meta({ description: 'A secret is true.' }),
+    newDefaults: z.record(z.string(), z.string()).optional(),
+    endpoint: z.string().optional(),
+    since: time.optional(),
+    secrets: z.array(z.string()).optional().meta({ description: 'Names of the secrets that are set.' }),
+    secret: z.string().optional().meta({ description: 'Only if it was just generated. It cannot be shown again.' }),
+    sameAccountAs: connectionName
+      .optional()
+      .meta({ description: 'Another connection that sends to the same account.' }),
+  })
+  .meta({ id: 'Connection' });
+
+const connectSchema = z
+  .object({
+    settings: z
+      .record(z.string().max(200), z.string().max(5_000))
+      .default({})
+      .meta({ description: 'Settings and secrets to change. An empty text removes one.' }),
+    endpoint: z
+      .string()
+      .max(2_048)
+      .optional()
+      .meta({ description: "Base URL instead of the platform's own; for administrators only." }),
+    signIn: z
+      .uuid()
+      .optional()
+      .meta({ description: 'Id of a sign-in at the platform, whose tokens are used in place of secrets.' }),
+  })
+  .strict()
+  .refine(({ endpoint, signIn }) => endpoint === undefined || signIn === undefined, {
+    message: 'A sign-in determines the endpoint: leave it out.',
+    path: ['endpoint'],
+  })
+  .meta({ not: { required: ['endpoint', 'signIn'] } });
+
+const testSchema = z
+  .object({
+    platform: connectionName,
+    ok: z.boolean(),
+    status: z.string(),
+    sent: z.boolean().meta({ description: "Whether a conversion was sent, in the platform's test mode." }),
+    reason: z.string().optional(),
+    fix: z.string().optional().meta({ description: 'What a person can do about it.' }),
+  })
+  .meta({ id: 'ConnectionTest' });
+
+const optionsQuery = z
+  .object({
+    account: z.string().max(64).optional().meta({
+      description: 'List what belongs to this account, instead of to the first ones: the value of an option.',
+    }),
+  })
+  .strict();
+
+const optionSchema = z
+  .object({
+    setting: z.string().optional().meta({
+      description:
+        'The setting that the value is for; `event` for `event.<ours>`. Without it, others belong to the option.',
+    }),
+    value: z.string(),
+    label: z.string().meta({ description: 'Plain text as the platform has it, not HTML.' }),
+    also: z
+      .record(z.string(), z.string())
+      .optional()
+      .meta({ description: 'Settings that come with the choice. An empty text removes one.' }),
+    parent: z.string().optional().meta({ description: 'The value of the option that it belongs to.' }),
+    suits: z.enum(['purchase', 'lead', 'signup']).optional().meta({ description: 'The event that it is meant for.' }),
+    unlisted: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'What belongs to it is listed with its value as `account`.' }),
+    problem: z.string().optional().meta({ description: 'Why what belongs to it is not listed, and what to do.' }),
+  })
+  .meta({ id: 'AccountOption' });
+
+export const optionsSchema = z
+  .object({
+    options: z.array(optionSchema),
+    truncated: z.boolean().meta({ description: 'There is more than is listed.' }),
+  })
+  .meta({ id: 'AccountOptions' });
+
+@ApiTags('Connections')
+@Controller()
+export class ConnectionsController {
+  constructor(
+    private readonly dependencies: Dependencies,
+    private readonly apps: OauthApps,
+    private readonly signIns: PlatformSignIns,
+  ) {}
+
+  @Get('platforms')
+  @Requires('read')
+  @ApiOperation({ summary: 'List the platforms and their settings' })
+  @Returns(listOf(platformSchema), 'All platforms.')
+  platforms() {
+    return {
+      items: PLATFORMS.map(({ name, fields, authorization }) => ({
+        platform: name,
+        signIn: authorization !== undefined,
+        fields: fields.map(({ name, secret = false, required = false, help }) => ({ name, secret, required, help })),
+      })),
+    };
+  }
+
+  @Get('sites/:site/connections')
+  @Requires('read')
+  @ApiOperation({ summary: 'List the connections of a site' })
+  @Returns(listOf(connectionSchema), 'All connections, and the platforms that are not connected.')
+  async list(@Param('site', { schema: host }) name: string) {
+    return { items: listedConnections(await findSite(this.dependencies.sites, name)) };
+  }
+
+  @Put('sites/:site/connections/:connection')
+  @Requires('write')
+  @ApiOperation({ summary: 'Connect a platform, or change the given settings of a connection' })
+  @Returns(connectionSchema, 'The connection.')
+  async connect(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Body({ schema: connectSchema }) body: z.output<typeof connectSchema>,
+    @Caller() caller: Principal,
+  ) {
+    // The service calls it from inside its network.
+    if (body.endpoint !== undefined && !may(caller, 'administer'))
+      throw new ForbiddenException('Only an administrator who is signed in can set the endpoint of a connection.');
+    const site = await findSite(this.dependencies.sites, name);
+    const platform = platformOf(connection) as Platform;
+    const { connection: connected, generatedSecret } = await this.connected(site, connection, body, caller);
+    const sameAccountAs = connectionToSameAccount(platform, connected, site.connections);
+    return {
+      ...connectionDocument(connected, generatedSecret),
+      ...(sameAccountAs !== undefined && { sameAccountAs }),
+    };
+  }
+
+  /** The address is the service's own, so this needs no administrator, unlike an endpoint of the caller. */
+  @Post('sites/:site/connections/:connection/sandbox')
+  @Requires('write')
+  @ApiOperation({ summary: 'Connect a platform to the sandbox that the service started, which stands in for it' })
+  @Returns(connectionSchema, 'The connection.')
+  async connectToSandbox(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Caller() { actor }: Principal,
+  ) {
+    const { sites, settings, commands } = this.dependencies;
+    const site = await findSite(sites, name);
+    if (site.connections.some(({ platform, disconnected }) => platform === connection && !disconnected))
+      throw new ConflictException(`${connection} is connected already. Disconnect it first.`);
+    const sandboxUrl = findDemoSandbox(settings);
+    if (sandboxUrl === undefined)
+      throw new ConflictException(
+        'There is no sandbox: it runs beside the embedded database, if DEMO_PLATFORMS is true.',
+      );
+    const platform = platformOf(connection) as Platform;
+    const request = sandboxConnection(platform, sandboxUrl);
+    const { connection: connected } = await commands.execute(
+      new ConnectPlatform(actor, site.host, platform, request, connection),
+    );
+    return connectionDocument(connected);
+  }
+
+  @Delete('sites/:site/connections/:connection')
+  @Requires('write')
+  @ApiOperation({ summary: 'Disconnect a platform and delete its secrets' })
+  @Returns(connectionSchema, 'The connection that was disconnected.')
+  disconnect(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Caller() caller: Principal,
+  ) {
+    return this.change(DisconnectPlatform, name, connection, caller);
+  }
+
+  @Post('sites/:site/connections/:connection/pause')
+  @Requires('write')
+  @ApiOperation({ summary: 'Pause sending; new conversions are queued' })
+  @Returns(connectionSchema, 'The connection.')
+  pause(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Caller() caller: Principal,
+  ) {
+    return this.change(PauseConnection, name, connection, caller);
+  }
+
+  @Post('sites/:site/connections/:connection/resume')
+  @Requires('write')
+  @ApiOperation({ summary: 'Resume sending, including queued conversions' })
+  @Returns(connectionSchema, 'The connection.')
+  resume(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Caller() caller: Principal,
+  ) {
+    return this.change(ResumeConnection, name, connection, caller);
+  }
+
+  @Post('sites/:site/connections/:connection/test')
+  @Requires('write')
+  @ApiOperation({ summary: "Test a connection in the platform's test mode; without a test mode nothing is sent" })
+  @Returns(testSchema, 'What the platform answered.')
+  async test(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+  ) {
+    const site = await this.findConnected(name, connection);
+    const platform = platformOf(connection) as Platform;
+    return testStoredConnection(this.dependencies, site, { name: connection, platform });
+  }
+
+  @Get('sites/:site/connections/:connection/options')
+  @Requires('write')
+  @ApiOperation({ summary: 'List what the account of a connection has, to pick settings and events from' })
+  @Returns(optionsSchema, 'What the platform lists to the owner of the credentials.')
+  async options(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Query({ schema: optionsQuery }) { account }: z.output<typeof optionsQuery>,
+  ) {
+    const site = await this.findConnected(name, connection);
+    const platform = platformOf(connection) as Platform;
+    const app = appOf(await this.apps.get(platform.name), connectionOf(site, connection));
+    return listStoredConnection(this.dependencies, site, { name: connection, platform }, { account, app });
+  }
+
+  private async connected(
+    site: Site,
+    connection: ConnectionName,
+    { settings, endpoint, signIn: id }: z.output<typeof connectSchema>,
+    { actor, userId }: Principal,
+  ): Promise<ConnectedPlatform> {
+    const { dependencies, apps, signIns } = this;
+    const request = { set: settings, endpoint };
+    if (id === undefined)
+      return dependencies.commands.execute(
+        new ConnectPlatform(actor, site.host, platformOf(connection) as Platform, request, connection),
+      );
+    const signIn = { id, userId, site: site.host, connection };
+    const connected = await connectSignedIn({ ...dependencies, apps, signIns }, signIn, settings, actor);
+    if (!connected) throw new ConflictException('The sign-in is unknown, used or expired. Sign in again.');
+    return connected;
+  }
+
+  private async change(
+    Command: typeof DisconnectPlatform | typeof PauseConnection | typeof ResumeConnection,
+    name: string,
+    connection: ConnectionName,
+    { actor }: Principal,
+  ) {
+    const site = await this.findConnected(name, connection);
+    return connectionDocument(await this.dependencies.commands.execute(new Command(actor, site.host, connection)));
+  }
+
+  private async findConnected(name: string, connection: ConnectionName) {
+    const site = await findSite(this.dependencies.sites, name);
+    const isConnected = site.connections.some((found) => found.platform === connection && !found.disconnected);
+    if (!isConnected) throw new NotFoundException(`${connection} is not connected to ${name}.`);
+    return site;
+  }
+}

@@ -1,0 +1,230 @@
+import { integerText } from '../../http/strict-json.js';
+import { canonicalText } from '../../kernel/canonical-text.js';
+import type { Clock } from '../../kernel/clock.js';
+import { fitsCodePoints } from '../../kernel/code-points.js';
+import { isEmail, normaliseEmail } from '../../kernel/email.js';
+import { ownTrimmed } from '../../kernel/own-text.js';
+import { fieldRejection, type RejectionReason } from '../rejection-reason.js';
+import { CURRENCIES, readCurrency } from './currencies.js';
+import type { InboundField, InboundFields } from './inbound-field.js';
+import { OPTIONAL_FIELDS } from './optional-fields.js';
+
+export type InboundReading =
+  | { ok: true; fields: InboundFields }
+  | { ok: false; error: string; reason: RejectionReason };
+
+/** The fields of the specification. Fields are checked in this order, and the response contains the message of the first that fails. */
+const SPECIFIED_FIELDS: readonly InboundField[] = [
+  {
+    name: 'email',
+    schema: {
+      type: 'string',
+      format: 'email',
+      maxLength: 254,
+      description: 'Customer email, hashed (SHA-256) on arrival and never stored. Takes precedence over hashed_email.',
+      example: 'jane.doe@example.com',
+    },
+    read: (sent, fields) => {
+      if (sent === undefined) return;
+      if (typeof sent !== 'string') return 'email is invalid';
+      const email = normaliseEmail(sent);
+      if (email === '') return; // Blank counts as absent, because form tools send empty inputs.
+      if (!isEmail(email)) return 'email is invalid';
+      fields.email = email;
+    },
+  },
+  {
+    name: 'hashed_email',
+    schema: {
+      type: 'string',
+      pattern: '^[0-9A-Fa-f]{64}$',
+      description: 'SHA-256 hex digest of the trimmed, lowercased email, for senders that do not share the address.',
+      example: '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d',
+    },
+    read: (sent, fields) => {
+      if (fields.email !== undefined) return;
+      if (sent === undefined) return 'email or hashed_email required';
+      if (typeof sent !== 'string') return 'hashed_email must be a SHA-256 hex digest';
+      const digest = ownTrimmed(sent);
+      if (digest === '') return 'email or hashed_email required';
+      if (!/^[0-9a-f]{64}$/i.test(digest)) return 'hashed_email must be a SHA-256 hex digest';
+      fields.hashedEmail = digest.toLowerCase();
+    },
+  },
+  {
+    name: 'event',
+    schema: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 100,
+      pattern: '\\S',
+      description:
+        'Event name, e.g. purchase, lead, signup. Compared in Unicode NFC and without white space at both ends; case is significant.',
+      example: 'purchase',
+    },
+    read: (sent, fields) => {
+      const event = typeof sent === 'string' ? canonicalText(sent) : sent;
+      // A blank name counts as missing.
+      if (event === undefined || event === '') return 'event required';
+      if (typeof event !== 'string' || !fitsCodePoints(sent as string, 100) || !fitsCodePoints(event, 100))
+        return 'event must be 1 to 100 characters';
+      fields.event = event;
+      if (event !== sent) fields.sent = { event: sent as string };
+    },
+  },
+  {
+    name: 'value',
+    schema: {
+      type: 'number',
+      minimum: 0,
+      description: 'Monetary value of the conversion, in units of the currency.',
+      example: 129.9,
+    },
+    read: (sent, fields) => {
+      if (sent === undefined) return;
+      if (typeof sent !== 'number' || !(sent >= 0 && sent < Infinity)) return 'value must be a non-negative number';
+      fields.value = sent;
+    },
+  },
+  {
+    name: 'currency',
+    schema: {
+      type: 'string',
+      enum: [...CURRENCIES],
+      default: 'USD',
+      description: 'ISO 4217 code of the value. Lower case is accepted too.',
+      example: 'EUR',
+    },
+    read: (sent, fields) => {
+      // An empty currency is an error, not the default, so that no amount becomes dollars by accident.
+      const currency = sent === undefined ? 'USD' : typeof sent === 'string' ? readCurrency(sent) : undefined;
+      if (currency === undefined) return 'currency must be an ISO 4217 code';
+      fields.currency = currency;
+    },
+  },
+  {
+    name: 'orderId',
+    schema: {
+      anyOf: [
+        { type: 'string', minLength: 1, maxLength: 255, pattern: '\\S' },
+        { type: 'integer', minimum: 0 },
+      ],
+      description:
+        'Order or transaction identifier; a repeat within the dedup window is not counted again. Compared as the event name is.',
+      example: 'ORD-1001',
+    },
+    read: (sent, fields, rawBody) => {
+      if (sent === undefined) return;
+      const text = typeof sent === 'number' ? integerText(sent, rawBody, 'orderId') : sent;
+      const orderId = typeof text === 'string' ? canonicalText(text) : '';
+      // A blank id is rejected: all orders with it would be duplicates of the first.
+      if (orderId === '' || !fitsCodePoints(text as string, 255) || !fitsCodePoints(orderId, 255))
+        return 'orderId must be 1 to 255 characters';
+      fields.orderId = orderId;
+      if (orderId !== text) fields.sent = { ...fields.sent, orderId: text as string };
+    },
+  },
+  {
+    name: 'firstName',
+    schema: {
+      type: 'string',
+      maxLength: 255,
+      description: 'Customer first name; stored and sent only as a hash.',
+      example: 'Jane',
+    },
+    read: (sent, fields) => {
+      if (sent === undefined || sent === '') return;
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, 255))
+        return 'firstName must be text of at most 255 characters';
+      fields.firstName = sent;
+    },
+  },
+  {
+    name: 'lastName',
+    schema: {
+      type: 'string',
+      maxLength: 255,
+      description: 'Customer last name; stored and sent only as a hash.',
+      example: 'Doe',
+    },
+    read: (sent, fields) => {
+      if (sent === undefined || sent === '') return;
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, 255))
+        return 'lastName must be text of at most 255 characters';
+      fields.lastName = sent;
+    },
+  },
+  {
+    name: 'phone',
+    schema: {
+      type: 'string',
+      maxLength: 64,
+      description:
+        "Customer phone; a national number needs the site's default country. Stored and sent only as a hash.",
+      example: '+1 (555) 010-4477',
+    },
+    read: (sent, fields) => {
+      if (sent === undefined || sent === '') return;
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, 64)) return 'phone must be text of at most 64 characters';
+      fields.phone = sent;
+    },
+  },
+];
+
+const ABSENT = { enum: [null] };
+const ABSENT_OR_EMPTY = { enum: [null, ''] };
+
+/** The schema of a field with the values that are the same as an absent field. */
+function orAbsent({ name, schema }: InboundField, absent: object): [string, Readonly<Record<string, unknown>>] {
+  const { description, example, default: value, ...constraint } = schema;
+  return [name, { description, example, ...(value !== undefined && { default: value }), anyOf: [constraint, absent] }];
+}
+
+const EMAIL = SPECIFIED_FIELDS[0] as InboundField;
+const HASHED_EMAIL = SPECIFIED_FIELDS[1] as InboundField;
+const EVENT = SPECIFIED_FIELDS[2] as InboundField;
+
+/** The request body as JSON Schema, for the OpenAPI document. */
+export const inboundBodySchema = {
+  type: 'object',
+  description: 'One conversion. Unknown fields are ignored, and null is the same as absent.',
+  properties: Object.fromEntries([
+    orAbsent(EMAIL, ABSENT_OR_EMPTY),
+    // Not checked where there is an email, so its constraint is below.
+    [HASHED_EMAIL.name, { description: HASHED_EMAIL.schema['description'], example: HASHED_EMAIL.schema['example'] }],
+    [EVENT.name, EVENT.schema],
+    ...SPECIFIED_FIELDS.slice(3).map((field) => orAbsent(field, ABSENT)),
+    ...OPTIONAL_FIELDS.map((field) => orAbsent(field, ABSENT_OR_EMPTY)),
+  ]) as Record<string, Readonly<Record<string, unknown>>>,
+  required: ['event'],
+  anyOf: [
+    { required: ['email'], properties: { email: { type: 'string', minLength: 1 } } },
+    {
+      required: ['hashed_email'],
+      properties: { email: ABSENT_OR_EMPTY, hashed_email: HASHED_EMAIL.schema },
+    },
+  ],
+};
+
+/**
+ * `body` is the parsed `rawBody`, which is needed only for the exact digits of numbers above 2^53, and the database's clock only
+ * for `occurredAt`.
+ */
+export function readInboundFields(
+  body: Record<string, unknown>,
+  rawBody: Buffer | string,
+  clock: Clock,
+): InboundReading {
+  const fields = {} as InboundFields; // The required fields are set below, or an error is returned.
+  for (const { name, read } of SPECIFIED_FIELDS) {
+    const error = read(body[name] ?? undefined, fields, rawBody, clock);
+    if (error !== undefined) return { ok: false, error, reason: fieldRejection(name, error) };
+  }
+  for (const { name, read } of OPTIONAL_FIELDS) {
+    const sent = body[name];
+    if (sent === undefined || sent === null || sent === '') continue; // Most requests have none of them.
+    const error = read(sent, fields, rawBody, clock);
+    if (error !== undefined) return { ok: false, error, reason: fieldRejection(name, error) };
+  }
+  return { ok: true, fields };
+}

@@ -1,0 +1,63 @@
+import { useState } from 'preact/hooks';
+import type { Schemas } from '../../api.js';
+import { useAction } from '../../hooks/use-data.js';
+import { changedList, isChange, type ListChange, NO_CHANGE, withEntry } from '../../list-change.js';
+import { SettingsPreview } from '../settings/settings-preview.js';
+import { ListEditor } from './list-editor.js';
+
+interface PreviewedListProps {
+  site: string;
+  /** The setting. */
+  name: 'blockIps' | 'allowIps' | 'blockUserAgents' | 'blockCountries' | 'blocked';
+  label: string;
+  placeholder: string;
+  values: readonly string[];
+  isReadOnly: boolean;
+  onSave(change: Partial<Schemas['SiteSettingsChange']>): Promise<boolean>;
+}
+
+/** A list of traffic, whose changes are saved with a button, after the preview has told their effect. */
+export function PreviewedList(props: PreviewedListProps) {
+  const { site, name, label, placeholder, values, isReadOnly, onSave } = props;
+  const [change, setChange] = useState<ListChange>(NO_CHANGE);
+  const action = useAction();
+  const request = { [name]: { add: [...change.add], remove: [...change.remove] } };
+  const save = () =>
+    action.run(async () => {
+      // What was refused stays, to be corrected.
+      if (await onSave(request)) setChange(NO_CHANGE);
+    });
+  return (
+    <>
+      <ListEditor
+        label={label}
+        placeholder={placeholder}
+        values={changedList(values, change)}
+        isReadOnly={isReadOnly}
+        onChange={async (entry) => {
+          setChange((before) => withEntry(values, before, entry));
+          return true;
+        }}
+      />
+      {isChange(change) && (
+        <div class="pad">
+          <SettingsPreview site={site} about="traffic" change={request} />
+          <div class="buttons">
+            <button type="button" aria-label={`Undo: ${label}`} onClick={() => setChange(NO_CHANGE)}>
+              Undo
+            </button>
+            <button
+              type="button"
+              class="primary"
+              aria-label={`Save: ${label}`}
+              disabled={action.isBusy}
+              onClick={() => void save()}
+            >
+              Save
+            </button>
+          </div>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,42 @@
+import type { Schemas } from '../../api.js';
+import { formatNumber } from '../../format.js';
+import type { Pages } from '../../hooks/use-pages.js';
+import { eventTitle } from '../../stream/live-events.js';
+import { auditActor, auditDetail } from '../../views/audit-view.js';
+import { Paged } from '../paged.js';
+import { Empty } from '../states.js';
+import { Table } from '../table.js';
+import { Time } from '../time.js';
+
+type Change = Schemas['AuditEvent'];
+
+interface ChangesProps {
+  pages: Pages<Change>;
+  /** The user that a change is about, if it is about one. */
+  subjectOf?: (change: Change) => string;
+}
+
+/** Who changed what, newest first. */
+export function Changes({ pages, subjectOf }: ChangesProps) {
+  return (
+    <section class="panel">
+      <Paged pages={pages} empty={<Empty title="Nothing was changed yet" />}>
+        {(items) => (
+          <Table
+            label="Changes"
+            rows={items}
+            rowKey={({ position }) => position}
+            columns={[
+              { title: 'Time', cell: ({ time }) => <Time time={time} /> },
+              { title: 'Who', cell: ({ actor, actorName }) => auditActor(actor, actorName) },
+              { title: 'Change', cell: ({ type }) => <strong>{eventTitle(type)}</strong> },
+              ...(subjectOf ? [{ title: 'User', cell: subjectOf }] : []),
+              { title: 'Details', isText: true, cell: ({ data }) => <span class="dim">{auditDetail(data)}</span> },
+              { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => formatNumber(position) },
+            ]}
+          />
+        )}
+      </Paged>
+    </section>
+  );
+}

@@ -1,0 +1,87 @@
+import type { Schemas } from '../api.js';
+import { connectionTitle, counted, formatNumber } from '../format.js';
+import { pathOf, withQuery } from '../navigation.js';
+import { withoutCommands } from './connection-view.js';
+
+export type AttentionItem = Schemas['AttentionItem'];
+
+/** What needs attention, by what it is about. */
+export function attentionTitle({
+  kind,
+  platform,
+  severity,
+}: Pick<AttentionItem, 'kind' | 'platform' | 'severity'>): string {
+  const subject = connectionTitle(platform ?? '');
+  const expires = severity === 'error' ? 'has expired' : 'expires';
+  const titles: Readonly<Record<AttentionItem['kind'], string>> = {
+    site_paused: 'The site is paused',
+    site_elsewhere: 'Another cell has the site',
+    connection_parked: `${subject} needs attention`,
+    connection_paused: `${subject} is paused`,
+    connection_expiring: `The sign-in at ${subject} ${expires}`,
+    deliveries_owed: `Deliveries to ${subject} are late`,
+    deliveries_failing: `${subject} refuses conversions`,
+    webhook_disabled: 'The webhook is disabled',
+    webhook_failing: 'The webhook does not accept pushes',
+    key_expiring: `A key ${expires}`,
+    token_expiring: `A token ${expires}`,
+    certificate_expiring: `The certificate ${expires}`,
+    projection_parked: 'Numbers are no longer updated',
+    projection_lagging: 'Numbers are behind',
+  };
+  return titles[kind] ?? kind;
+}
+
+/** What to do about it and what it affects, without the commands of the command line. */
+export function attentionDetail({ kind, detail, count }: Pick<AttentionItem, 'kind' | 'detail' | 'count'>): string {
+  const affected = count === undefined || count === 0 ? undefined : affectedOf(kind, count);
+  return [withoutCommands(detail) ?? detail, affected].filter(Boolean).join(' · ');
+}
+
+function affectedOf(kind: AttentionItem['kind'], count: number): string {
+  // The service counts up to 10,000.
+  const waiting = count >= 10_000 ? `more than ${formatNumber(10_000)} conversions` : counted(count, 'conversion');
+  if (kind === 'connection_parked' || kind === 'connection_paused')
+    return `${waiting} ${count === 1 ? 'is' : 'are'} waiting, none lost`;
+  if (kind === 'deliveries_owed') return `${waiting} ${count === 1 ? 'is' : 'are'} waiting`;
+  if (kind === 'deliveries_failing') return `${counted(count, 'conversion')} refused`;
+  if (kind === 'webhook_failing') return counted(count, 'failed push', 'failed pushes');
+  return `${counted(count, 'event')} behind`;
+}
+
+/** What the button beside it does: a request that solves it at once, or a page where a person does. */
+export type AttentionAction =
+  | { readonly kind: 'resume'; readonly label: string; readonly site: string; readonly connection: string }
+  | { readonly kind: 'enable' | 'test'; readonly label: string; readonly site: string }
+  | { readonly kind: 'open'; readonly label: string; readonly path: string };
+
+interface Viewer {
+  readonly mayWrite: boolean;
+  readonly mayOperateAll: boolean;
+}
+
+/** Undefined if none is possible. Someone who may not change the site gets the page. */
+export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }: Viewer): AttentionAction | undefined {
+  const { kind, site, platform } = item;
+  const open = (label: string, path: string): AttentionAction => ({ kind: 'open', label, path });
+  if (kind === 'token_expiring') return open('Create a token', '/settings/tokens');
+  const isOfService = /^(?:projection|certificate)_/.test(kind);
+  if (mayOperateAll && kind.startsWith('projection_')) return open('Show projections', '/settings/projections');
+  if (mayOperateAll && (isOfService || kind === 'deliveries_owed'))
+    return open('Check the service', '/settings/health');
+  if (site === undefined || isOfService) return undefined;
+  if (kind.startsWith('site_')) return open('Show the site', pathOf(site, 'site'));
+  if (kind === 'key_expiring') return open('Show keys', pathOf(site, 'keys'));
+  if (kind.startsWith('webhook')) {
+    if (!mayWrite) return open('Show the webhook', pathOf(site, 'webhook'));
+    return kind === 'webhook_disabled'
+      ? { kind: 'enable', label: 'Enable', site }
+      : { kind: 'test', label: 'Test', site };
+  }
+  if (platform === undefined) return undefined;
+  if (kind === 'deliveries_failing' || kind === 'deliveries_owed')
+    return open('Show deliveries', withQuery(pathOf(site, 'sync-log'), { platform }));
+  if (kind === 'connection_paused' && mayWrite) return { kind: 'resume', label: 'Resume', site, connection: platform };
+  const label = kind !== 'connection_paused' && mayWrite ? 'Reconnect' : 'Show';
+  return open(label, withQuery(pathOf(site, 'integrations'), { connection: platform }));
+}

@@ -1,0 +1,26 @@
+import type { ConnectionName } from '../../platforms/connection-name.js';
+import { platformOf } from '../../platforms/index.js';
+import type { Platform, Settings } from '../../platforms/platform.js';
+import type { SiteConnection } from '../../sites/connections/connection.js';
+import { connectionToSameAccount } from './account.js';
+
+const connection = (platform: ConnectionName, settings: Settings, disconnected?: true) =>
+  ({ platform, settings, disconnected }) as SiteConnection;
+
+describe('connectionToSameAccount', () => {
+  it.each<[string, SiteConnection, SiteConnection, ConnectionName | undefined]>([
+    ['the same pixel', connection('meta', { pixel_id: '1' }), connection('meta:b', { pixel_id: '1' }), 'meta'],
+    ['another pixel', connection('meta', { pixel_id: '1' }), connection('meta:b', { pixel_id: '2' }), undefined],
+    [
+      'a disconnected one',
+      connection('meta', { pixel_id: '1' }, true),
+      connection('meta:b', { pixel_id: '1' }),
+      undefined,
+    ],
+    ['another platform', connection('snapchat', { pixel_id: '1' }), connection('meta', { pixel_id: '1' }), undefined],
+    ['itself', connection('meta:b', { pixel_id: '1' }), connection('meta:b', { pixel_id: '1' }), undefined],
+    ['an account that a secret names', connection('segment', {}), connection('segment:b', {}), undefined],
+  ])('decides whether another connection has the same account: %s', (_, other, made, expected) => {
+    expect(connectionToSameAccount(platformOf(made.platform) as Platform, made, [other])).toBe(expected);
+  });
+});

@@ -1,0 +1,190 @@
+import type { ConversionPersonal } from '../../events/conversion.events.js';
+import { canonicalText } from '../../kernel/canonical-text.js';
+import type { ConnectionName } from '../../platforms/connection-name.js';
+import type { Conversion } from '../../platforms/conversion.js';
+import { isSelected, mappedEvent } from '../../platforms/event-mapping.js';
+import { FIRST_PAYLOAD_VERSION } from '../../platforms/payload-version.js';
+import type { Payload, Platform, Settings, Skip } from '../../platforms/platform.js';
+import { type SiteConnection, settingsAt } from '../../sites/connections/connection.js';
+import { type Account, accountOf } from '../connections/account.js';
+import { ageOf, eventIdOf, type ReceivedConversion, withOptOut } from '../received-conversion.js';
+import { bodyDigest } from './body-digest.js';
+import { correctedOrder } from './order.js';
+import { withSentIdentifiers } from './sent-identifiers.js';
+
+/** A platform's payload as it is sent. */
+export interface DeliveryPayload {
+  /** JSON; with `parts` the list of them. */
+  readonly body: string;
+  /** See `body-digest.ts`. */
+  readonly bodySha256: string;
+  /** Payloads of different groups cannot share a request. */
+  readonly group: string | undefined;
+  /** Where it is sent. */
+  readonly account: Account;
+  /** One for each conversion action, if there are several. */
+  readonly parts?: readonly PayloadPart[] | undefined;
+}
+
+export interface PayloadPart {
+  readonly action: string;
+  /** JSON. */
+  readonly body: string;
+}
+
+/** Whose payload it is, and what an operator's request changes in it. */
+export interface RequestedPayload {
+  /** The connection; undefined: the platform's first one. */
+  readonly platform?: ConnectionName | undefined;
+  readonly eventId?: string | undefined;
+  readonly payloadVersion?: number | undefined;
+}
+
+/** Builds the payload, or returns why the conversion is skipped. Deterministic: the same settings give the same bytes. */
+export function buildPayload(
+  received: ReceivedConversion,
+  platform: Platform,
+  settings: Settings,
+  requested: RequestedPayload,
+): DeliveryPayload | Skip {
+  const payload = isCorrectedBy(platform, settings, received)
+    ? correctionPayload(received, platform, settings, requested)
+    : conversionPayload(received, platform, settings, requested);
+  if ('skip' in payload) return payload;
+  const body = JSON.stringify(payload.item);
+  const { group } = payload;
+  return {
+    body,
+    bodySha256: bodyDigest(body, personalOf(received)),
+    group,
+    account: accountOf(platform, settings),
+    parts: partsOf(payload),
+  };
+}
+
+/** The payload with this digest: as of the receipt, or as of an opt-out since. If neither has it, that of the receipt. */
+export function rebuildPayload(
+  received: ReceivedConversion,
+  platform: Platform,
+  settings: Settings,
+  requested: RequestedPayload & { readonly bodySha256?: string | undefined },
+): DeliveryPayload | Skip {
+  const { bodySha256 } = requested;
+  const payload = buildPayload(received, platform, settings, requested);
+  if (bodySha256 === undefined || 'skip' in payload || payload.bodySha256 === bodySha256) return payload;
+  const afterOptOut = buildPayload(withOptOut(received), platform, settings, requested);
+  return 'bodySha256' in afterOptOut && afterOptOut.bodySha256 === bodySha256 ? afterOptOut : payload;
+}
+
+/** Undefined if the payload is for one action, or the platform has no actions. */
+export function partsOf({ item, actions }: Payload): PayloadPart[] | undefined {
+  const items = item as readonly object[];
+  return actions?.map((action, index) => ({ action, body: JSON.stringify(items[index]) }));
+}
+
+/** Whether the connection sends the event as a correction. Otherwise it is sent under a mapped name, or not at all. */
+export function isCorrectedBy(
+  platform: Platform,
+  settings: Settings,
+  { data }: ReceivedConversion,
+): platform is CorrectingPlatform {
+  return (
+    data.correction === true &&
+    platform.correction !== undefined &&
+    settings['refund_event'] === canonicalText(data.event)
+  );
+}
+
+type CorrectingPlatform = Platform & Required<Pick<Platform, 'correction'>>;
+
+function correctionPayload(
+  received: ReceivedConversion,
+  platform: CorrectingPlatform,
+  settings: Settings,
+  requested: RequestedPayload,
+): Payload | Skip {
+  const order = correctedOrder(received, requested.platform ?? platform.name);
+  if ('skip' in order) return order;
+  const conversion = withDefaultConsent(toConversion(received, requested), received, settings);
+  return platform.correction(conversion, order, settings);
+}
+
+function conversionPayload(
+  received: ReceivedConversion,
+  platform: Platform,
+  settings: Settings,
+  requested: RequestedPayload,
+): Payload | Skip {
+  const { event, correction } = received.data;
+  if (!isSelected(settings, event)) return { skip: 'event_not_selected' };
+  // A refund must not become a conversion, unless the connection has a name for it.
+  if (correction && mappedEvent(settings, event) === undefined)
+    return platform.correction ? { skip: 'event_not_selected' } : { skip: 'correction_not_supported' };
+  return platform.payload(withDefaultConsent(toConversion(received, requested), received, settings), settings);
+}
+
+/** The connection's settings as of a position; the current ones if the position is undefined or precedes all versions. */
+export function settingsAsOf(connection: SiteConnection, position: number | undefined): Settings {
+  return settingsAt(connection, position ?? Number.MAX_SAFE_INTEGER) ?? connection.settings;
+}
+
+/** `default_consent` applies where nothing is known: `denied` like an opt-out, `granted` only where the site withholds nothing. */
+function withDefaultConsent(
+  conversion: Conversion,
+  { data: { withheld } }: ReceivedConversion,
+  { default_consent: consent }: Settings,
+): Conversion {
+  if (consent === undefined || conversion.consent !== 'unknown') return conversion;
+  if (consent === 'denied') return { ...conversion, consent, visit: undefined };
+  return withheld === undefined ? { ...conversion, consent: 'granted' } : conversion;
+}
+
+/** Caches the last conversion: the payloads of all its platforms are built one after the other. */
+let cached: (RequestedPayload & { received: ReceivedConversion; conversion: Conversion }) | undefined;
+
+function toConversion(received: ReceivedConversion, { eventId, payloadVersion }: RequestedPayload): Conversion {
+  if (cached?.received === received && cached.eventId === eventId && cached.payloadVersion === payloadVersion)
+    return cached.conversion;
+  const conversion = createConversion(received, { eventId, payloadVersion });
+  cached = { received, eventId, payloadVersion, conversion };
+  return conversion;
+}
+
+function createConversion(received: ReceivedConversion, { eventId, payloadVersion }: RequestedPayload): Conversion {
+  const { data } = received;
+  const {
+    visit,
+    externalId,
+    address,
+    clickIds,
+    ipAddress,
+    userAgent,
+    traceparent: _,
+    payloadKey: __,
+    ...hashes
+  } = personalOf(received);
+  const timeMs = ageOf(received).occurredMs;
+  return {
+    id: data.conversionId,
+    eventId: eventId ?? eventIdOf(data),
+    event: data.event,
+    value: data.value,
+    currency: data.currency,
+    orderId: data.orderId,
+    timeMs,
+    source: data.source,
+    items: data.items,
+    hashes,
+    externalId,
+    address,
+    visit: withSentIdentifiers(visit, { clickIds, ipAddress, userAgent }, timeMs),
+    consent: data.consent ?? 'unknown',
+    personalization: data.personalization,
+    payloadVersion: payloadVersion ?? data.payloadVersion ?? FIRST_PAYLOAD_VERSION,
+  };
+}
+
+function personalOf({ personal }: ReceivedConversion): ConversionPersonal {
+  if (!personal) throw new TypeError('An erased conversion has no payload');
+  return personal;
+}

@@ -1,0 +1,70 @@
+import { VISITOR, type VisitorEvent } from '../../events/visitor.events.js';
+import type { Actor } from '../../kernel/command.js';
+import { uuidv7 } from '../../kernel/uuid.js';
+import {
+  countErasable,
+  type Erased,
+  type ErasureOptions,
+  eraseSubject,
+  expirePersonalPartsAt,
+} from '../../log/erasure.js';
+import type { Projection } from '../../log/projections/projection.js';
+import type { Postgres } from '../../postgres/postgres.js';
+import { expiry } from '../expiry.js';
+import { visitorSubject } from '../visitor.js';
+import type { ErasedSubject } from './erase-subject.command.js';
+
+/** Erases one data subject from the log and from all projections, and records that it did. */
+export class Erasure {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly projections: readonly Projection[],
+    /** Deletes what other tables have about the person: see `erased-copies.ts`. */
+    private readonly deleteCopies: (site: string, subject: string, actor: Actor) => Promise<void>,
+  ) {}
+
+  /** `until`, `after`: positions; what the person did afterwards, or until then, stays. Resolves with the position of the event that states the erasure, too. */
+  async erase(
+    actor: Actor,
+    site: string,
+    subject: string,
+    until?: ErasureOptions['until'],
+    after?: ErasureOptions['after'],
+  ): Promise<ErasedSubject & { readonly position: number }> {
+    const erased = await eraseSubject(this.postgres, {
+      ...{ site, subject, until, after },
+      projections: this.projections,
+      linkedSubjects,
+      record: (erased) => {
+        const event: VisitorEvent = { type: 'visitor.erased.v1', data: countsOf(erased) };
+        return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor, events: [event] };
+      },
+    });
+    // Afterwards, so that nothing is copied again; also if nothing was found, because an erasure may have ended before this.
+    await this.deleteCopies(site, subject, actor);
+    return { ...countsOf(erased), position: erased.position };
+  }
+
+  /** Deletes the personal parts of visits that have expired in another cell; later ones of the same visitors stay. */
+  async expireVisits(positions: readonly number[]): Promise<void> {
+    await expirePersonalPartsAt(this.postgres, positions, expiry);
+  }
+
+  /** Counts what an erasure would delete at the moment. */
+  async preview(site: string, subject: string, after?: ErasureOptions['after']): Promise<ErasedSubject> {
+    const { projections } = this;
+    return countsOf(await countErasable(this.postgres, { site, subject, after, projections, linkedSubjects }));
+  }
+}
+
+/** Events of the same browser from before the visitor was identified. */
+function linkedSubjects(personal: readonly unknown[]): string[] {
+  return personal.flatMap((data) => {
+    const { visitor, browser } = (data ?? {}) as { visitor?: string; browser?: string };
+    return [visitor, browser].flatMap((id) => (id === undefined ? [] : [visitorSubject(id)]));
+  });
+}
+
+function countsOf({ events, claims, rows }: Erased): ErasedSubject {
+  return { events, identifiers: rows.get('identifiers') ?? 0, claims };
+}
