@@ -4,7 +4,7 @@ import { formatDuration } from '../kernel/durations.js';
 import { messageOf } from '../kernel/errors.js';
 import type { DatabaseClock } from './database-clock.js';
 import { closeSocket } from './database-hosts.js';
-import { LINEAGE, STORED_LINEAGE } from './lease.js';
+import { LINEAGE, STORED_LINEAGE } from './lineage.js';
 import { isDatabaseOutage, isPoolBusy, isRecoveryConflict } from './outage.js';
 
 /** So long a read waits for the standby to have everything that the primary has: as a rule it has it within milliseconds. */

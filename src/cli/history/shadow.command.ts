@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Bound, positionRangeOf } from '../../history/bound.js';
-import type { Differences } from '../../history/shadow/differences.js';
+import type { Differences, ShadowResult } from '../../history/shadow/differences.js';
 import { requireValidSettings, runShadow } from '../../history/shadow/run-shadow.js';
-import type { ShadowResult } from '../../history/shadow/shadow-replay.js';
 import type { ShadowRules } from '../../history/shadow/shadow-rules.js';
 import { messageOf, UserError } from '../../kernel/errors.js';
 import { dedupWindowMs } from '../../kernel/settings/settings.js';
