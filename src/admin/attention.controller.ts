@@ -1,15 +1,16 @@
-import { Controller, Get, Param } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { serviceAttention, sitesAttention } from '../operations/attention.js';
 import { ATTENTION_KINDS, tokenItems } from '../operations/attention-items.js';
+import type { Site } from '../sites/site.js';
 import { operatesAll, type Principal, seesSite } from '../users/access.js';
 import { TokensService } from '../users/tokens.service.js';
 import { Caller, Requires } from './access/access.decorators.js';
 import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
 import { host, time } from './schemas.js';
-import { findSite } from './sites/sites.controller.js';
+import { SiteParam } from './sites/site.param.js';
 import { asOfSchema } from './statistics.schema.js';
 
 const itemSchema = z
@@ -66,7 +67,7 @@ export class AttentionController {
   @Requires('read')
   @ApiOperation({ summary: 'What needs attention at a site' })
   @Returns(attentionSchema, 'With the action for each.')
-  async ofSite(@Param('site', { schema: host }) name: string) {
-    return sitesAttention(this.dependencies, [await findSite(this.dependencies.sites, name)]);
+  ofSite(@SiteParam() site: Site) {
+    return sitesAttention(this.dependencies, [site]);
   }
 }
