@@ -17,7 +17,7 @@ const FIELD = 'oauth_app';
 const SANDBOX_APP: OauthApp = { clientId: 'sandbox-client', clientSecret: 'sandbox-client-secret' };
 
 /** Who changes an app. */
-export interface AppChange {
+interface AppChange {
   readonly actor: Actor;
   readonly userId: string;
 }

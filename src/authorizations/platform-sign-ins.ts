@@ -18,7 +18,7 @@ const EXCHANGE_MAX_SECONDS = 60;
  * `interrupted`: the process ended between the code and the tokens, or while it gave them to the connection. `expired`: it was not
  * used in time.
  */
-export type SignInStatus =
+type SignInStatus =
   | 'started'
   | 'exchanging'
   | 'granted'
@@ -32,7 +32,7 @@ export type SignInStatus =
 const NOTHING = Buffer.alloc(0);
 
 /** Who started a sign-in, and for what. */
-export interface SignInOwner {
+interface SignInOwner {
   readonly userId: string;
   readonly site: string;
   readonly connection: ConnectionName;

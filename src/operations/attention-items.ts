@@ -205,7 +205,7 @@ function keyItems({ site: { host, keys }, nowMs }: SiteState): AttentionItem[] {
   });
 }
 
-export interface ExpiringToken {
+interface ExpiringToken {
   readonly id: string;
   readonly name: string;
   readonly expiresAt: Date | null;

@@ -16,7 +16,7 @@ import { type AttentionItem, certificateItems, projectionItems, siteItems } from
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-export interface AttentionDependencies {
+interface AttentionDependencies {
   readonly settings: Settings;
   readonly postgres: Postgres;
   readonly log: EventLog;

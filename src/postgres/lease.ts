@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { QueryConfig } from 'pg';
 import { AlignedInterval } from '../kernel/aligned-interval.js';
 import { LINEAGE } from './lineage.js';
 import type { Postgres } from './postgres.js';
@@ -122,9 +121,8 @@ export class Lease {
         ...[this.name, this.holder, this.leaseMs / 1_000, this.reached],
         ...[this.database.clock.at(requestedMs) / 1_000, this.lineage],
       ],
-      // pg supports this option of a query; its types lack it.
       query_timeout: RENEW_TIMEOUT_MS,
-    } as QueryConfig);
+    });
     if (rowCount) this.renewedMs = requestedMs;
     else {
       this.lost = true;

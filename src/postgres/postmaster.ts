@@ -20,7 +20,7 @@ const LOG_LINES_QUOTED_MAX = 8;
 const LOG_BYTES_QUOTED_MAX = 4096;
 
 /** A spawned postmaster. `ended` if another process started the server first, or if it could not start. */
-export interface StartAttempt {
+interface StartAttempt {
   ended: boolean;
   logOffsetBytes: number;
 }
