@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseBound } from '../history/bound.js';
+import { type Bound, parseBound } from '../history/bound.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
 import { OVERLAP_DEFAULT } from '../sites/keys/key-rotation.js';
@@ -21,7 +21,8 @@ export const bound = z
     description: 'A position or a time, UTC unless it has an offset.',
     example: '2026-03-01T09:30:00Z',
     anyOf: [{ pattern: '^\\d{1,15}$' }, { format: 'date' }, { format: 'date-time' }],
-  });
+  })
+  .transform((text) => parseBound(text) as Bound);
 const label = z.string().trim().min(1).max(100);
 
 export const siteSchema = z

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { OutcomeStatus } from '../../events/delivery.events.js';
-import { type Bound, parseBound } from '../../history/bound.js';
 import { SYNC_STATUSES } from '../../kernel/sync-statuses.js';
 import { PLATFORM_NAMES } from '../../platforms/platform.js';
 import { pageQuery } from '../events/event-pages.js';
@@ -59,12 +58,6 @@ export const syncLineSchema = z
 
 type AttemptFields = z.output<z.ZodObject<typeof attemptFields>>;
 
-export function attemptFilter({ conversion, from, to, ...filter }: AttemptFields) {
-  const boundOf = (text: string | undefined) => (text === undefined ? undefined : (parseBound(text) as Bound));
-  return {
-    ...filter,
-    conversion: conversion?.toLowerCase(),
-    from: boundOf(from),
-    to: boundOf(to),
-  };
+export function attemptFilter({ conversion, ...filter }: AttemptFields) {
+  return { ...filter, conversion: conversion?.toLowerCase() };
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { REPLAY_STATUSES } from '../delivery/replay-deliveries.command.js';
-import { EVENT_SCHEMAS } from '../events/index.js';
-import { JOB_KINDS } from '../events/site.events.js';
-import { FORMATS, type FormatName } from '../history/export-formats.js';
-import { JOB_STATES } from '../jobs/job.js';
-import { bound, connectionName, host, time } from './schemas.js';
+import { REPLAY_STATUSES } from '../../delivery/replay-deliveries.command.js';
+import { EVENT_SCHEMAS } from '../../events/index.js';
+import { JOB_KINDS } from '../../events/site.events.js';
+import { FORMATS, type FormatName } from '../../history/export-formats.js';
+import { JOB_STATES } from '../../jobs/job.js';
+import { bound, connectionName, host, time } from '../schemas.js';
 
 const from = bound.optional();
 const to = bound.optional().meta({ description: 'Exclusive. Default: now.' });

@@ -17,19 +17,19 @@ import {
 import { ApiOperation, ApiProduces, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { parseRange } from '../jobs/file-range.js';
-import { type Job, jobDocument } from '../jobs/job.js';
-import { JobRunner } from '../jobs/job-runner.js';
-import { JobStore } from '../jobs/job-store.js';
-import { confirmedReplay, prepareJob } from '../jobs/new-job.js';
-import { readFile } from '../jobs/read-file.js';
-import type { Site } from '../sites/site.js';
-import { type Principal, seesSite } from '../users/access.js';
-import { Caller, Requires } from './access/access.decorators.js';
-import { Dependencies } from './dependencies.js';
+import { type Job, jobDocument } from '../../jobs/job.js';
+import { JobRunner } from '../../jobs/job-runner.js';
+import { JobStore } from '../../jobs/job-store.js';
+import type { Site } from '../../sites/site.js';
+import { type Principal, seesSite } from '../../users/access.js';
+import { Caller, Requires } from '../access/access.decorators.js';
+import { Dependencies } from '../dependencies.js';
+import { Returns } from '../returns.decorator.js';
+import { SiteParam, scopeOf } from '../sites/site.param.js';
+import { parseRange } from './file-range.js';
 import { jobPageSchema, jobSchema, jobsQuery, newJobSchema } from './jobs.schemas.js';
-import { Returns } from './returns.decorator.js';
-import { SiteParam, scopeOf } from './sites/site.param.js';
+import { confirmedReplay, prepareJob } from './new-job.js';
+import { readFile } from './read-file.js';
 
 const FILE_TYPES = {
   ndjson: 'application/x-ndjson',
