@@ -18,15 +18,17 @@ const EXCHANGE_MAX_SECONDS = 60;
  * `interrupted`: the process ended between the code and the tokens, or while it gave them to the connection. `expired`: it was not
  * used in time.
  */
-type SignInStatus =
-  | 'started'
-  | 'exchanging'
-  | 'granted'
-  | 'connecting'
-  | 'connected'
-  | 'failed'
-  | 'interrupted'
-  | 'expired';
+export const SIGN_IN_STATUSES = [
+  'started',
+  'exchanging',
+  'granted',
+  'connecting',
+  'connected',
+  'failed',
+  'interrupted',
+  'expired',
+] as const;
+type SignInStatus = (typeof SIGN_IN_STATUSES)[number];
 
 /** In place of what was sealed, once it is not needed any more. */
 const NOTHING = Buffer.alloc(0);

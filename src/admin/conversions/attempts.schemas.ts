@@ -7,7 +7,7 @@ import { bound, connectionName, time } from '../schemas.js';
 
 /** How attempts are selected. */
 export const attemptFields = {
-  conversion: z.uuid().optional().meta({ description: 'Id of a conversion.' }),
+  conversion: z.uuid().toLowerCase().optional().meta({ description: 'Id of a conversion.' }),
   order: z.string().min(1).max(1_000).optional().meta({ description: "The sender's order id." }),
   event: z
     .string()
@@ -55,9 +55,3 @@ export const syncLineSchema = z
     sample: z.array(z.object({ time, reason: z.string(), by: z.string() })).optional(),
   })
   .meta({ id: 'SyncLine' });
-
-type AttemptFields = z.output<z.ZodObject<typeof attemptFields>>;
-
-export function attemptFilter({ conversion, ...filter }: AttemptFields) {
-  return { ...filter, conversion: conversion?.toLowerCase() };
-}

@@ -21,7 +21,7 @@ import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
 import { SiteParam } from '../sites/site.param.js';
 import { asOfSchema } from '../statistics.schema.js';
-import { attemptFields, attemptFilter } from './attempts.schemas.js';
+import { attemptFields } from './attempts.schemas.js';
 
 const OUTCOMES = Object.keys(RETRIED_OUTCOMES) as RetriedOutcome[];
 const DEFAULT_STATUSES: readonly ReplayStatus[] = ['failed', 'skipped'];
@@ -155,7 +155,7 @@ export class DeliveriesController {
       );
     const cursor = text === undefined ? undefined : parseRetryCursor(text);
     const statuses = status ?? (outcome ? [RETRIED_OUTCOMES[outcome]] : DEFAULT_STATUSES);
-    const selected = { ...attemptFilter(filter), statuses, outcome, force, dryRun, cursor, limit };
+    const selected = { ...filter, statuses, outcome, force, dryRun, cursor, limit };
     const { next, ...result } = await retryDeliveries(this.dependencies, site, selected, actor);
     return { dryRun, ...result, ...(next && { next: formatRetryCursor(next) }) };
   }

@@ -13,7 +13,7 @@ import { TokensService } from '../../users/tokens.service.js';
 import { UsersService } from '../../users/users.service.js';
 import { Caller, Requires } from '../access/access.decorators.js';
 import { withActorNames } from '../actor-names.js';
-import { attemptFilter, syncLineSchema, syncQuery } from '../conversions/attempts.schemas.js';
+import { syncLineSchema, syncQuery } from '../conversions/attempts.schemas.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
 import { SiteParam, scopeOf } from '../sites/site.param.js';
@@ -69,7 +69,7 @@ export class EventsController {
     @Caller() caller: Principal,
   ) {
     const statuses = status === undefined ? undefined : [status];
-    const search = { ...attemptFilter(filter), kind, statuses, cursor, limit };
+    const search = { ...filter, kind, statuses, cursor, limit };
     const { postgres, secrets } = this.dependencies;
     const dedupSecret = filter.order === undefined ? undefined : await secrets.dedupSecret(site.host);
     return readLagging(

@@ -16,7 +16,7 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { listSignedIn } from '../../authorizations/list-options.js';
 import { OauthApps } from '../../authorizations/oauth-apps.js';
-import { PlatformSignIns, SIGN_IN_MINUTES } from '../../authorizations/platform-sign-ins.js';
+import { PlatformSignIns, SIGN_IN_MINUTES, SIGN_IN_STATUSES } from '../../authorizations/platform-sign-ins.js';
 import { beginSignIn, finishSignIn } from '../../authorizations/sign-in-flow.js';
 import { messageOf } from '../../kernel/errors.js';
 import { Logger } from '../../kernel/logger.js';
@@ -51,7 +51,7 @@ const signInSchema = z
   .object({
     id: z.uuid(),
     status: z
-      .enum(['started', 'exchanging', 'granted', 'connecting', 'connected', 'failed', 'interrupted', 'expired'])
+      .enum(SIGN_IN_STATUSES)
       .meta({
         description:
           'granted: the tokens wait for the settings of a new connection. connected: a connection uses them.',
