@@ -3,6 +3,6 @@
 // first what is out of date, as `npm start` does; the package has no sources.
 import { existsSync } from 'node:fs';
 
-const prepare = new URL('../src/prepare.mjs', import.meta.url);
+const prepare = new URL('../scripts/prepare.mjs', import.meta.url);
 if (existsSync(prepare)) await import(prepare.href);
 await import('../dist/cli.js');

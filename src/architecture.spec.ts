@@ -20,16 +20,27 @@ const LAYERS = [
   ['cli', 'admin'],
 ];
 
+/** Source files directly in one folder. More are divided by topic. */
+const FOLDER_FILES_MAX = 35;
+
 const src = join(process.cwd(), 'src');
-const files = readdirSync(src, { recursive: true })
+const sources = readdirSync(src, { recursive: true })
   .map(String)
-  .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'));
+  .filter((file) => /\.(?:tsx?|mjs|cjs|sql|css)$/.test(file) && !file.endsWith('.spec.ts'));
+const files = sources.filter((file) => file.endsWith('.ts'));
 const text = (file: string) => readFileSync(join(src, file), 'utf8');
 const folderOf = (file: string) => (file.includes('/') ? (file.split('/')[0] as string) : '');
 const layerOf = (folder: string) => {
   const layer = LAYERS.findIndex((folders) => folders.includes(folder));
   return layer === -1 ? LAYERS.length : layer;
 };
+
+/** The files that a file imports, types included. */
+function importsOf(file: string): string[] {
+  const targets = [...text(file).matchAll(/(?:from|import) '(\.{1,2}\/[^']+)'/g)].map(([, target]) => target as string);
+  const paths = targets.map((target) => relative(src, join(src, dirname(file), target)).replace(/\.js$/, ''));
+  return paths.map((path) => [`${path}.ts`, `${path}.tsx`].find((target) => sources.includes(target)) ?? path);
+}
 
 describe('architecture', () => {
   it('assigns a layer to every folder', () => {
@@ -40,13 +51,30 @@ describe('architecture', () => {
   it('imports from lower layers only', () => {
     const upward: string[] = [];
     for (const file of files) {
-      for (const [, target] of text(file).matchAll(/from '(\.{1,2}\/[^']+)'/g)) {
-        const imported = relative(src, join(src, dirname(file), target as string));
+      for (const imported of importsOf(file)) {
         const [here, there] = [folderOf(file), folderOf(imported)];
         if (here !== there && layerOf(there) >= layerOf(here)) upward.push(`${file} → ${imported}`);
       }
     }
     expect(upward).toEqual([]);
+  });
+
+  it('has no circle of imports between files', () => {
+    // Without the files that import, or are imported by, none of the others, only circles and what connects them is left.
+    const left = new Map(sources.filter((file) => /\.tsx?$/.test(file)).map((file) => [file, importsOf(file)]));
+    for (let before = -1; before !== left.size; ) {
+      before = left.size;
+      const imported = new Set([...left.values()].flat());
+      for (const [file, imports] of left)
+        if (!imported.has(file) || !imports.some((target) => left.has(target))) left.delete(file);
+    }
+    expect([...left.keys()]).toEqual([]);
+  });
+
+  it('has no folder with more than 35 source files', () => {
+    const counts = new Map<string, number>();
+    for (const folder of sources.map(dirname)) counts.set(folder, (counts.get(folder) ?? 0) + 1);
+    expect([...counts].filter(([, count]) => count > FOLDER_FILES_MAX)).toEqual([]);
   });
 
   it('queries the events table in log/ only', () => {

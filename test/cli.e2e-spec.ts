@@ -1076,6 +1076,6 @@ function eventOfCells([position, id, type, stream, version, site, time, actor, d
 
 /** `npm test` has built it already; a run of this file alone builds it now. */
 function builtProduct(): string {
-  execFileSync(process.execPath, [join(checkout, 'src/prepare.mjs')]);
+  execFileSync(process.execPath, [join(checkout, 'scripts/prepare.mjs')]);
   return join(checkout, 'dist');
 }

@@ -32,7 +32,7 @@ export default {
     {
       ...common,
       displayName: 'unit',
-      testMatch: ['<rootDir>/src/**/*.spec.ts'],
+      testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.spec.ts'],
       globalSetup: '<rootDir>/test/unit-setup.mjs',
     },
     { ...browser, displayName: 'browser', testMatch: ['<rootDir>/test/**/*.browser-spec.ts'] },

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import 'reflect-metadata';
+import { readFile } from '../src/admin/jobs/read-file.js';
 import { AppModule } from '../src/app/app.module.js';
 import { ManagementCleaning } from '../src/app/management-cleaning.js';
 import type { FormatName } from '../src/history/export-formats.js';
@@ -8,7 +9,6 @@ import { type Job, type JobRequest, jobDocument } from '../src/jobs/job.js';
 import { JobRun } from '../src/jobs/job-run.js';
 import { type Execute, JobRunner } from '../src/jobs/job-runner.js';
 import { JobLost, JobStore } from '../src/jobs/job-store.js';
-import { readFile } from '../src/jobs/read-file.js';
 import { type JobDependencies, runJob } from '../src/jobs/run-job.js';
 import type { Logger } from '../src/kernel/logger.js';
 import { Sealer } from '../src/kernel/sealing.js';

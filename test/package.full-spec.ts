@@ -90,7 +90,7 @@ describe('the installed package', () => {
         'README.md',
       ]),
     );
-    expect(own.filter((file) => /\.(ts|tsx|mts|cts)$|\.spec\.|^(src|test)\/|^dist\/\./.test(file))).toEqual([]);
+    expect(own.filter((file) => /\.(ts|tsx|mts|cts)$|\.spec\.|^(src|scripts|test)\/|^dist\/\./.test(file))).toEqual([]);
     for (const name of ['typescript', '@nestjs/cli', '@swc/core', 'jest', 'vite']) {
       expect([name, existsSync(join(installed, 'node_modules', name))]).toEqual([name, false]);
     }

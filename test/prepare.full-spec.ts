@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { temporaryFolder } from './support/folders.js';
 import { eventually } from './support/waiting.js';
 
-const PREPARE = join(import.meta.dirname, '../src/prepare.mjs');
+const PREPARE = join(import.meta.dirname, '../scripts/prepare.mjs');
 
 /** Leaves a folder that looks complete, like an npm that is interrupted while it removes an earlier install. */
 const NPM = `#!/bin/sh
@@ -21,8 +21,8 @@ describe('preparing a checkout', () => {
 
   beforeEach(() => {
     root = temporaryFolder('cc-prepare-');
-    for (const folder of ['src', 'bin']) mkdirSync(join(root, folder));
-    copyFileSync(PREPARE, join(root, 'src/prepare.mjs'));
+    for (const folder of ['src', 'scripts', 'bin']) mkdirSync(join(root, folder));
+    copyFileSync(PREPARE, join(root, 'scripts/prepare.mjs'));
     for (const file of ['tsconfig.json', 'nest-cli.json', 'package-lock.json', 'package.json']) {
       writeFileSync(join(root, file), '{}');
     }
@@ -32,7 +32,7 @@ describe('preparing a checkout', () => {
   afterEach(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
 
   const prepare = (): ChildProcess =>
-    spawn(process.execPath, [join(root, 'src/prepare.mjs')], {
+    spawn(process.execPath, [join(root, 'scripts/prepare.mjs')], {
       cwd: root,
       env: { PATH: [join(root, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter) },
       stdio: 'ignore',

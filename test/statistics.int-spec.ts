@@ -1,3 +1,4 @@
+import type { AttentionItem } from '../src/admin/attention/attention-items.js';
 import type { DoctorDependencies } from '../src/app/doctor/check.js';
 import { runChecks } from '../src/app/doctor/run-checks.js';
 import { allProjections } from '../src/app/projections.js';
@@ -6,7 +7,6 @@ import { readSettings } from '../src/kernel/settings/settings.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
-import type { AttentionItem } from '../src/operations/attention-items.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure/erasure.js';

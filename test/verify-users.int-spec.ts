@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { USER } from '../src/events/user.events.js';
 import { usersCheck } from '../src/history/reconciliation/users.check.js';
-import type { Finding, VerifyDependencies } from '../src/history/verify.js';
+import type { Finding } from '../src/history/reconciliation/violations.js';
+import type { VerifyDependencies } from '../src/history/verify.js';
 import { readStream } from '../src/log/event-reader.js';
 import { ExternalUsersService } from '../src/users/external-users.service.js';
 import { type CreatedToken, TokensService } from '../src/users/tokens.service.js';

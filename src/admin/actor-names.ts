@@ -21,13 +21,13 @@ export async function withActorNames<Item extends { readonly actor: string }>(
   users: Users,
   tokens: Tokens,
   items: readonly Item[],
-): Promise<(Item & { actorName?: string })[]> {
+): Promise<(Item & { actorName: string | undefined })[]> {
   const names = await namesOf(
     users,
     tokens,
     items.map(({ actor }) => actor),
   );
-  return items.map((item) => ({ ...item, ...named('actorName', names.get(item.actor)) }));
+  return items.map((item) => ({ ...item, actorName: names.get(item.actor) }));
 }
 
 /** The same for events about users, with the names of these users. */
@@ -35,7 +35,7 @@ export async function withUserNames<Item extends { readonly actor: string; reado
   users: Users,
   tokens: Tokens,
   items: readonly Item[],
-): Promise<(Item & { actorName?: string; subjectName?: string })[]> {
+): Promise<(Item & { actorName: string | undefined; subjectName: string | undefined })[]> {
   const names = await namesOf(
     users,
     tokens,
@@ -43,8 +43,8 @@ export async function withUserNames<Item extends { readonly actor: string; reado
   );
   return items.map((item) => ({
     ...item,
-    ...named('actorName', names.get(item.actor)),
-    ...named('subjectName', names.get(userOf(item.stream))),
+    actorName: names.get(item.actor),
+    subjectName: names.get(userOf(item.stream)),
   }));
 }
 
@@ -61,8 +61,4 @@ async function namesOf(users: Users, tokens: Tokens, actors: readonly string[]):
   if (actors.some((actor) => actor.startsWith('token:')))
     for (const { id, name } of await tokens.list()) names.set(`token:${id}`, name);
   return names;
-}
-
-function named<Field extends string>(field: Field, name: string | undefined): { [Key in Field]?: string } {
-  return name === undefined ? {} : ({ [field]: name } as { [Key in Field]: string });
 }

@@ -17,7 +17,7 @@ import { Dependencies } from './dependencies.js';
 import { pageOf, pageOfEvents, pageQuery } from './events/event-pages.js';
 import { Returns } from './returns.decorator.js';
 import { host, time } from './schemas.js';
-import { scopeOf } from './sites/sites.controller.js';
+import { scopeOf } from './sites/site.param.js';
 
 /** Each takes a connection of its own, and waits while a projection is rebuilt. */
 const AT_ONCE_MAX = 4;

@@ -12,7 +12,7 @@ interface Rebuild {
   error?: string;
 }
 
-export interface RebuiltProjection extends ProjectionStatus {
+interface RebuiltProjection extends ProjectionStatus {
   /** The last rebuild that this process started, unless it succeeded. */
   readonly rebuild?: Omit<Rebuild, 'name'>;
 }
@@ -76,7 +76,7 @@ export class ProjectionRebuilds implements OnModuleDestroy {
 }
 
 /** The database tells of a rebuild a moment after it began. */
-export function withRebuild(status: ProjectionStatus, last: Rebuild | undefined): RebuiltProjection {
+function withRebuild(status: ProjectionStatus, last: Rebuild | undefined): RebuiltProjection {
   if (last?.name !== status.name) return status;
   const { name: _, ...rebuild } = last;
   return { ...status, state: rebuild.error === undefined ? 'rebuilding' : status.state, rebuild };

@@ -1,12 +1,17 @@
 import { z } from 'zod';
-import { parseBound } from '../history/bound.js';
+import { type Bound, parseBound } from '../history/bound.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
+import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
 import { OVERLAP_DEFAULT } from '../sites/keys/key-rotation.js';
 import { ROLES, SCOPES } from '../users/access.js';
 
 /** In the form of events and the command line: ISO 8601 with milliseconds, UTC. */
 export const time = z.iso.datetime({ precision: 3 });
 export const host = z.string().min(1).max(253).meta({ example: 'shop.example' });
+export const connectionName = z
+  .string()
+  .regex(new RegExp(CONNECTION_NAME_PATTERN))
+  .meta({ example: 'meta:second' }) as unknown as z.ZodType<ConnectionName>;
 /** A point in the log, as the command line takes it. */
 export const bound = z
   .string()
@@ -16,7 +21,8 @@ export const bound = z
     description: 'A position or a time, UTC unless it has an offset.',
     example: '2026-03-01T09:30:00Z',
     anyOf: [{ pattern: '^\\d{1,15}$' }, { format: 'date' }, { format: 'date-time' }],
-  });
+  })
+  .transform((text) => parseBound(text) as Bound);
 const label = z.string().trim().min(1).max(100);
 
 export const siteSchema = z

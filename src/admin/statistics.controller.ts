@@ -1,6 +1,7 @@
-import { Controller, Get, Param, Query } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
+import type { Site } from '../sites/site.js';
 import { readMatchQuality } from '../statistics/match-quality.js';
 import { readSeries } from '../statistics/series.js';
 import { readSources } from '../statistics/sources.js';
@@ -9,8 +10,7 @@ import { type Principal, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access/access.decorators.js';
 import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
-import { host } from './schemas.js';
-import { findSite } from './sites/sites.controller.js';
+import { SiteParam } from './sites/site.param.js';
 import {
   allTotalsSchema,
   matchQualitySchema,
@@ -40,12 +40,8 @@ export class StatisticsController {
   @Requires('read')
   @ApiOperation({ summary: 'Totals of a site in a period' })
   @Returns(siteTotalsSchema, 'The totals.')
-  async siteTotals(
-    @Param('site', { schema: host }) name: string,
-    @Query({ schema: periodQuery }) query: z.output<typeof periodQuery>,
-  ) {
-    const { host: site } = await findSite(this.dependencies.sites, name);
-    const { items, ...report } = await readTotals(this.dependencies.postgres, [site], this.period(query));
+  async siteTotals(@SiteParam() site: Site, @Query({ schema: periodQuery }) query: z.output<typeof periodQuery>) {
+    const { items, ...report } = await readTotals(this.dependencies.postgres, [site.host], this.period(query));
     return { ...report, ...items[0] };
   }
 
@@ -61,12 +57,8 @@ export class StatisticsController {
   @Requires('read')
   @ApiOperation({ summary: 'The numbers of a site by the hour or day' })
   @Returns(seriesSchema, 'The series, and what happened to connections in the period.')
-  async siteSeries(
-    @Param('site', { schema: host }) name: string,
-    @Query({ schema: seriesQuery }) query: z.output<typeof seriesQuery>,
-  ) {
-    const { host: site } = await findSite(this.dependencies.sites, name);
-    return this.readSeries([site], query);
+  async siteSeries(@SiteParam() site: Site, @Query({ schema: seriesQuery }) query: z.output<typeof seriesQuery>) {
+    return this.readSeries([site.host], query);
   }
 
   @Get('sources')
@@ -81,23 +73,15 @@ export class StatisticsController {
   @Requires('read')
   @ApiOperation({ summary: 'Where the conversions of a site came from' })
   @Returns(sourcesSchema, 'The largest sources, campaigns or kinds of click ids.')
-  async siteSources(
-    @Param('site', { schema: host }) name: string,
-    @Query({ schema: sourcesQuery }) query: z.output<typeof sourcesQuery>,
-  ) {
-    const { host: site } = await findSite(this.dependencies.sites, name);
-    return this.readSources([site], query);
+  async siteSources(@SiteParam() site: Site, @Query({ schema: sourcesQuery }) query: z.output<typeof sourcesQuery>) {
+    return this.readSources([site.host], query);
   }
 
   @Get('sites/:site/match-quality')
   @Requires('read')
   @ApiOperation({ summary: 'Which identifiers the conversions of a site carried for each connection' })
   @Returns(matchQualitySchema, 'By connection. Conversions of erased people are not included.')
-  async matchQuality(
-    @Param('site', { schema: host }) name: string,
-    @Query({ schema: periodQuery }) query: z.output<typeof periodQuery>,
-  ) {
-    const site = await findSite(this.dependencies.sites, name);
+  async matchQuality(@SiteParam() site: Site, @Query({ schema: periodQuery }) query: z.output<typeof periodQuery>) {
     return readMatchQuality(this.dependencies.postgres, site, this.period(query));
   }
 

@@ -13,7 +13,7 @@ import { SitesModule } from '../sites/sites.module.js';
 import { VisitorsModule } from '../visitors/visitors.module.js';
 import { type Kernel, KernelModule } from './kernel.module.js';
 import { ManagementCleaning } from './management-cleaning.js';
-import { RetentionModule } from './retention.module.js';
+import { RetentionScheduler } from './retention.scheduler.js';
 
 /**
  * Each module starts and stops its own services, in `onApplicationBootstrap` and `onApplicationShutdown`. Nest starts a
@@ -32,9 +32,8 @@ import { RetentionModule } from './retention.module.js';
     OutboundModule,
     ForwardingModule,
     OperationsModule,
-    RetentionModule,
   ],
-  providers: [ManagementCleaning, { provide: APP_FILTER, useClass: PlainTextErrors }],
+  providers: [ManagementCleaning, RetentionScheduler, { provide: APP_FILTER, useClass: PlainTextErrors }],
 })
 export class AppModule {
   static with(kernel: Kernel): DynamicModule {

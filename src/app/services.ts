@@ -26,7 +26,7 @@ export interface Opened {
   readonly sealer: Sealer;
 }
 
-export interface ServiceOptions {
+interface ServiceOptions {
   readonly logger: Pick<Logger, 'warn' | 'error'>;
   readonly appended?: LogObserver['appended'];
   /** The log and its readers in this process share it. */

@@ -1,8 +1,15 @@
 import { NoResponse, type PlatformClient } from '../delivery/connections/platform-client.js';
-import type { Authorization, CodeExchange, GrantedTokens, OauthApp } from '../platforms/authorization.js';
 import { joined, redact, textAt } from '../platforms/common-verdict.js';
 import { hideSecrets } from '../platforms/hide-secrets.js';
-import type { Platform, PlatformRequest, PlatformResponse } from '../platforms/platform.js';
+import type {
+  Authorization,
+  CodeExchange,
+  GrantedTokens,
+  OauthApp,
+  Platform,
+  PlatformRequest,
+  PlatformResponse,
+} from '../platforms/platform.js';
 
 /** The platform gave no tokens. The message has no secret, and is for the person who signed in. */
 export class NoTokens extends Error {

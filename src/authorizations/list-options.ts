@@ -6,7 +6,7 @@ import type { SignIn } from './platform-sign-ins.js';
 import { type SignInDependencies, signInPlatform } from './sign-in-flow.js';
 
 /** What the person has entered so far, and the account whose contents are listed. */
-export interface OptionsRequest {
+interface OptionsRequest {
   readonly settings: Readonly<Record<string, string>>;
   readonly account?: string | undefined;
 }

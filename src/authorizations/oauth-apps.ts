@@ -4,8 +4,7 @@ import { UserError } from '../kernel/errors.js';
 import type { Sealer } from '../kernel/sealing.js';
 import { oauthSettingNames } from '../kernel/settings/oauth-settings.js';
 import type { Settings } from '../kernel/settings/settings.js';
-import type { OauthApp } from '../platforms/authorization.js';
-import type { PlatformName } from '../platforms/platform.js';
+import type { OauthApp, PlatformName } from '../platforms/platform.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import { inTransaction } from '../users/transaction.js';
@@ -18,7 +17,7 @@ const FIELD = 'oauth_app';
 const SANDBOX_APP: OauthApp = { clientId: 'sandbox-client', clientSecret: 'sandbox-client-secret' };
 
 /** Who changes an app. */
-export interface AppChange {
+interface AppChange {
   readonly actor: Actor;
   readonly userId: string;
 }

@@ -18,21 +18,23 @@ const EXCHANGE_MAX_SECONDS = 60;
  * `interrupted`: the process ended between the code and the tokens, or while it gave them to the connection. `expired`: it was not
  * used in time.
  */
-export type SignInStatus =
-  | 'started'
-  | 'exchanging'
-  | 'granted'
-  | 'connecting'
-  | 'connected'
-  | 'failed'
-  | 'interrupted'
-  | 'expired';
+export const SIGN_IN_STATUSES = [
+  'started',
+  'exchanging',
+  'granted',
+  'connecting',
+  'connected',
+  'failed',
+  'interrupted',
+  'expired',
+] as const;
+type SignInStatus = (typeof SIGN_IN_STATUSES)[number];
 
 /** In place of what was sealed, once it is not needed any more. */
 const NOTHING = Buffer.alloc(0);
 
 /** Who started a sign-in, and for what. */
-export interface SignInOwner {
+interface SignInOwner {
   readonly userId: string;
   readonly site: string;
   readonly connection: ConnectionName;

@@ -24,7 +24,7 @@ export interface SignInDependencies {
 }
 
 /** A sign-in that its person has come back from. */
-export interface ReturnedSignIn extends SignIn {
+interface ReturnedSignIn extends SignIn {
   readonly details: SignInDetails;
 }
 

@@ -24,7 +24,7 @@ import type { CliDependencies, Session } from './session.js';
 
 export type FileFormat = 'csv' | 'ndjson';
 
-export interface ImportRequest {
+interface ImportRequest {
   /** `-`: standard input. */
   readonly file: string;
   readonly host: string;

@@ -22,9 +22,8 @@ export function addInbound(program: Command, session: Session): void {
     InboundCommand: typeof EnableInbound | typeof DisableInbound,
     json: boolean | undefined,
   ): Promise<void> {
-    const { sites, commands } = await session.open();
-    const { host } = await sites.get(hostOrAlias);
-    const site = siteDocument(await commands.execute(new InboundCommand(CLI_ACTOR, host)));
-    await session.output.show(json, site, () => siteCard(site));
+    const { site, commands } = await session.openSite(hostOrAlias);
+    const changed = siteDocument(await commands.execute(new InboundCommand(CLI_ACTOR, site.host)));
+    await session.output.show(json, changed, () => siteCard(changed));
   }
 }

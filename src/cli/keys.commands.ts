@@ -4,7 +4,7 @@ import { keyExpiry, OVERLAP_DEFAULT } from '../sites/keys/key-rotation.js';
 import { listKeys } from '../sites/keys/list-keys.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
-import { card, printable, table } from './output/table.js';
+import { card, printable } from './output/table.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
 
@@ -22,8 +22,7 @@ export function addKeys(program: Command, session: Session): void {
     .requiredOption('--name <label>', 'name to recognise the key by')
     .option('--trial', 'trial key: conversions are validated but sent to no platform')
     .action(async ({ site: host, name, trial, json }: { site: string; name: string; trial?: true; json?: true }) => {
-      const { sites, commands } = await session.open();
-      const site = await sites.get(host);
+      const { site, commands } = await session.openSite(host);
       const issued = await commands.execute(new IssueKey(CLI_ACTOR, site.host, name, trial ?? false));
       await showIssued(json, issued);
       if (!json && !site.inbound)
@@ -33,29 +32,22 @@ export function addKeys(program: Command, session: Session): void {
   subcommand(keys, 'list', 'List the keys of a site', 'keys list --site shop.example')
     .requiredOption('--site <host>', 'site that the keys belong to')
     .action(async ({ site: host, json }: { site: string; json?: true }) => {
-      const dependencies = await session.open();
-      const site = await dependencies.sites.get(host);
+      const { site, ...dependencies } = await session.openSite(host);
       const list = await listKeys(dependencies, site.host);
       if (list.length === 0 && !json) {
         return output.note(
           `${site.host} has no key yet. Create one with "keys create --site ${site.host} --name <label>".`,
         );
       }
-      await output.show(json, list, (layout) => {
-        return table(
-          list,
-          {
-            NAME: (key) => key.name,
-            PREFIX: (key) => key.prefix,
-            STATUS: (key) => key.status,
-            EXPIRES: (key) => key.expiresAt,
-            TRIAL: (key) => key.trial,
-            CREATED: (key) => key.createdAt,
-            'LAST USED': (key) => key.lastUsedAt ?? 'never',
-            ID: (key) => key.id,
-          },
-          layout,
-        );
+      await output.showTable(json, list, {
+        NAME: (key) => key.name,
+        PREFIX: (key) => key.prefix,
+        STATUS: (key) => key.status,
+        EXPIRES: (key) => key.expiresAt,
+        TRIAL: (key) => key.trial,
+        CREATED: (key) => key.createdAt,
+        'LAST USED': (key) => key.lastUsedAt ?? 'never',
+        ID: (key) => key.id,
       });
     });
 
@@ -69,8 +61,7 @@ export function addKeys(program: Command, session: Session): void {
   )
     .requiredOption('--site <host>', 'site that the key belongs to')
     .action(async (id: string, { site: host, ...options }: { site: string } & ConfirmationOptions) => {
-      const dependencies = await session.open();
-      const site = await dependencies.sites.get(host);
+      const { site, ...dependencies } = await session.openSite(host);
       const name = site.keys.find((key) => key.id === id.toLowerCase())?.name;
       const question = `Revoke the key "${printable(name ?? '')}" of ${site.host}? Its senders are refused at once.`;
       const revoked = await executeConfirmed(session, options, { question, unattended: 'go on' }, (commands) =>
@@ -90,8 +81,7 @@ export function addKeys(program: Command, session: Session): void {
     .requiredOption('--site <host>', 'site that the key belongs to')
     .option('--overlap <duration>', 'how long the old key is still accepted, 0s to 90d', OVERLAP_DEFAULT)
     .action(async (id: string, { site: host, overlap, json }: { site: string; overlap: string; json?: true }) => {
-      const { sites, commands, postgres } = await session.open();
-      const site = await sites.get(host);
+      const { site, commands, postgres } = await session.openSite(host);
       const expiresAt = keyExpiry(postgres.clock, overlap);
       const issued = await commands.execute(new RotateKey(CLI_ACTOR, site.host, id.toLowerCase(), expiresAt));
       await showIssued(json, issued);

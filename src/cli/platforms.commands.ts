@@ -34,35 +34,22 @@ export function addPlatforms(program: Command, session: Session): void {
     .action(async ({ site: host, json }: { site?: string; json?: true }) => {
       if (host === undefined) {
         const list = PLATFORMS.map(platformDocument);
-        return output.show(json, list, (layout) => {
-          return table(
-            list,
-            {
-              PLATFORM: ({ platform }) => platform,
-              REQUIRED: ({ fields }) => fields.filter(({ required }) => required).map(fieldText),
-              OPTIONAL: ({ fields }) => fields.filter(({ required }) => !required).map(fieldText),
-            },
-            layout,
-          );
+        return output.showTable(json, list, {
+          PLATFORM: ({ platform }) => platform,
+          REQUIRED: ({ fields }) => fields.filter(({ required }) => required).map(fieldText),
+          OPTIONAL: ({ fields }) => fields.filter(({ required }) => !required).map(fieldText),
         });
       }
-      const { sites } = await session.open();
-      const site = await sites.get(host);
+      const { site } = await session.openSite(host);
       const list = listedConnections(site);
-      await output.show(json, list, (layout) => {
-        return table(
-          list,
-          {
-            PLATFORM: ({ platform }) => platform,
-            STATE: ({ state }) => state,
-            SINCE: ({ since }) => since,
-            REASON: ({ reason }) => reason,
-            SETTINGS: ({ settings }) => settingsText(settings),
-            ENDPOINT: ({ endpoint }) => endpoint,
-            SECRETS: ({ secrets }) => secrets,
-          },
-          layout,
-        );
+      await output.showTable(json, list, {
+        PLATFORM: ({ platform }) => platform,
+        STATE: ({ state }) => state,
+        SINCE: ({ since }) => since,
+        REASON: ({ reason }) => reason,
+        SETTINGS: ({ settings }) => settingsText(settings),
+        ENDPOINT: ({ endpoint }) => endpoint,
+        SECRETS: ({ secrets }) => secrets,
       });
       if (json) return;
       for (const { platform, state, next } of list)
@@ -94,8 +81,8 @@ export function addPlatforms(program: Command, session: Session): void {
     .action(async (argument: string, options: ConnectOptions) => {
       const { name, platform } = readConnectionName(argument, options.name);
       const set = await readSettings(options, session.input);
-      const { sites, commands } = await session.open();
-      const { host, connections } = await sites.get(options.site);
+      const { site, commands } = await session.openSite(options.site);
+      const { host, connections } = site;
       const { connection, generatedSecret } = await commands.execute(
         new ConnectPlatform(CLI_ACTOR, host, platform, { set, endpoint: options.endpoint }, name),
       );
@@ -130,8 +117,7 @@ export function addPlatforms(program: Command, session: Session): void {
     .option('--name <name>', NAME_HELP)
     .action(async (argument: string, { site, name: option, ...options }: ConnectionOptions & ConfirmationOptions) => {
       const { name } = readConnectionName(argument, option);
-      const { sites } = await session.open();
-      const { host } = await sites.get(site);
+      const { host } = (await session.openSite(site)).site;
       const question = `Disconnect ${name} of ${host} and delete its secrets? Queued deliveries fail.`;
       const connection = await executeConfirmed(session, options, { question, unattended: 'go on' }, (commands) =>
         commands.execute(new DisconnectPlatform(CLI_ACTOR, host, name)),
@@ -153,8 +139,7 @@ export function addPlatforms(program: Command, session: Session): void {
     .option('--name <name>', NAME_HELP)
     .action(async (argument: string, { site: host, name, json }: ConnectionOptions) => {
       const target = readConnectionName(argument, name);
-      const dependencies = await session.open();
-      const site = await dependencies.sites.get(host);
+      const { site, ...dependencies } = await session.openSite(host);
       const test = await testStoredConnection(dependencies, site, target);
       await output.show(json, test, () => card({ ...test }));
       if (!test.ok) session.exitCode = 1;
@@ -173,8 +158,7 @@ export function addPlatforms(program: Command, session: Session): void {
     .option('--account <id>', 'list what belongs to this account, instead of to the first ones')
     .action(async (argument: string, options: ConnectionOptions & { readonly account?: string }) => {
       const target = readConnectionName(argument, options.name);
-      const dependencies = await session.open();
-      const site = await dependencies.sites.get(options.site);
+      const { site, ...dependencies } = await session.openSite(options.site);
       const listed = await listStoredConnection(dependencies, site, target, { account: options.account });
       await output.show(options.json, listed, (layout) => {
         return table(
@@ -200,12 +184,12 @@ export function addPlatforms(program: Command, session: Session): void {
     subcommand(platforms, `${verb} <platform>`, description, `platforms ${verb} meta --site shop.example`)
       .requiredOption('--site <host>', 'site that the connection belongs to')
       .option('--name <name>', NAME_HELP)
-      .action(async (argument: string, { site, name: option, json }: ConnectionOptions) => {
-        const { name } = readConnectionName(argument, option);
-        const { sites, commands } = await session.open();
-        const { host } = await sites.get(site);
-        const document = connectionDocument(await commands.execute(new ConnectionCommand(CLI_ACTOR, host, name)));
-        await output.show(json, document, () => connectionCard(document));
+      .action(async (argument: string, options: ConnectionOptions) => {
+        const { name } = readConnectionName(argument, options.name);
+        const { site, commands } = await session.openSite(options.site);
+        const changed = await commands.execute(new ConnectionCommand(CLI_ACTOR, site.host, name));
+        const document = connectionDocument(changed);
+        await output.show(options.json, document, () => connectionCard(document));
       });
   }
 }

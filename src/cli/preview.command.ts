@@ -46,8 +46,7 @@ export function addPreview(platforms: Command, session: Session): void {
       if ((order ?? conversion ?? sample) === undefined)
         throw new UsageError('Select a conversion with --order <orderId> or --conversion <id>, or give --sample.');
       const target = readConnectionName(argument, options.name);
-      const dependencies = await session.open();
-      const site = await dependencies.sites.get(options.site);
+      const { site, ...dependencies } = await session.openSite(options.site);
       const settings = settingsAfter(site, target, readChanges(options.set));
       const received = sample
         ? sampleReceived(dependencies.postgres.clock.nowMs())

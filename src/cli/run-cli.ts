@@ -29,7 +29,7 @@ const WRONG_USAGE = 2;
 /** The exit code that shells report for a program ended by Ctrl-C. */
 const INTERRUPTED = 130;
 
-export interface CliEnvironment {
+interface CliEnvironment {
   readonly env: NodeJS.ProcessEnv;
   readonly stdout: Writable;
   readonly stderr: Writable;

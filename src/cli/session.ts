@@ -1,11 +1,13 @@
 import type { Readable } from 'node:stream';
 import { createServices, type Services } from '../app/services.js';
 import { CommandDispatcher, type CommandExecutor } from '../kernel/command.js';
+import { UserError } from '../kernel/errors.js';
 import { openSealer } from '../kernel/secret-key.js';
 import { readSettings } from '../kernel/settings/settings.js';
 import { SIGN_IN_PLATFORMS } from '../platforms/index.js';
 import { Postgres } from '../postgres/postgres.js';
 import { requireMatchingKey } from '../sites/keys/key-check.js';
+import type { Site } from '../sites/site.js';
 import { siteCommandDispatcher } from '../sites/site-command-handlers.js';
 import { SiteRepository } from '../sites/site-repository.js';
 import type { SecretInput } from './arguments/secret-input.js';
@@ -41,6 +43,17 @@ export class Session {
     const dependencies = await this.openWithAnyKey();
     await requireMatchingKey(dependencies.postgres.pool, dependencies.sealer);
     return dependencies;
+  }
+
+  /** Also reads a site, by its host or an alias. */
+  async openSite(host: string): Promise<CliDependencies & { readonly site: Site }> {
+    const dependencies = await this.open();
+    return { ...dependencies, site: await dependencies.sites.get(host) };
+  }
+
+  /** Throws after Ctrl-C. The message says what that leaves. */
+  throwIfStopped(message: string): void {
+    if (this.stop.aborted) throw new UserError(message);
   }
 
   /** For commands that report a wrong key with everything else, and write nothing. */

@@ -20,7 +20,7 @@ import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
 import { addMove } from './move.command.js';
 import { settingsCard, siteCard, siteWithSettings } from './output/site-output.js';
-import { card, table } from './output/table.js';
+import { card } from './output/table.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
 
@@ -87,27 +87,20 @@ export function addSites(program: Command, session: Session): void {
         session.exitCode = 1;
       }
       if (list.length === 0 && !json) return output.note('There is no site yet. Add one with "sites add <host>".');
-      await output.show(json, list, (layout) => {
-        return table(
-          list,
-          {
-            HOST: (site) => site.host,
-            ...(cells.length > 0 && { CELL: (site: { cell?: string }) => site.cell }),
-            INBOUND: stateOf,
-            ALIASES: (site) => site.aliases,
-            CREATED: (site) => site.createdAt,
-          },
-          layout,
-        );
+      await output.showTable(json, list, {
+        HOST: (site) => site.host,
+        ...(cells.length > 0 && { CELL: (site: { cell?: string }) => site.cell }),
+        INBOUND: stateOf,
+        ALIASES: (site) => site.aliases,
+        CREATED: (site) => site.createdAt,
       });
     },
   );
 
   subcommand(group, 'show <host>', 'Show a site and its settings', 'sites show shop.example').action(
     async (host: string, { json }: { json?: true }) => {
-      const { sites, settings } = await session.open();
-      const site = siteWithSettings(await sites.get(host), settings.dedupWindowMs);
-      await output.show(json, site, () => `${siteCard(site)}\n${settingsCard(site.settings)}`);
+      const { site, settings } = await session.openSite(host);
+      await showWithSettings(json, site, settings.dedupWindowMs);
     },
   );
 
@@ -140,8 +133,7 @@ export function addSites(program: Command, session: Session): void {
       if (!hasSettings && aliases.add.length + aliases.remove.length === 0) {
         throw new UsageError('Nothing to set: give at least one option. "sites set --help" lists them.');
       }
-      const { sites, commands, dryRunCommands, settings } = await session.open();
-      const before = await sites.get(hostOrAlias);
+      const { site: before, sites, commands, dryRunCommands, settings } = await session.openSite(hostOrAlias);
       const { host } = before;
       await refuseTaken(sites, settings.otherCells, newAliases(before, aliases.add), host);
       const changes = [
@@ -152,8 +144,7 @@ export function addSites(program: Command, session: Session): void {
       for (const change of changes) await dryRunCommands.execute(change);
       let changed = before;
       for (const change of changes) changed = await commands.execute(change);
-      const site = siteWithSettings(changed, settings.dedupWindowMs);
-      await output.show(options.json, site, () => `${siteCard(site)}\n${settingsCard(site.settings)}`);
+      await showWithSettings(options.json, changed, settings.dedupWindowMs);
     });
 
   for (const [verb, Change, help] of [
@@ -194,6 +185,11 @@ export function addSites(program: Command, session: Session): void {
     if (!json && !dryRun && disconnected.length > 0)
       output.note('Deliveries that were queued fail with the reason "disconnected". "sites add" adds the host again.');
   });
+
+  async function showWithSettings(json: true | undefined, shown: Site, defaultWindowMs: number): Promise<void> {
+    const site = siteWithSettings(shown, defaultWindowMs);
+    await output.show(json, site, () => `${siteCard(site)}\n${settingsCard(site.settings)}`);
+  }
 }
 
 /** By its host only: an alias must not lead to another site than the one that was meant. */

@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
 import { type Bound, positionRangeOf } from '../history/bound.js';
-import { UserError } from '../kernel/errors.js';
 import { SYNC_STATUSES } from '../kernel/sync-statuses.js';
 import { readNewestSyncLines, readSyncLog, type SyncLine } from '../outbound/sync-log.js';
 import { FROM_HELP, readBound, TO_HELP } from './arguments/bound-argument.js';
@@ -39,8 +38,8 @@ export function addSync(program: Command, session: Session): void {
     .option('--last <n>', 'only the newest so many, newest first', readCount)
     .action(async ({ site, platform, status, from, to, last, json }: LogOptions) => {
       if (platform !== undefined) readConnectionName(platform);
-      const { log, sites } = await session.open();
-      const { host } = await sites.get(site);
+      const { log, ...dependencies } = await session.openSite(site);
+      const { host } = dependencies.site;
       const range = await positionRangeOf(log, { from, to }, { host });
       const written = json ? jsonLine : (line: SyncLine) => textLine(line, output.layout);
       const filter = { site: host, ...range, platform, status };
@@ -52,8 +51,7 @@ export function addSync(program: Command, session: Session): void {
       }
       let count = 0;
       for await (const lines of readSyncLog(log, filter)) {
-        if (session.stop.aborted)
-          throw new UserError('Interrupted: the sync log is incomplete. Run the command again.');
+        session.throwIfStopped('Interrupted: the sync log is incomplete. Run the command again.');
         count += lines.length;
         if (lines.length > 0) await output.print(lines.map(written).join(''));
         output.progress(`${count} attempts`);

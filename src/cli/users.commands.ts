@@ -5,7 +5,7 @@ import { ROLES, type Role } from '../users/access.js';
 import type { UserRow } from '../users/user.row.js';
 import { adminAddress, signInLink, userDocument } from '../users/user-document.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { card, table } from './output/table.js';
+import { card } from './output/table.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, subcommand } from './subcommand.js';
 
@@ -40,19 +40,13 @@ export function addUsers(program: Command, session: Session): void {
     const list = (await (await openUsers()).list()).map(userDocument);
     if (list.length === 0 && !json)
       return output.note('There is no user yet. Add one with "users add <email> --role admin".');
-    await output.show(json, list, (layout) => {
-      return table(
-        list,
-        {
-          EMAIL: ({ email }) => email,
-          NAME: ({ name }) => name,
-          ROLE: ({ role }) => role,
-          SITES: ({ sites }) => sites ?? 'all',
-          DISABLED: ({ disabled }) => disabled,
-          ID: ({ id }) => id,
-        },
-        layout,
-      );
+    await output.showTable(json, list, {
+      EMAIL: ({ email }) => email,
+      NAME: ({ name }) => name,
+      ROLE: ({ role }) => role,
+      SITES: ({ sites }) => sites ?? 'all',
+      DISABLED: ({ disabled }) => disabled,
+      ID: ({ id }) => id,
     });
   });
 

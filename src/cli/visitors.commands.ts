@@ -39,8 +39,7 @@ export function addVisitors(program: Command, session: Session): void {
     .option('--email <address>', 'email address of the person')
     .option('--hash <sha256>', 'hash of the normalised address, instead of --email')
     .action(async ({ json, ...person }: PersonOptions & { json?: true }) => {
-      const { sites, postgres, settings } = await session.open();
-      const site = await sites.get(person.site as string);
+      const { site, postgres, settings } = await session.openSite(person.site as string);
       const nowMs = postgres.clock.nowMs();
       const record = await showVisitor(postgres.pool, site, subjectFrom(person), nowMs, settings.identifierTtlMs);
       if (!record)
@@ -59,8 +58,7 @@ export function addVisitors(program: Command, session: Session): void {
     .requiredOption('--site <host>', 'site that the person visited')
     .action(async (person: string, value: string, { json, site: host }: { json?: true; site: string }) => {
       if (value !== 'granted' && value !== 'denied') throw new UsageError('Give "granted" or "denied".');
-      const { sites, postgres, commands, settings } = await session.open();
-      const site = await sites.get(host);
+      const { site, postgres, commands, settings } = await session.openSite(host);
       const subject = subjectFrom(person.includes('@') ? { email: person } : { hash: person });
       await commands.execute(new StateConsent(CLI_ACTOR, site.host, subject, value));
       const nowMs = postgres.clock.nowMs();

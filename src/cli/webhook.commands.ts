@@ -11,7 +11,7 @@ import {
 import { requireWebhook, type SiteWebhook } from '../sites/webhook.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { card } from './output/table.js';
-import type { CliDependencies, Session } from './session.js';
+import type { Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
 
 interface SiteOptions {
@@ -34,17 +34,15 @@ export function addWebhook(program: Command, session: Session): void {
     .option('--secret <text>', 'bearer token and signing key, - from standard input; the previous one signs for 24 h')
     .addOption(new Option('--secret-file <path>', 'the same, from a file').conflicts('secret'))
     .action(async (options: SiteOptions & { url: string; secret?: string; secretFile?: string }) => {
-      const dependencies = await session.open();
-      const { sites, commands, settings } = dependencies;
-      const { host } = await sites.get(options.site);
+      const { site, commands, settings } = await session.openSite(options.site);
       const url = await session.input.value('--url', options.url);
       const secret =
         options.secretFile !== undefined
           ? session.input.file('--secret-file', options.secretFile)
           : options.secret && (await session.input.value('--secret', options.secret));
       const request = { url, secret, allowPrivate: settings.outboundAllowPrivate };
-      const configured = await commands.execute(new SetWebhook(CLI_ACTOR, host, request));
-      await showConfigured(dependencies, host, configured, options.json);
+      const configured = await commands.execute(new SetWebhook(CLI_ACTOR, site.host, request));
+      await showConfigured(site.host, configured, options.json);
     });
 
   subcommand(
@@ -54,19 +52,17 @@ export function addWebhook(program: Command, session: Session): void {
     'webhook rotate-secret --site shop.example',
   )
     .requiredOption('--site <host>', 'site of the webhook')
-    .action(async ({ site, json }: SiteOptions) => {
-      const dependencies = await session.open();
-      const { host } = await dependencies.sites.get(site);
-      const rotated = await dependencies.commands.execute(new RotateWebhookSecret(CLI_ACTOR, host));
-      await showConfigured(dependencies, host, rotated, json);
+    .action(async (options: SiteOptions) => {
+      const { site, commands } = await session.openSite(options.site);
+      const rotated = await commands.execute(new RotateWebhookSecret(CLI_ACTOR, site.host));
+      await showConfigured(site.host, rotated, options.json);
     });
 
   subcommand(webhook, 'show', 'Show the webhook and its latest push', 'webhook show --site shop.example')
     .requiredOption('--site <host>', 'site of the webhook')
-    .action(async ({ site, json }: SiteOptions) => {
-      const dependencies = await session.open();
-      const found = await dependencies.sites.get(site);
-      await show(dependencies, found.host, requireWebhook(found), json);
+    .action(async (options: SiteOptions) => {
+      const { site } = await session.openSite(options.site);
+      await show(site.host, requireWebhook(site), options.json);
     });
 
   subcommand(
@@ -76,9 +72,9 @@ export function addWebhook(program: Command, session: Session): void {
     'webhook test --site shop.example',
   )
     .requiredOption('--site <host>', 'site of the webhook')
-    .action(async ({ site, json }: SiteOptions) => {
-      const dependencies = await session.open();
-      const document = await testWebhook(dependencies, await dependencies.sites.get(site), CLI_ACTOR);
+    .action(async ({ site: host, json }: SiteOptions) => {
+      const { site, ...dependencies } = await session.openSite(host);
+      const document = await testWebhook(dependencies, site, CLI_ACTOR);
       await output.show(json, document, () => card(document));
       if (!document.ok) session.exitCode = 1;
       if (!document.ok && !json) output.note(rejectedText(document.reason ?? ''));
@@ -86,11 +82,10 @@ export function addWebhook(program: Command, session: Session): void {
 
   subcommand(webhook, 'push', 'Close the reporting window and push its totals now', 'webhook push --site shop.example')
     .requiredOption('--site <host>', 'site of the totals')
-    .action(async ({ site, json }: SiteOptions) => {
-      const dependencies = await session.open();
-      const { sites } = dependencies;
-      const pushed = await pushTotals(dependencies, await sites.get(site), CLI_ACTOR);
-      const document = webhookDocument(requireWebhook(await sites.get(site)), pushed);
+    .action(async ({ site: host, json }: SiteOptions) => {
+      const { site, ...dependencies } = await session.openSite(host);
+      const pushed = await pushTotals(dependencies, site, CLI_ACTOR);
+      const document = webhookDocument(requireWebhook(await dependencies.sites.get(host)), pushed);
       await output.show(json, document, () => webhookCard(document));
       if (pushed.type === 'outbound.delivered.v1') return;
       session.exitCode = 1;
@@ -107,21 +102,18 @@ export function addWebhook(program: Command, session: Session): void {
   ): void {
     subcommand(webhook, name, description, `webhook ${name} --site shop.example`)
       .requiredOption('--site <host>', 'site of the webhook')
-      .action(async ({ site, json }: SiteOptions) => {
-        const dependencies = await session.open();
-        const { host } = await dependencies.sites.get(site);
-        const changed = await dependencies.commands.execute(new WebhookCommand(CLI_ACTOR, host));
-        await show(dependencies, host, changed, json);
+      .action(async (options: SiteOptions) => {
+        const { site, commands } = await session.openSite(options.site);
+        await show(site.host, await commands.execute(new WebhookCommand(CLI_ACTOR, site.host)), options.json);
       });
   }
 
   async function showConfigured(
-    dependencies: CliDependencies,
     host: string,
     { webhook, generatedSecret }: ConfiguredWebhook,
     json: true | undefined,
   ): Promise<void> {
-    await show(dependencies, host, webhook, json, generatedSecret);
+    await show(host, webhook, json, generatedSecret);
     if (json) return;
     if (generatedSecret !== undefined)
       output.note('Save the secret now: it is stored sealed and cannot be shown again.');
@@ -129,12 +121,12 @@ export function addWebhook(program: Command, session: Session): void {
   }
 
   async function show(
-    { log }: CliDependencies,
     host: string,
     webhook: SiteWebhook,
     json: true | undefined,
     generatedSecret?: string,
   ): Promise<void> {
+    const { log } = await session.open();
     const document = webhookDocument(webhook, await lastPush(log, host), generatedSecret);
     await output.show(json, document, () => webhookCard(document));
   }
@@ -144,7 +136,7 @@ function rejectedText(reason: string): string {
   return `The receiver did not accept the push: ${reason}. Fix the receiver and run the command again.`;
 }
 
-export function webhookCard({ lastPush, ...webhook }: ReturnType<typeof webhookDocument>): string {
+function webhookCard({ lastPush, ...webhook }: ReturnType<typeof webhookDocument>): string {
   if (!lastPush) return card({ ...webhook, 'last push': undefined });
   const { id, status, time, attempt, conversions, bot_traffic_removed, windowStart, windowEnd, ...rest } = lastPush;
   return card({

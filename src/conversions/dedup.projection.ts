@@ -1,7 +1,7 @@
 import type { ConversionData } from '../events/conversion.events.js';
 import type { StoredEvent } from '../log/event.js';
-import type { PageRow } from '../log/page-source.js';
 import type { Page, Projection } from '../log/projections/projection.js';
+import type { PageRow } from '../log/projections/reducer.js';
 import { StagedRows, type StagedTable } from '../log/projections/staging-table.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { botClaimKey } from '../visitors/visitor-stream.js';

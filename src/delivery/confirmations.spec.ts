@@ -6,9 +6,9 @@ import { AccessTokens } from './connections/access-tokens.js';
 import type { Connections, Destination } from './connections/connections.js';
 import type { PlatformClient } from './connections/platform-client.js';
 import type { TokenStore } from './connections/token-store.js';
+import type { DueDelivery } from './deliveries.projection.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
 import type { ReceivedConversion } from './received-conversion.js';
-import type { DueDelivery } from './retry.scheduler.js';
 
 const POLL_MS = 1_800_000;
 const HOUR_MS = 3_600_000;

@@ -8,10 +8,10 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import { AccessTokens } from './connections/access-tokens.js';
 import { Connections } from './connections/connections.js';
 import { PlatformClient } from './connections/platform-client.js';
+import type { DueDelivery } from './deliveries.projection.js';
 import { isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import type { ReceivedConversion } from './received-conversion.js';
-import type { DueDelivery } from './retry.scheduler.js';
 
 const DAY_MS = 86_400_000;
 /** Conversions that shared a request share its request id, and one status request. */

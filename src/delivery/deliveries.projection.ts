@@ -3,6 +3,7 @@ import type { DeliveryEvent } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projections/projection.js';
 import { listEvents } from '../log/projections/reducer.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import { isUnknownOutcome } from '../platforms/unknown-outcome.js';
 
 /** A delivery that waits for its next attempt or for the platform's confirmation. */
@@ -19,6 +20,11 @@ export interface WaitingDelivery {
   readonly details: WaitingDetails;
   /** After this time an attempt is due whatever the state of the connection: it records that the delivery is too old. */
   readonly giveUpAt: string | null;
+}
+
+/** A delivery that is due. */
+export interface DueDelivery extends Omit<WaitingDelivery, 'platform' | 'due' | 'giveUpAt'> {
+  readonly platform: ConnectionName;
 }
 
 export interface WaitingDetails {

@@ -5,9 +5,8 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connections/connection.js';
 import { type Delivery, foldDeliveries, isOutcome, resultOf } from './delivery.js';
-import type { OrderHistory } from './payload/order.js';
 import { type DeliveryPayload, rebuildPayload, settingsAsOf } from './payload/payload.js';
-import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
+import { type OrderHistory, type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
 /** Everything the log contains about one delivery. */
 export interface DeliveryHistory {

@@ -2,8 +2,25 @@ import type { ConversionData } from '../events/conversion.events.js';
 import { traceFields } from '../kernel/traceparent.js';
 import type { StoredEvent } from '../log/event.js';
 import type { TraceSpan } from '../tracing/tracing.js';
-import type { OrderHistory } from './payload/order.js';
 import type { DeliveryAge } from './retry-schedule.js';
+
+/** A conversion or correction of an order, with its stream. */
+export interface OrderEntry {
+  readonly opening: Pick<StoredEvent<'conversion.received.v1'>, 'position' | 'time' | 'data'>;
+  /** Without personal parts. */
+  readonly events: readonly StoredEvent[];
+}
+
+/** What the log contains about the order of a correction, besides personal data. */
+export interface OrderHistory {
+  /** The conversion that is corrected; undefined if none was received before the correction. */
+  readonly conversion?: OrderEntry | undefined;
+  /** All corrections of the order, in log order. */
+  readonly corrections: readonly OrderEntry[];
+  /** A conversion of the order was filtered before the correction. */
+  readonly isFiltered?: boolean;
+  readonly isTooLarge?: boolean;
+}
 
 /** The part of a `conversion.received.v1` event that a delivery needs. */
 export type ReceivedConversion = Pick<

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { AlignedInterval } from '../kernel/aligned-interval.js';
-import type { ConnectionName } from '../platforms/connection-name.js';
 import { Postgres } from '../postgres/postgres.js';
 import { Confirmations } from './confirmations.js';
-import { unknownSinceOf, type WaitingDelivery } from './deliveries.projection.js';
+import { type DueDelivery, unknownSinceOf } from './deliveries.projection.js';
 import { DeliveryLeases, QUERY_TIMEOUT_MS } from './delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
 import { nextAttempt } from './outcome-recorder.js';
@@ -17,19 +16,13 @@ const PROBE_EVERY_MS = 15 * 60_000;
 const DUE_COLUMNS =
   'd.conversion, d.platform, d.site, d.position::float8 AS position, d.kind, d.attempt, d.reason, d.details';
 
-interface ConnectionKey {
-  readonly site: string;
-  readonly platform: ConnectionName;
-}
+type ConnectionKey = Pick<DueDelivery, 'site' | 'platform'>;
 
 interface DueWork {
   readonly hasTooOld: true | null;
   /** Those with a due delivery. */
   readonly connections: readonly ConnectionKey[];
 }
-
-/** A delivery that is due. */
-export type DueDelivery = Omit<WaitingDelivery, 'platform' | 'due' | 'giveUpAt'> & ConnectionKey;
 
 /**
  * Carries out deliveries that are due: next attempts and status requests. Every instance polls; a delivery belongs to the

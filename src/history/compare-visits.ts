@@ -3,10 +3,21 @@ import type { BotVerdict } from '../events/visitor.events.js';
 import type { StoredEvent } from '../log/event.js';
 import { type BotScorer, siteRulesOf } from '../visitors/bots/bot-scorer.js';
 import { reachesBotThreshold } from '../visitors/matcher.js';
-import type { SettingsPreview } from './settings-preview.js';
 
 export const VISIT_TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.bot_detected.v1'] as const;
 type VisitEvent = StoredEvent<(typeof VISIT_TYPES)[number]>;
+
+/** A number as it was recorded, and as it would have been. */
+export interface Compared {
+  was: number;
+  would: number;
+}
+
+/** Number of `examined` visits that the tag reported, and those removed as bots. */
+export interface VisitComparison {
+  readonly examined: number;
+  readonly removed: Compared;
+}
 
 interface ExaminedVisit {
   /** Recorded calls of the visit: the verdict then, and with the settings. */
@@ -22,7 +33,7 @@ export function compareVisits(
   events: readonly StoredEvent[],
   after: SiteSettings,
   scorer: BotScorer | undefined,
-): SettingsPreview['visits'] {
+): VisitComparison {
   const visits = new Map<string, ExaminedVisit>();
   for (const event of events) {
     if (!isVisitEvent(event)) continue;

@@ -3,7 +3,6 @@ import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
 import { scaledValue, VALUE_PRECISION, VALUE_SCALE } from '../kernel/decimal.js';
 import { UserError } from '../kernel/errors.js';
 import type { LoggedRow } from '../log/event-row.js';
-import type { ExportFormat } from './export-formats.js';
 import { type ColumnType, FLAT_COLUMNS, type FlatValue } from './flat-columns.js';
 import type { RedactedEvent } from './redact-event.js';
 
@@ -71,7 +70,7 @@ interface State {
  * Each page becomes a row group; strings that repeat are dictionary-encoded. The metadata of all groups is at the end of the file,
  * so it is held in memory until then.
  */
-export class ParquetFormat implements ExportFormat {
+export class ParquetFormat {
   private readonly bytes = new ByteWriter();
   private readonly writer: ParquetWriter;
   private values = emptyColumns();

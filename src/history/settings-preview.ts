@@ -6,7 +6,7 @@ import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { type Site, scopeStart } from '../sites/site.js';
 import type { BotScorer } from '../visitors/bots/bot-scorer.js';
-import { compareVisits, VISIT_TYPES } from './compare-visits.js';
+import { type Compared, compareVisits, VISIT_TYPES, type VisitComparison } from './compare-visits.js';
 import { pageBackwards } from './page-backwards.js';
 import { type Decision, decisionOf, ShadowRulesEngine, SiteTimeline } from './shadow/shadow-rules.js';
 
@@ -37,12 +37,6 @@ export interface PreviewDependencies {
   readonly nowMs: number;
 }
 
-/** A number as it was recorded, and as it would have been. */
-export interface Compared {
-  was: number;
-  would: number;
-}
-
 export interface SettingsPreview {
   /** What was examined: everything from then on. */
   readonly from: string;
@@ -50,8 +44,7 @@ export interface SettingsPreview {
   /** Whether that is the whole week. A large site has too much to examine at once. */
   readonly complete: boolean;
   readonly conversions: Readonly<Record<Decision, Compared>>;
-  /** Number of `examined` visits that the tag reported, and those removed as bots. */
-  readonly visits: { readonly examined: number; readonly removed: Compared };
+  readonly visits: VisitComparison;
   readonly consent: {
     /** Conversions that are sent without what is known of the visit, or not at all. */
     readonly withheld: Compared;

@@ -14,6 +14,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import type { SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { ChainCheck } from './reconciliation/chain.check.js';
+import type { Finding } from './reconciliation/violations.js';
 
 /** What is trusted although it is not derived from the log. */
 export interface Trust {
@@ -37,12 +38,6 @@ export interface VerifyDependencies {
   readonly removedUntil: number;
   readonly trust: Trust;
   progress(line: string): void;
-}
-
-export interface Finding {
-  readonly ok: boolean;
-  /** What was counted; if a check fails, the violations and where they are. */
-  readonly detail: string;
 }
 
 /** Compares stored results with what the log implies. */

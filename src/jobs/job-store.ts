@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type ClientBase, DatabaseError, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
+import { type ClientBase, DatabaseError, type QueryResult, type QueryResultRow } from 'pg';
 import { type JobEvent, SITE } from '../events/site.events.js';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
@@ -92,8 +92,8 @@ export class JobStore {
     job: Pick<Job, 'id' | 'site' | 'actor' | 'request'> & { dryRun: string | undefined },
   ): Promise<Job> {
     const { id, site, actor, request, dryRun } = job;
-    const query = withTimeout(
-      `WITH given_up AS (
+    const query = {
+      text: `WITH given_up AS (
          DELETE FROM cc.jobs WHERE id IN (
            SELECT id FROM cc.jobs WHERE site = $3 AND finished_at IS NOT NULL ORDER BY id DESC OFFSET $9))
        INSERT INTO cc.jobs (id, site, actor, request, created_at, dry_run)
@@ -101,12 +101,12 @@ export class JobStore {
         WHERE (SELECT count(*) < $6 AND count(*) FILTER (WHERE site = $3) < $7
                  FROM cc.jobs WHERE state IN ('queued', 'running'))
        RETURNING ${COLUMNS}`,
-      [
+      values: [
         ...[this.now(), id, site, actor, JSON.stringify(request), UNFINISHED_MAX.total, UNFINISHED_MAX.site],
         ...[dryRun ?? null, KEPT.finishedPerSite],
       ],
-      QUERY_TIMEOUT_MS,
-    );
+      query_timeout: QUERY_TIMEOUT_MS,
+    };
     const { rows } = await client.query<Job>(query).catch((error: unknown) => {
       if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION)
         throw new UserError('This dry run was carried out already. Start another one to send again.');
@@ -222,16 +222,16 @@ export class JobStore {
   /** Cancels a job that nothing runs at once; an instance that runs one finds out when it renews the lease. Of a finished one, deletes the file. */
   async cancel({ id, site }: Pick<Job, 'id' | 'site'>, actor: Actor): Promise<void> {
     await this.recording({ id, site }, actor, async (client, record) => {
-      const query = withTimeout(
-        `UPDATE cc.jobs SET cancel_requested = true, bytes = CASE WHEN state = 'running' THEN bytes ELSE 0 END, file_until = NULL,
+      const query = {
+        text: `UPDATE cc.jobs SET cancel_requested = true, bytes = CASE WHEN state = 'running' THEN bytes ELSE 0 END, file_until = NULL,
                 state = CASE WHEN state = 'queued' THEN 'cancelled' ELSE state END,
                 -- If it was never started it has sent nothing, so that its dry run can still be carried out.
                 dry_run = CASE WHEN state = 'queued' AND started_at IS NULL THEN NULL ELSE dry_run END,
                 finished_at = CASE WHEN state = 'queued' THEN to_timestamp($1) ELSE finished_at END
           WHERE id = $2 AND (file_until IS NOT NULL OR finished_at IS NULL AND (state = 'queued' OR NOT cancel_requested))`,
-        [this.now(), id],
-        QUERY_TIMEOUT_MS,
-      );
+        values: [this.now(), id],
+        query_timeout: QUERY_TIMEOUT_MS,
+      };
       const { rowCount } = await client.query(query);
       if (rowCount) await record({ type: 'site.job_cancelled.v1', data: { jobId: id } });
     });
@@ -324,15 +324,10 @@ export class JobStore {
     values: unknown[] = [],
     timeoutMs = QUERY_TIMEOUT_MS,
   ): Promise<QueryResult<Row>> {
-    return this.database.pool.query<Row>(withTimeout(text, values, timeoutMs));
+    return this.database.pool.query<Row>({ text, values, query_timeout: timeoutMs });
   }
 
   private queryLease<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<QueryResult<Row>> {
-    return this.database.reserved.query<Row>(withTimeout(text, values, QUERY_TIMEOUT_MS));
+    return this.database.reserved.query<Row>({ text, values, query_timeout: QUERY_TIMEOUT_MS });
   }
-}
-
-/** pg supports the timeout of a query; its types lack it. */
-function withTimeout(text: string, values: unknown[], timeoutMs: number): QueryConfig {
-  return { text, values, query_timeout: timeoutMs } as QueryConfig;
 }

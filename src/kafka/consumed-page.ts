@@ -1,8 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { StoredEvent } from '../log/event.js';
-import type { PageFilter, PageRow } from '../log/page-source.js';
 import { Page } from '../log/projections/projection.js';
-import { NewestByActor, passes, type Reducer } from '../log/projections/reducer.js';
+import { NewestByActor, type PageFilter, type PageRow, passes, type Reducer } from '../log/projections/reducer.js';
 
 /** Events received from Kafka, as a page that a projection can fold. */
 export class ConsumedPage extends Page {

@@ -8,7 +8,7 @@ import {
   type Shard,
   savePartitionCheckpoint,
 } from '../log/retention/partition-checkpoints.js';
-import { LINEAGE } from '../postgres/lease.js';
+import { LINEAGE } from '../postgres/lineage.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
 import { ConsumedPage } from './consumed-page.js';

@@ -3,7 +3,7 @@ import { createHash, type KeyObject, sign, verify } from 'node:crypto';
 /** Finds compact JWS tokens in any text. Their header is a JSON object, so the first part starts with `eyJ`. */
 const TOKENS = /\beyJ[\w-]*\.eyJ[\w-]*\.[\w-]{86}(?![\w-])/g;
 
-export interface DecodedJws {
+interface DecodedJws {
   readonly keyId: string;
   readonly payload: unknown;
 }

@@ -1,5 +1,6 @@
 import { DatabaseError } from 'pg';
 import { LogUnavailable, messageOf } from './errors.js';
+import { TimedOut, withTimeout } from './with-timeout.js';
 
 /** Shorter than a sender's timeout, and longer than any query that succeeds. */
 const TIMEOUT_MS = 5_000;
@@ -12,16 +13,11 @@ const TRANSIENT = /^(08|53|57|58)/;
  * or a broken network path), it rejects with `LogUnavailable`. Other errors that PostgreSQL reports are bugs and pass through.
  */
 export async function withLogTimeout<Result>(query: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LogUnavailable('The log did not answer in time')), TIMEOUT_MS);
-  });
   try {
-    return await Promise.race([query, timeout]);
+    return await withTimeout(query, TIMEOUT_MS);
   } catch (error) {
+    if (error instanceof TimedOut) throw new LogUnavailable('The log did not answer in time');
     if (error instanceof DatabaseError && !TRANSIENT.test(error.code ?? '')) throw error;
     throw error instanceof LogUnavailable ? error : new LogUnavailable(messageOf(error));
-  } finally {
-    clearTimeout(timer);
   }
 }

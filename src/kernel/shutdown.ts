@@ -1,3 +1,5 @@
+import { withTimeout } from './with-timeout.js';
+
 const POLL_MS = 20;
 /** The process exits this much before the grace period ends, so that the supervisor sees an exit and does not kill it. */
 const EXIT_BEFORE_END = 0.05;
@@ -50,12 +52,7 @@ export class Shutdown {
 
   /** Waits for work, but leaves this share of the grace period to later stages. A failure does not stop the shutdown. */
   async within(work: Promise<unknown>, share: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.remainingMs() - share * this.graceMs);
-    });
-    await Promise.race([work.then(ignore, ignore), timeout]);
-    clearTimeout(timer);
+    await withTimeout(work, this.remainingMs() - share * this.graceMs).catch(() => {});
   }
 
   /** Waits until a condition holds, but leaves this share of the grace period to later stages. */
@@ -65,5 +62,3 @@ export class Shutdown {
     }
   }
 }
-
-function ignore(): void {}

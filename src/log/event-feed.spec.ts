@@ -1,6 +1,5 @@
 import { EventFeed, type Gathered } from './event-feed.js';
-import type { PageRow } from './page-source.js';
-import { CountReducer, NewestByActor, type Reducer } from './projections/reducer.js';
+import { CountReducer, NewestByActor, type PageRow, type Reducer } from './projections/reducer.js';
 
 const POSITIONS: Reducer<number[]> = {
   types: ['thing.made.v1'],

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
-import type { PageRow, PageSource } from './page-source.js';
-import { passes, type Reducer } from './projections/reducer.js';
+import type { PageSource } from './page-source.js';
+import { type PageRow, passes, type Reducer } from './projections/reducer.js';
 
 /** Beyond this, what was gathered is dropped: the projections are far behind, or do not run here. */
 const EVENTS_MAX = 100_000;

@@ -2,7 +2,14 @@ import type { ChangeWithEvents } from './append/append-in-transaction.js';
 import type { PositionRange } from './append/appended-positions.js';
 import type { AppendOutcome, AppendRequest, EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
 import type { EventField, FieldOptions } from './event-fields.js';
-import type { CountOptions, EventCount, ReadOptions, SomeOptions } from './event-reader.js';
+import type {
+  CountOptions,
+  EventCount,
+  EventSubject,
+  ReadOptions,
+  SomeOptions,
+  SubjectOptions,
+} from './event-reader.js';
 import type { Follower, FollowOptions } from './follower.js';
 import type { Jump } from './lineage.js';
 
@@ -107,19 +114,3 @@ export abstract class EventLog {
 export type LogReads = Pick<EventLog, 'read' | 'readStreams' | 'readOpenings' | 'find' | 'head' | 'positionBefore'>;
 
 export type { EventField, FieldOptions } from './event-fields.js';
-
-export interface SubjectOptions {
-  /** Exclusive. */
-  readonly after: number;
-  /** Inclusive. */
-  readonly until: number;
-  readonly types: readonly string[];
-  /** Length of the subject. */
-  readonly bytes: number;
-}
-
-export interface EventSubject {
-  readonly position: number;
-  readonly site: string;
-  readonly subject: string;
-}

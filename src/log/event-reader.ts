@@ -1,7 +1,6 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
 import { copyOut } from './copy.js';
 import type { EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
-import type { EventSubject, SubjectOptions } from './event-log.js';
 import { EventRow, rowColumns } from './event-row.js';
 
 const COUNTED_AT_ONCE = 200_000;
@@ -539,6 +538,22 @@ export function fieldText(data: object, field: string): string | null {
   const value = (data as Readonly<Record<string, unknown>>)[field];
   if (value === undefined || value === null) return null;
   return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+export interface SubjectOptions {
+  /** Exclusive. */
+  readonly after: number;
+  /** Inclusive. */
+  readonly until: number;
+  readonly types: readonly string[];
+  /** Length of the subject. */
+  readonly bytes: number;
+}
+
+export interface EventSubject {
+  readonly position: number;
+  readonly site: string;
+  readonly subject: string;
 }
 
 export async function readSubjects(

@@ -1,6 +1,6 @@
 import type { AppendNotifications } from './append/append-notifications.js';
 import type { StoredEvent } from './event.js';
-import type { EventLog } from './event-log.js';
+import type { ReadOptions } from './event-reader.js';
 
 /** While nothing is appended. What a failover has lost may count for as long. */
 const LOST_CHECKED_EVERY_MS = 500;
@@ -21,7 +21,9 @@ export interface FollowOptions {
   readonly onLost?: () => Promise<StoredEvent | undefined>;
 }
 
-export interface FollowerSource extends Pick<EventLog, 'head' | 'read'> {
+export interface FollowerSource {
+  head(): Promise<number>;
+  read(options: ReadOptions): Promise<StoredEvent[]>;
   isLost?(event: StoredEvent): Promise<boolean>;
 }
 

@@ -1,6 +1,6 @@
 import { type ClientBase, DatabaseError } from 'pg';
 import { UserError } from '../kernel/errors.js';
-import { LINEAGE, STORED_LINEAGE } from '../postgres/lease.js';
+import { LINEAGE, STORED_LINEAGE } from '../postgres/lineage.js';
 import type { Queryable } from './event-reader.js';
 
 /** Larger than any number of events that a failover or an old backup can lose. */

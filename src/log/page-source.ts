@@ -1,28 +1,14 @@
 import type { ClientBase } from 'pg';
-import type { StoredEvent } from './event.js';
 import { CountedEvents, copyEvents, countEvents, type ReadOptions, readNewestByActor } from './event-reader.js';
 import { EventRow } from './event-row.js';
-import { CountReducer, NewestByActor, passes, type Reducer } from './projections/reducer.js';
-
-export type PageFilter<Type extends string = string> = Pick<ReadOptions<Type>, 'categories' | 'types' | 'unless'>;
-
-/** An event of which only the fields that are used get parsed. */
-export interface PageRow {
-  readonly position: number;
-  readonly type: string;
-  readonly category: string;
-  readonly site: string;
-  readonly actor: string;
-  readonly time: string;
-  readonly timeMs: number;
-  /** Without the category. */
-  readonly streamId: string;
-  readonly subject: string | undefined;
-  data(): StoredEvent['data'];
-  /** Null if the event has none or was erased. */
-  personal(): object | null;
-  event(): StoredEvent;
-}
+import {
+  CountReducer,
+  NewestByActor,
+  type PageFilter,
+  type PageRow,
+  passes,
+  type Reducer,
+} from './projections/reducer.js';
 
 /** The events of a position range of the log. */
 export interface PageSource {

@@ -10,11 +10,12 @@ import { AppendedPositions, type PositionRange } from './append/appended-positio
 import { readRemovedUntil } from './audit/log-audit.js';
 import type { AppendOutcome, AppendRequest, EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
 import { type EventField, type FieldOptions, readEventFields } from './event-fields.js';
-import { EventLog, type EventSubject, type SubjectOptions } from './event-log.js';
+import { EventLog } from './event-log.js';
 import {
   type CountOptions,
   countEvents,
   type EventCount,
+  type EventSubject,
   findByReference,
   findOpened,
   findSomeByReference,
@@ -29,6 +30,7 @@ import {
   readStreams,
   readSubjects,
   type SomeOptions,
+  type SubjectOptions,
   withQueryTimeout,
 } from './event-reader.js';
 import { Follower, type FollowerSource, type FollowOptions } from './follower.js';

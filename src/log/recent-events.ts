@@ -3,9 +3,8 @@ import { VISITOR } from '../events/visitor.events.js';
 import type { AppendRequest, NewEvent, StoredEvent } from './event.js';
 import type { EventFeed } from './event-feed.js';
 import type { EventField, FieldOptions } from './event-fields.js';
-import type { EventSubject, SubjectOptions } from './event-log.js';
-import type { PublicEvent } from './event-reader.js';
-import type { PageRow } from './page-source.js';
+import type { EventSubject, PublicEvent, SubjectOptions } from './event-reader.js';
+import type { PageRow } from './projections/reducer.js';
 
 const EVENTS_MAX = 8_000;
 const CHARACTERS_MAX = 8_000_000;

@@ -1,6 +1,7 @@
 import { EVENT_SCHEMAS, type EventType } from '../events/index.js';
 import { jsonSchemaOf, schemaUri } from '../events/json-schema.js';
 import { UNPUBLISHED } from '../events/unpublished-fields.js';
+import { topicOf } from '../kafka/topics.js';
 
 /** By category, which is the first part of the event type. */
 const CHANNELS: Readonly<Record<string, string>> = {
@@ -12,16 +13,6 @@ const CHANNELS: Readonly<Record<string, string>> = {
   outbound: 'Pushes of totals to webhooks.',
   user: 'Users of the management API and their tokens, without names and email addresses.',
   log: 'The log itself: steps of its clock, and keys that sign its checkpoints.',
-};
-const TOPICS: Readonly<Record<string, string>> = {
-  conversion: 'conversions',
-  visitor: 'visitors',
-  site: 'sites',
-  auth: 'auth',
-  inbound: 'inbound',
-  outbound: 'outbound',
-  user: 'users',
-  log: 'log',
 };
 
 const DESCRIPTION = `The events of the log on Kafka. Each event is published after its commit, in log order,
@@ -97,7 +88,7 @@ export function asyncApiDocument(topicPrefix = 'cc.') {
     },
     defaultContentType: 'application/json',
     channels: keyed(categories, (category) => ({
-      address: `${topicPrefix}${TOPICS[category]}`,
+      address: topicOf(topicPrefix, category),
       description: CHANNELS[category],
       messages: keyed(typesOf(category), (type) => ({ $ref: `#/components/messages/${type}` })),
     })),

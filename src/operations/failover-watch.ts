@@ -8,6 +8,7 @@ import type { PositionRange } from '../log/append/appended-positions.js';
 import { EventLog } from '../log/event-log.js';
 import { followLineage, readJump, readServerLineage } from '../log/lineage.js';
 import { Postgres } from '../postgres/postgres.js';
+import { withConnection } from '../postgres/transaction.js';
 
 /** An append that an earlier primary acknowledges late is found by then. */
 const WATCHED_FOR_MS = 60_000;
@@ -99,18 +100,11 @@ export class FailoverWatch implements OnApplicationShutdown {
   }
 
   /** The first writer after a failover moves the log ahead: that may be this one. */
-  private async readJump() {
-    const client = await this.postgres.pool.connect();
-    try {
+  private readJump() {
+    return withConnection(this.postgres.pool, async (client) => {
       await followLineage(client, (line) => this.logger.warn(line));
-      const jump = await readJump(client);
-      client.release();
-      return jump;
-    } catch (error) {
-      // A query that timed out may still run on it.
-      client.release(true);
-      throw error;
-    }
+      return readJump(client);
+    });
   }
 
   private async record(event: FailedOver): Promise<void> {

@@ -2,6 +2,7 @@ import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { HotRoutes } from '../http/hot-routes.js';
 import { KafkaService } from '../kafka/kafka.module.js';
+import { withTimeout } from '../kernel/with-timeout.js';
 import { EventLog } from '../log/event-log.js';
 import { ProjectionRunner } from '../log/projections/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
@@ -54,17 +55,9 @@ export class HealthController {
       .status()
       .then((all) => all.filter(({ state }) => state === 'parked').map(({ name, reason }) => ({ name, reason })));
     const [reason, names] = await Promise.all([
-      withTimeout(refusal, () => this.postgres.noPrimary ?? NO_ANSWER),
-      withTimeout(parked, () => []),
+      withTimeout(refusal, CHECK_TIMEOUT_MS).catch(() => this.postgres.noPrimary ?? NO_ANSWER),
+      withTimeout(parked, CHECK_TIMEOUT_MS).catch(() => []),
     ]);
     return { ok: reason === undefined, reason, parked: names };
   }
-}
-
-/** Resolves with the fallback if the promise rejects or takes too long. */
-function withTimeout<Result>(result: Promise<Result>, fallback: () => Result): Promise<Result> {
-  const timeout = new Promise<Result>((resolve) => {
-    setTimeout(() => resolve(fallback()), CHECK_TIMEOUT_MS).unref();
-  });
-  return Promise.race([result.catch(fallback), timeout]);
 }

@@ -1,21 +1,8 @@
 import { UserError } from '../kernel/errors.js';
-import { cleanLabel, type OptionList } from './account-options.js';
-import { redact } from './common-verdict.js';
+import { cleanLabel, OPTION_ID, type OptionList } from './account-options.js';
+import { at, redact } from './common-verdict.js';
 import type { ErrorRow } from './error-table.js';
-import type { Call, PlatformRequest, PlatformResponse } from './platform.js';
-
-export interface ListingCall extends Call {
-  /** List what belongs to this account, instead of to the first ones: the value of an option that others belong to. */
-  readonly account?: string | undefined;
-  /** The OAuth app that the person has allowed, for platforms that list only for it. */
-  readonly app?: { readonly clientId: string; readonly clientSecret: string } | undefined;
-}
-
-/**
- * Yields a request at a time and gets its answer, so that the listing of a platform needs no I/O. Adds what it finds to the
- * list, and throws `ListingRefused`.
- */
-export type Listing = Generator<PlatformRequest, void, PlatformResponse>;
+import type { Call, Listing, ListingCall, PlatformRequest, PlatformResponse } from './platform.js';
 
 export type RefusalKind = 'unauthorized' | 'forbidden' | 'throttled' | 'unavailable' | 'refused';
 
@@ -164,6 +151,13 @@ export function queryOf(address: unknown, name: string): string | undefined {
   if (typeof address !== 'string') return undefined;
   const question = address.indexOf('?');
   return question < 0 ? undefined : (new URLSearchParams(address.slice(question)).get(name) ?? undefined);
+}
+
+/** An id, which platforms write as text or as a number. */
+export function idAt(value: unknown, ...path: (string | number)[]): string | undefined {
+  const found = at(value, ...path);
+  const id = typeof found === 'number' && Number.isSafeInteger(found) ? String(found) : found;
+  return typeof id === 'string' && OPTION_ID.test(id) ? id : undefined;
 }
 
 /** The token of a sign-in or a refresh, or else the one that is set. */

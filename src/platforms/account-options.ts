@@ -1,6 +1,3 @@
-import { at } from './common-verdict.js';
-import type { Field, Settings } from './platform.js';
-
 /** What a person's account at a platform has, to pick from when a connection is set up. */
 export interface AccountOptions {
   /** An option stands after the one that it belongs to. */
@@ -16,7 +13,7 @@ export interface AccountOption {
   /** One line of plain text, not HTML. */
   readonly label: string;
   /** Other settings that come with the choice, such as the manager that gives access to a customer. An empty text removes one. */
-  readonly also?: Settings;
+  readonly also?: Readonly<Record<string, string>>;
   /** The value of the option that it belongs to. */
   readonly parent?: string;
   /** The event of ours that it is meant for, if the platform says so. */
@@ -30,9 +27,16 @@ export interface AccountOption {
 const OPTIONS_MAX = 2_000;
 
 const LABEL_MAX = 120;
-const ID = /^\w[\w.:-]{0,63}$/;
+/** The ids of accounts and of what they have. */
+export const OPTION_ID = /^\w[\w.:-]{0,63}$/;
 /** Control and formatting characters (among them those that change the direction of text), unpaired surrogates, line ends. */
 const UNSHOWABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
+
+/** A setting of the platform. */
+interface KnownField {
+  readonly name: string;
+  check?(value: string): string | undefined;
+}
 
 /** Collects options from answers, which are untrusted: values must be valid settings, and labels are cleaned. */
 export class OptionList {
@@ -41,14 +45,14 @@ export class OptionList {
   private readonly groups = new Map<string, string>();
   private isTruncated = false;
 
-  constructor(private readonly fields: readonly Field[]) {}
+  constructor(private readonly fields: readonly KnownField[]) {}
 
   /** Ignores what is listed already, and a value that could not be set. Returns whether the option was added. */
   add({ label, also, ...option }: Omit<AccountOption, 'label'> & { readonly label: unknown }): boolean {
     const { setting, value, parent } = option;
     // Several accounts may have events of the same name.
     const key = setting === 'event' ? `event ${parent} ${value}` : `${setting ?? ''} ${value}`;
-    const isValid = ID.test(value) || (setting === 'event' && isName(value));
+    const isValid = OPTION_ID.test(value) || (setting === 'event' && isName(value));
     if (!isValid || this.byKey.has(key) || !this.accepts({ ...also, ...(setting && { [setting]: value }) }))
       return false;
     if (this.byKey.size >= OPTIONS_MAX) {
@@ -75,7 +79,7 @@ export class OptionList {
     return { options: [...this.byKey.values()], truncated: this.isTruncated };
   }
 
-  private accepts(settings: Settings): boolean {
+  private accepts(settings: Readonly<Record<string, string>>): boolean {
     return Object.entries(settings).every(([name, value]) => {
       const field = this.fields.find((one) => one.name === name);
       return name === 'event' || (field !== undefined && (value === '' || field.check?.(value) === undefined));
@@ -93,13 +97,6 @@ export function cleanLabel(text: unknown): string {
     .replace(/\s+/g, ' ')
     .trim();
   return [...line].slice(0, LABEL_MAX).join('').trim();
-}
-
-/** An id, which platforms write as text or as a number. */
-export function idAt(value: unknown, ...path: (string | number)[]): string | undefined {
-  const found = at(value, ...path);
-  const id = typeof found === 'number' && Number.isSafeInteger(found) ? String(found) : found;
-  return typeof id === 'string' && ID.test(id) ? id : undefined;
 }
 
 /** A name that can be the value of `event.<ours>` as it is. */

@@ -1,7 +1,6 @@
-import type { Authorization, OauthApp } from './authorization.js';
 import { credentialsProblem } from './credentials.js';
 import { PLATFORMS, platformOf } from './index.js';
-import type { Platform } from './platform.js';
+import type { Authorization, OauthApp, Platform } from './platform.js';
 
 const APP: OauthApp = { clientId: 'the-app', clientSecret: 'the secret' };
 const REDIRECT = 'https://admin.example/api/v1/oauth/callback';

@@ -1,59 +1,12 @@
 import { at, textAt } from './common-verdict.js';
-import { endpointUrl, type PlatformRequest, type Settings } from './platform.js';
-
-/** The operator's OAuth app at a platform. */
-export interface OauthApp {
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** Replaces scheme, host and path prefix of every URL of the platform, as the endpoint of a connection does. */
-  readonly endpoint?: string | undefined;
-}
-
-/** What the address of a platform's consent page contains, besides the app. */
-export interface ConsentRequest {
-  readonly redirectUri: string;
-  readonly state: string;
-  /** Digest of the PKCE verifier; undefined if the platform has no PKCE. */
-  readonly challenge?: string | undefined;
-}
-
-export interface CodeExchange {
-  readonly code: string;
-  readonly redirectUri: string;
-  readonly verifier?: string | undefined;
-}
-
-export interface GrantedTokens {
-  readonly accessToken: string;
-  readonly refreshToken?: string | undefined;
-  /** Lifetime of the access token. Undefined: the platform does not say. */
-  readonly lifetimeMs?: number | undefined;
-}
-
-/**
- * How a person gives this service access to an account at a platform: OAuth 2 with an authorization code. All methods are pure
- * functions. No secret is part of a URL.
- */
-export interface Authorization {
-  /** Whether the platform binds the code to a PKCE verifier. */
-  readonly pkce: boolean;
-  /** The parameter of the redirect that contains the code. */
-  readonly codeParameter: string;
-  /** The address of the consent page. */
-  consentUrl(app: OauthApp, request: ConsentRequest): string;
-  exchange(app: OauthApp, code: CodeExchange): PlatformRequest;
-  /** Exchanges the first access token for one that is valid for longer, where the platform has two kinds. */
-  extend?(app: OauthApp, accessToken: string): PlatformRequest;
-  /** The tokens in the JSON of an answer to either exchange; undefined if there are none. */
-  tokens(json: unknown): GrantedTokens | undefined;
-  /**
-   * The settings and secrets of a connection that the tokens fill; an empty text removes one. Undefined if a connection cannot
-   * work with these tokens.
-   */
-  settings(app: OauthApp, tokens: GrantedTokens, nowMs: number): Settings | undefined;
-  /** Why a sign-in is of no use to a connection with these settings; undefined if it is. */
-  problem?(settings: Settings): string | undefined;
-}
+import {
+  type Authorization,
+  endpointUrl,
+  type GrantedTokens,
+  type OauthApp,
+  type PlatformRequest,
+  type Settings,
+} from './platform.js';
 
 /** The differences between platforms that follow RFC 6749. */
 interface CodeGrant {

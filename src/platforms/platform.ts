@@ -1,6 +1,4 @@
-import type { Listing, ListingCall } from './account-listing.js';
 import type { OptionList } from './account-options.js';
-import type { Authorization } from './authorization.js';
 import type { Conversion, ConversionSource, CorrectedOrder } from './conversion.js';
 import type { Manifest } from './manifest.js';
 import { MANIFESTS, type PlatformName } from './manifests.js';
@@ -239,6 +237,73 @@ export interface TestCall {
   readonly sent: boolean;
   verdict(response: PlatformResponse): Verdict;
 }
+
+/** The operator's OAuth app at a platform. */
+export interface OauthApp {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Replaces scheme, host and path prefix of every URL of the platform, as the endpoint of a connection does. */
+  readonly endpoint?: string | undefined;
+}
+
+/** What the address of a platform's consent page contains, besides the app. */
+export interface ConsentRequest {
+  readonly redirectUri: string;
+  readonly state: string;
+  /** Digest of the PKCE verifier; undefined if the platform has no PKCE. */
+  readonly challenge?: string | undefined;
+}
+
+export interface CodeExchange {
+  readonly code: string;
+  readonly redirectUri: string;
+  readonly verifier?: string | undefined;
+}
+
+export interface GrantedTokens {
+  readonly accessToken: string;
+  readonly refreshToken?: string | undefined;
+  /** Lifetime of the access token. Undefined: the platform does not say. */
+  readonly lifetimeMs?: number | undefined;
+}
+
+/**
+ * How a person gives this service access to an account at a platform: OAuth 2 with an authorization code. All methods are pure
+ * functions. No secret is part of a URL.
+ */
+export interface Authorization {
+  /** Whether the platform binds the code to a PKCE verifier. */
+  readonly pkce: boolean;
+  /** The parameter of the redirect that contains the code. */
+  readonly codeParameter: string;
+  /** The address of the consent page. */
+  consentUrl(app: OauthApp, request: ConsentRequest): string;
+  exchange(app: OauthApp, code: CodeExchange): PlatformRequest;
+  /** Exchanges the first access token for one that is valid for longer, where the platform has two kinds. */
+  extend?(app: OauthApp, accessToken: string): PlatformRequest;
+  /** The tokens in the JSON of an answer to either exchange; undefined if there are none. */
+  tokens(json: unknown): GrantedTokens | undefined;
+  /**
+   * The settings and secrets of a connection that the tokens fill; an empty text removes one. Undefined if a connection cannot
+   * work with these tokens.
+   */
+  settings(app: OauthApp, tokens: GrantedTokens, nowMs: number): Settings | undefined;
+  /** Why a sign-in is of no use to a connection with these settings; undefined if it is. */
+  problem?(settings: Settings): string | undefined;
+}
+
+export interface ListingCall extends Call {
+  /** List what belongs to this account, instead of to the first ones: the value of an option that others belong to. */
+  readonly account?: string | undefined;
+  /** The OAuth app that the person has allowed, for platforms that list only for it. */
+  readonly app?: { readonly clientId: string; readonly clientSecret: string } | undefined;
+}
+
+/**
+ * Yields a request at a time and gets its answer, so that the listing of a platform needs no I/O. Adds what it finds to the
+ * list, and throws `ListingRefused`.
+ */
+export type Listing = Generator<PlatformRequest, void, PlatformResponse>;
 
 /** The URL of a path at the platform, or at the own endpoint of a connection or an OAuth app. */
 export function endpointUrl({ endpoint }: Pick<Connection, 'endpoint'>, base: string, path: string): string {

@@ -19,8 +19,31 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { findBinaries, type PostgresBinaries } from './postgres-binaries.js';
-import { EMBEDDED_SETTINGS, PORT, SERVER_ENV } from './postmaster.js';
 import { canReach, type ServerUser, serverUserFor, systemFolder } from './server-user.js';
+
+/** Settings of the embedded server. Everything that protects the data (such as fsync) keeps PostgreSQL's default. */
+const EMBEDDED_SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
+  max_connections: '60',
+  shared_buffers: '128MB',
+  max_wal_size: '4GB',
+  checkpoint_timeout: '30min',
+  wal_compression: 'off',
+  jit: 'off',
+  log_destination: 'stderr',
+  logging_collector: 'off',
+  log_min_messages: 'warning',
+  // Statements and error details contain values: personal data must not reach the log.
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+};
+
+/** Only part of the socket file's name: the server does not listen on the network. */
+export const PORT = 5432;
+
+/** The server inherits no environment: it must not hold secrets, and PGPORT or LANG would change its behaviour. */
+export const SERVER_ENV = { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC' };
 
 /** A database folder and everything needed to run a server on it. */
 export interface Cluster {

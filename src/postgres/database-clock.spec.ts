@@ -60,6 +60,12 @@ class Machines {
   get errorMs(): number {
     return Math.abs(this.clock.nowMs() - this.databaseMs);
   }
+
+  /** The time of the database is the one that counts. */
+  expectFollowed(): void {
+    expect(this.clock.refusal()).toBeUndefined();
+    expect(this.errorMs).toBeLessThan(5);
+  }
 }
 
 describe('database clock', () => {
@@ -122,8 +128,7 @@ describe('database clock', () => {
     expect(machines.clock.differenceMs()).toBeCloseTo(400 * DAY_MS, -1);
     machines.offsets.database -= 400 * DAY_MS;
     machines.run(1);
-    expect(machines.clock.refusal()).toBeUndefined();
-    expect(machines.errorMs).toBeLessThan(5);
+    machines.expectFollowed();
     expect(machines.steps.map(({ beforeMs, afterMs }) => Math.round((afterMs - beforeMs) / DAY_MS))).toEqual([
       400, -400,
     ]);
@@ -145,8 +150,7 @@ describe('database clock', () => {
     machines.run(29);
     expect(machines.clock.refusal()).toContain('2h ahead');
     machines.run(2);
-    expect(machines.clock.refusal()).toBeUndefined();
-    expect(machines.errorMs).toBeLessThan(5);
+    machines.expectFollowed();
     expect(machines.steps).toHaveLength(1);
   });
 
@@ -164,8 +168,7 @@ describe('database clock', () => {
     machines.run(40);
     machines.offsets.database += 2 * HOUR_MS;
     machines.run(1);
-    expect(machines.clock.refusal()).toBeUndefined();
-    expect(machines.errorMs).toBeLessThan(5);
+    machines.expectFollowed();
     expect(machines.steps.map(({ isTrusted }) => isTrusted)).toEqual([false, true]);
   });
 
@@ -177,8 +180,7 @@ describe('database clock', () => {
     machines.offsets.database -= 400 * DAY_MS;
     machines.offsets.wall -= 400 * DAY_MS;
     machines.run(1);
-    expect(machines.clock.refusal()).toBeUndefined();
-    expect(machines.errorMs).toBeLessThan(5);
+    machines.expectFollowed();
   });
 
   describe('at the start', () => {
@@ -189,8 +191,7 @@ describe('database clock', () => {
       expect(machines.clock.refusal()).toContain('400d ahead');
       machines.offsets.database = START_MS;
       machines.run(1);
-      expect(machines.clock.refusal()).toBeUndefined();
-      expect(machines.errorMs).toBeLessThan(5);
+      machines.expectFollowed();
     });
 
     it('follows a clock that differs from that of the process once it is steady for 30 s', () => {
@@ -198,20 +199,17 @@ describe('database clock', () => {
       machines.run(29);
       expect(machines.clock.refusal()).toContain('8d back');
       machines.run(2);
-      expect(machines.clock.refusal()).toBeUndefined();
-      expect(machines.errorMs).toBeLessThan(5);
+      machines.expectFollowed();
     });
 
     it.each([0, -59_000, 59_000])('follows at once a clock that differs by %d ms', (databaseAheadMs) => {
       machines = new Machines({ databaseAheadMs });
-      expect(machines.clock.refusal()).toBeUndefined();
-      expect(machines.errorMs).toBeLessThan(5);
+      machines.expectFollowed();
     });
 
     it('follows at once a clock by which an event was stored a moment ago', () => {
       machines = new Machines({ databaseAheadMs: -8 * DAY_MS, newestEventMs: START_MS - 8 * DAY_MS - 20_000 });
-      expect(machines.clock.refusal()).toBeUndefined();
-      expect(machines.errorMs).toBeLessThan(5);
+      machines.expectFollowed();
     });
 
     it('takes an old event for no confirmation', () => {
@@ -224,8 +222,7 @@ describe('database clock', () => {
     machines.run(1);
     machines.suspend(HOUR_MS);
     machines.run(1);
-    expect(machines.clock.refusal()).toBeUndefined();
-    expect(machines.errorMs).toBeLessThan(5);
+    machines.expectFollowed();
     expect(machines.steps).toEqual([]);
   });
 

@@ -12,14 +12,14 @@ export const DISTRUST_MS = 30_000;
 const DRIFT = 0.001;
 
 /** The clocks of this process. */
-export interface ProcessClocks {
+interface ProcessClocks {
   monotonicMs(): number;
   wallMs(): number;
   /** Time since the machine started. It includes suspension, during which the monotonic clock stops. */
   sinceBootMs(): number;
 }
 
-export const PROCESS_CLOCKS: ProcessClocks = {
+const PROCESS_CLOCKS: ProcessClocks = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   sinceBootMs: () => uptime() * 1_000,

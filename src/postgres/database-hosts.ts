@@ -12,7 +12,7 @@ const FOUND_FOR_MS = 1_000;
 const EARLIER_REFUSED_MS = 30_000;
 const DEFAULT_PORT = 5432;
 
-export interface DatabaseHost {
+interface DatabaseHost {
   readonly host: string;
   readonly port: number;
 }

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
-import { type Cluster, prepareCluster } from './cluster.js';
+import { type Cluster, PORT, prepareCluster } from './cluster.js';
 import { applicationName, LEAVING } from './instances.js';
 import {
   findPostmaster,
-  PORT,
   quoteLog,
   recordedSocketDir,
   startPostmaster,

@@ -7,7 +7,7 @@ const SCHEMA_0_1 = 20;
 export const LEAVING = 'cc-leaving';
 
 /** Connections of instances with an older schema, from one address. */
-export interface EarlierInstances {
+interface EarlierInstances {
   readonly schema: number;
   readonly address: string;
   readonly pids: readonly number[];

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { QueryConfig } from 'pg';
 import { AlignedInterval } from '../kernel/aligned-interval.js';
+import { LINEAGE } from './lineage.js';
 import type { Postgres } from './postgres.js';
 
 const LEASE_MS = 10_000;
@@ -18,17 +18,6 @@ export type LeaseDatabase = Pick<Postgres, 'pool' | 'clock'>;
 export function hasEnded(now: string, seconds: string): string {
   return `(l.until < to_timestamp(${now}) OR l.until > to_timestamp(${now}) + make_interval(secs => ${seconds} + 10))`;
 }
-
-/**
- * The server, its timeline, the database, and the table that states these: a copy differs in one of them, except for one of the files of
- * a server. A failover, or a backup that is restored under running processes, may bring back an earlier row of the lease: what its
- * holder knows about the progress is then about events that may be lost.
- */
-export const LINEAGE = `(SELECT system_identifier FROM pg_control_system()) || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
-  || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database()) || ' ' || 'cc.lineage'::regclass::oid`;
-
-/** The same as it was when the log was last written. */
-export const STORED_LINEAGE = "(SELECT system || ' ' || timeline || ' ' || database FROM cc.lineage)";
 
 /**
  * A lease by the database's clock. The holder renews it, unless one attempt is all that it is for; another process takes it over once
@@ -132,9 +121,8 @@ export class Lease {
         ...[this.name, this.holder, this.leaseMs / 1_000, this.reached],
         ...[this.database.clock.at(requestedMs) / 1_000, this.lineage],
       ],
-      // pg supports this option of a query; its types lack it.
       query_timeout: RENEW_TIMEOUT_MS,
-    } as QueryConfig);
+    });
     if (rowCount) this.renewedMs = requestedMs;
     else {
       this.lost = true;

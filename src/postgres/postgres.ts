@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Client, type ClientBase, Pool, type QueryConfig } from 'pg';
+import { type Client, type ClientBase, Pool } from 'pg';
 import type { DataSource, DataSourceOptions, EntityTarget, ObjectLiteral } from 'typeorm';
 import { AlignedInterval } from '../kernel/aligned-interval.js';
 import { formatDuration } from '../kernel/durations.js';
@@ -20,6 +20,7 @@ import {
   type ServiceLogin,
 } from './service-role.js';
 import { Standby } from './standby.js';
+import { withConnection } from './transaction.js';
 
 const POOL_SIZE = 8;
 const RESERVED_POOL_SIZE = 3;
@@ -31,7 +32,7 @@ const SAMPLE_CLOCK_EVERY_MS = 1_000;
 /** A connection that died unnoticed costs one sample: the next one uses another connection. */
 const SAMPLE_CLOCK_TIMEOUT_MS = 3_000;
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** Without it an embedded server runs under `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
@@ -98,17 +99,8 @@ export class Postgres {
   }
 
   /** Reads on the primary, with one connection. */
-  async read<Result>(read: (client: ClientBase, currentMs: number) => Promise<Result>): Promise<Result> {
-    const client = await this.pool.connect();
-    try {
-      const result = await read(client, this.clock.nowMs());
-      client.release();
-      return result;
-    } catch (error) {
-      // Closed instead of reused: a transaction may still be open on it.
-      client.release(true);
-      throw error;
-    }
+  read<Result>(read: (client: ClientBase, currentMs: number) => Promise<Result>): Promise<Result> {
+    return withConnection(this.pool, (client) => read(client, this.clock.nowMs()));
   }
 
   /**
@@ -285,25 +277,17 @@ function endingOnError<Result>(pool: Pool, step: Promise<Result>): Promise<Resul
   });
 }
 
-async function readClock(pool: Pool): Promise<ClockSample> {
+function readClock(pool: Pool): Promise<ClockSample> {
   // Connected before the first time is taken: waiting for a connection would blur the sample.
-  const client = await pool.connect();
-  try {
+  return withConnection(pool, async (client) => {
     const requestedMs = performance.now();
     const { rows } = await client.query<{ now: number }>({
       name: 'read-clock',
       text: 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
-      // pg supports this option of a query; its types lack it.
       query_timeout: SAMPLE_CLOCK_TIMEOUT_MS,
-    } as QueryConfig);
-    const answeredMs = performance.now();
-    client.release();
-    return { requestedMs, databaseMs: (rows[0] as { now: number }).now, answeredMs };
-  } catch (error) {
-    // Closed instead of reused: an answer may still arrive on it.
-    client.release(true);
-    throw error;
-  }
+    });
+    return { requestedMs, databaseMs: (rows[0] as { now: number }).now, answeredMs: performance.now() };
+  });
 }
 
 /** Refuses an unsafe server, brings the schema up to date, and returns whether the service's role can be used. */

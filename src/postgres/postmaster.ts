@@ -12,31 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cluster } from './cluster.js';
-
-/** Settings of the embedded server. Everything that protects the data (such as fsync) keeps PostgreSQL's default. */
-export const EMBEDDED_SETTINGS: Readonly<Record<string, string>> = {
-  listen_addresses: '',
-  unix_socket_permissions: '0700',
-  max_connections: '60',
-  shared_buffers: '128MB',
-  max_wal_size: '4GB',
-  checkpoint_timeout: '30min',
-  wal_compression: 'off',
-  jit: 'off',
-  log_destination: 'stderr',
-  logging_collector: 'off',
-  log_min_messages: 'warning',
-  // Statements and error details contain values: personal data must not reach the log.
-  log_min_error_statement: 'panic',
-  log_error_verbosity: 'terse',
-};
-
-/** Only part of the socket file's name: the server does not listen on the network. */
-export const PORT = 5432;
-
-/** The server inherits no environment: it must not hold secrets, and PGPORT or LANG would change its behaviour. */
-export const SERVER_ENV = { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC' };
+import { type Cluster, PORT, SERVER_ENV } from './cluster.js';
 
 const PID_FILE = 'postmaster.pid';
 const LOG_BYTES_MAX = 10 * 1024 * 1024;
@@ -44,7 +20,7 @@ const LOG_LINES_QUOTED_MAX = 8;
 const LOG_BYTES_QUOTED_MAX = 4096;
 
 /** A spawned postmaster. `ended` if another process started the server first, or if it could not start. */
-export interface StartAttempt {
+interface StartAttempt {
   ended: boolean;
   logOffsetBytes: number;
 }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig } from 'pg';
+import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from 'pg';
 import { formatDuration } from '../kernel/durations.js';
 import { messageOf } from '../kernel/errors.js';
 import type { DatabaseClock } from './database-clock.js';
 import { closeSocket } from './database-hosts.js';
-import { LINEAGE, STORED_LINEAGE } from './lease.js';
+import { LINEAGE, STORED_LINEAGE } from './lineage.js';
 import { isDatabaseOutage, isPoolBusy, isRecoveryConflict } from './outage.js';
 
 /** So long a read waits for the standby to have everything that the primary has: as a rule it has it within milliseconds. */
@@ -21,7 +21,7 @@ const LEFT_ALONE_MS = 5_000;
 const AHEAD_MAX_MS = 5_000;
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
-export interface StandbyOptions {
+interface StandbyOptions {
   readonly config: ClientConfig;
   readonly connections: number;
   /** A standby that is further behind is not read. */
@@ -209,9 +209,8 @@ async function readState(client: ClientBase, lsn: string): Promise<State> {
                   extract(epoch FROM pg_last_xact_replay_timestamp())::float8 * 1000 AS replayed
              FROM cc.lineage WHERE system = (SELECT system_identifier FROM pg_control_system())`,
     values: [lsn],
-    // pg supports this option of a query; its types lack it.
     query_timeout: CHECK_TIMEOUT_MS,
-  } as QueryConfig);
+  });
   return rows[0] ?? { reached: false, lineage: '', replayed: null };
 }
 

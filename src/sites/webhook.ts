@@ -5,7 +5,6 @@ import { targetOf } from '../http/client/target.js';
 import { secretProblem } from '../http/webhook-signature.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { type StoredEvent, siteOrder } from '../log/event.js';
-import type { Site } from './site.js';
 
 const URL_LENGTH_MAX = 2_048;
 const SECRET_LENGTH_MAX = 1_024;
@@ -97,7 +96,11 @@ export function validateWebhook({ url, secret, allowPrivate }: WebhookRequest): 
 }
 
 /** For commands that need a webhook: throws if the site has none. */
-export function requireWebhook({ host, webhook }: Site): SiteWebhook {
+export function requireWebhook(site: {
+  readonly host: string;
+  readonly webhook?: SiteWebhook | undefined;
+}): SiteWebhook {
+  const { host, webhook } = site;
   if (!webhook)
     throw new UserError(`Site ${host} has no webhook. Set one with "webhook set --site ${host} --url https://…".`);
   return webhook;

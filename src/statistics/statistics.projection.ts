@@ -3,9 +3,8 @@ import { CONVERSION, type ConversionData, type ConversionPersonal, isCounted } f
 import type { OutcomeType, Reopening } from '../events/delivery.events.js';
 import { INBOUND } from '../events/inbound.events.js';
 import type { StoredEvent } from '../log/event.js';
-import type { PageRow } from '../log/page-source.js';
 import type { Page, Projection } from '../log/projections/projection.js';
-import { CountReducer, listEvents, type Reducer } from '../log/projections/reducer.js';
+import { CountReducer, listEvents, type PageRow, type Reducer } from '../log/projections/reducer.js';
 import type { Visit } from '../platforms/conversion.js';
 import { addToRows } from './add-to-rows.js';
 import { addAttributions, joinAttributions, takeAttributions } from './attributions.js';

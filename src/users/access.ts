@@ -17,17 +17,17 @@ const PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
 };
 
 /** Hosts, or all sites including those added later. */
-export type SiteAccess = 'all' | readonly string[];
+type SiteAccess = 'all' | readonly string[];
 
 /** A user as far as access is concerned. */
-export interface UserAccess {
+interface UserAccess {
   readonly id: string;
   readonly role: Role;
   readonly sites: SiteAccess;
 }
 
 /** A token can do what its scopes and sites allow, and never more than its owner can do at the moment. */
-export interface TokenAccess {
+interface TokenAccess {
   readonly id: string;
   readonly scopes: readonly Scope[];
   readonly sites: SiteAccess;

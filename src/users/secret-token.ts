@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 
 /** A random secret and the digest that is stored of it. 256 random bits need no slow hash. */
-export interface SecretToken {
+interface SecretToken {
   readonly text: string;
   readonly hash: Buffer;
 }

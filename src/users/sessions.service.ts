@@ -99,7 +99,7 @@ export class SessionsService {
   }
 }
 
-export interface OpenSession {
+interface OpenSession {
   readonly current: boolean;
   readonly createdAt: Date;
   readonly lastUsedAt: Date;

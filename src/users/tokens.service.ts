@@ -12,7 +12,7 @@ const PREFIX = 'cct_';
 const DISPLAYED_LENGTH = 12;
 const USE_RECORDED_EVERY = '1 minute';
 
-export interface NewToken {
+interface NewToken {
   readonly name: string;
   readonly scopes: readonly Scope[];
   /** Null: all sites of its owner. */

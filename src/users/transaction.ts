@@ -6,7 +6,7 @@ import { appendingTransaction } from '../log/append/append-in-transaction.js';
 import type { Postgres } from '../postgres/postgres.js';
 
 /** Appends events about a user. They are stored together with the changed rows, or neither is. */
-export type RecordUserEvents = (userId: string, ...events: UserEvent[]) => Promise<void>;
+type RecordUserEvents = (userId: string, ...events: UserEvent[]) => Promise<void>;
 
 /** Changes users and tokens, and records it. The events come last: from then on until the commit, other appends wait. */
 export async function inTransaction<Result>(

@@ -40,7 +40,7 @@ export interface AccessState {
   readonly links: readonly string[];
 }
 
-export interface RecordedAccess extends AccessState {
+interface RecordedAccess extends AccessState {
   /** The users who chose a password with a link that no event created. */
   readonly withoutLink: readonly string[];
 }

@@ -18,7 +18,7 @@ import { UserRow } from './user.row.js';
 export const LINK_HOURS = 24;
 const ACTIVE_ADMIN = `SELECT FROM users WHERE role = 'admin' AND disabled_at IS NULL LIMIT 1`;
 
-export interface NewUser {
+interface NewUser {
   readonly email: string;
   readonly name?: string | undefined;
   readonly role: Role;
@@ -26,21 +26,21 @@ export interface NewUser {
   readonly sites: string[] | null;
 }
 
-export interface Reset {
+interface Reset {
   /** Secret of the link with which the user chooses a password. */
   readonly secret: string;
   /** How many API tokens of the user can still be used. */
   readonly validTokens: number;
 }
 
-export interface UserChange {
+interface UserChange {
   readonly name?: string | undefined;
   readonly role?: Role | undefined;
   readonly sites?: string[] | null | undefined;
   readonly disabled?: boolean | undefined;
 }
 
-export interface PasswordChange {
+interface PasswordChange {
   readonly current: string;
   readonly password: string;
   /** The value of the session's cookie that stays valid. */

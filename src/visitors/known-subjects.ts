@@ -4,7 +4,7 @@ import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { NEWEST_POSITION } from '../log/event-reader.js';
 import type { Follower } from '../log/follower.js';
-import { LINEAGE } from '../postgres/lease.js';
+import { LINEAGE } from '../postgres/lineage.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { SubjectFilter } from './subject-filter.js';
 import { isPerson, PERSON_BYTES } from './visitor.js';

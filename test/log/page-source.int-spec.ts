@@ -2,15 +2,9 @@ import fc from 'fast-check';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { readPublicEvents } from '../../src/log/event-reader.js';
-import {
-  LogPageSource,
-  type PageFilter,
-  type PageRow,
-  type PageSource,
-  SharedPageSource,
-} from '../../src/log/page-source.js';
+import { LogPageSource, type PageSource, SharedPageSource } from '../../src/log/page-source.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
-import { CountReducer, NewestByActor } from '../../src/log/projections/reducer.js';
+import { CountReducer, NewestByActor, type PageFilter, type PageRow } from '../../src/log/projections/reducer.js';
 import { RecentEvents, type RecentRow } from '../../src/log/recent-events.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';

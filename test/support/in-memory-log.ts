@@ -3,19 +3,15 @@ import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { ChangeWithEvents } from '../../src/log/append/append-in-transaction.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from '../../src/log/event.js';
-import {
-  type EventField,
-  EventLog,
-  type EventSubject,
-  type FieldOptions,
-  type SubjectOptions,
-} from '../../src/log/event-log.js';
+import { type EventField, EventLog, type FieldOptions } from '../../src/log/event-log.js';
 import {
   type CountOptions,
   countAmong,
   type EventCount,
+  type EventSubject,
   type ReadOptions,
   type SomeOptions,
+  type SubjectOptions,
 } from '../../src/log/event-reader.js';
 import { Follower, type FollowOptions } from '../../src/log/follower.js';
 

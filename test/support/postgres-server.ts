@@ -3,10 +3,10 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSy
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { type Cluster, prepareCluster } from '../../src/postgres/cluster.js';
+import { type Cluster, prepareCluster, SERVER_ENV } from '../../src/postgres/cluster.js';
 import { holdServer } from '../../src/postgres/embedded-server.js';
 import { binariesIn, findBinaries } from '../../src/postgres/postgres-binaries.js';
-import { findPostmaster, SERVER_ENV, stopPostmaster } from '../../src/postgres/postmaster.js';
+import { findPostmaster, stopPostmaster } from '../../src/postgres/postmaster.js';
 import { temporaryFolder } from './folders.js';
 
 export interface TestServerOptions {

@@ -3,7 +3,7 @@ import { RequestOrigin } from '../../http/request-origin.js';
 import { isLoopbackHost } from '../../kernel/addresses.js';
 import type { Settings } from '../../kernel/settings/settings.js';
 
-export type CookieName = 'cc_session' | 'cc_browser' | 'cc_sign_in' | 'cc_platform' | 'cc_provider';
+type CookieName = 'cc_session' | 'cc_browser' | 'cc_sign_in' | 'cc_platform' | 'cc_provider';
 
 /** Answers requests only under the names that an operator chose, so that a page of another name cannot reach them by DNS. */
 export class SameHost {

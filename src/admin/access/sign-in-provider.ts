@@ -15,7 +15,7 @@ export interface PendingSignIn {
   readonly verifier: string;
 }
 
-export interface StatedIdentity {
+interface StatedIdentity {
   readonly identity: ExternalIdentity;
   /** Refresh token; undefined if the provider gives none. */
   readonly grant: string | undefined;

@@ -1,16 +1,13 @@
 import { z } from 'zod';
 import type { OutcomeStatus } from '../../events/delivery.events.js';
-import { type Bound, parseBound } from '../../history/bound.js';
 import { SYNC_STATUSES } from '../../kernel/sync-statuses.js';
-import type { ConnectionName } from '../../platforms/connection-name.js';
 import { PLATFORM_NAMES } from '../../platforms/platform.js';
 import { pageQuery } from '../events/event-pages.js';
-import { bound, time } from '../schemas.js';
-import { connectionName } from '../sites/connections.controller.js';
+import { bound, connectionName, time } from '../schemas.js';
 
 /** How attempts are selected. */
 export const attemptFields = {
-  conversion: z.uuid().optional().meta({ description: 'Id of a conversion.' }),
+  conversion: z.uuid().toLowerCase().optional().meta({ description: 'Id of a conversion.' }),
   order: z.string().min(1).max(1_000).optional().meta({ description: "The sender's order id." }),
   event: z
     .string()
@@ -58,16 +55,3 @@ export const syncLineSchema = z
     sample: z.array(z.object({ time, reason: z.string(), by: z.string() })).optional(),
   })
   .meta({ id: 'SyncLine' });
-
-type AttemptFields = z.output<z.ZodObject<typeof attemptFields>>;
-
-export function attemptFilter({ conversion, connection, from, to, ...filter }: AttemptFields) {
-  const boundOf = (text: string | undefined) => (text === undefined ? undefined : (parseBound(text) as Bound));
-  return {
-    ...filter,
-    conversion: conversion?.toLowerCase(),
-    connection: connection as ConnectionName | undefined,
-    from: boundOf(from),
-    to: boundOf(to),
-  };
-}

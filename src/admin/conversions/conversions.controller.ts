@@ -7,14 +7,13 @@ import type { ConversionEvent } from '../../events/conversion.events.js';
 import { conversionHistory, readConversion, statusOf } from '../../history/conversion-history.js';
 import { conversionView } from '../../history/conversion-view.js';
 import { readLagging } from '../../log/read-lagging.js';
-import { scopeStart } from '../../sites/site.js';
+import { type Site, scopeStart } from '../../sites/site.js';
 import { type Principal, seesPersonalData } from '../../users/access.js';
 import { Caller, Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { laggingPageOf, pageOfEvents } from '../events/event-pages.js';
 import { Returns } from '../returns.decorator.js';
-import { host } from '../schemas.js';
-import { findSite, scopeOf } from '../sites/sites.controller.js';
+import { SiteParam, scopeOf } from '../sites/site.param.js';
 import {
   conversionIdSchema,
   conversionSchema,
@@ -38,12 +37,12 @@ export class ConversionsController {
   @ApiOperation({ summary: 'The conversions of a site, newest first, or those with an order id' })
   @Returns(laggingPageOf(conversionSchema), 'One page.')
   async list(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Query({ schema: conversionsQuery }) { order, status, cursor, limit }: z.output<typeof conversionsQuery>,
     @Caller() caller: Principal,
   ) {
-    const scope = scopeOf(caller, await findSite(this.dependencies.sites, name));
-    const { host: site } = scope;
+    const scope = scopeOf(caller, site);
+    const { host } = scope;
     const after = scopeStart(scope);
     const types = (status === undefined ? STATUSES : [status]).map(typeOf);
     const { postgres, secrets } = this.dependencies;
@@ -51,11 +50,13 @@ export class ConversionsController {
       return readLagging(
         postgres,
         (log) =>
-          pageOfEvents(log, { site, after, types, cursor, limit }, (event) => conversionOf(event as StoredOpening)),
+          pageOfEvents(log, { site: host, after, types, cursor, limit }, (event) =>
+            conversionOf(event as StoredOpening),
+          ),
         cursor,
       );
     const newest = { types, limit: ORDER_MAX, newest: true };
-    const secret = await secrets.dedupSecret(site);
+    const secret = await secrets.dedupSecret(host);
     return readLagging(postgres, async (log) => {
       const openings = await findOrder(log, scope, secret, order, newest);
       return { items: openings.reverse().map(conversionOf) };
@@ -70,11 +71,11 @@ export class ConversionsController {
     'Everything the log contains about it. Without the permission "write", personal values and payloads are masked.',
   )
   async show(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Param('id', { schema: conversionIdSchema }) id: string,
     @Caller() caller: Principal,
   ) {
-    const scope = scopeOf(caller, await findSite(this.dependencies.sites, name));
+    const scope = scopeOf(caller, site);
     const own = await readConversion(this.dependencies.log, scope, id);
     if (!own) throw new NotFoundException(`${scope.host} has no conversion ${id}.`);
     return conversionView(await conversionHistory(this.dependencies, own), seesPersonalData(caller));

@@ -4,7 +4,6 @@ import {
   Controller,
   Get,
   Headers,
-  Param,
   Post,
   UnprocessableEntityException,
 } from '@nestjs/common';
@@ -14,15 +13,15 @@ import { readWaiting } from '../../delivery/read-waiting.js';
 import { REPLAY_STATUSES, type ReplayStatus } from '../../delivery/replay-deliveries.command.js';
 import { formatRetryCursor, parseRetryCursor, RETRY_CURSOR_PATTERN } from '../../history/retry-cursor.js';
 import { RETRIED_OUTCOMES, type RetriedOutcome, retryDeliveries } from '../../history/retry-deliveries.js';
+import type { Site } from '../../sites/site.js';
 import { readSnapshot } from '../../statistics/snapshot.js';
 import type { Principal } from '../../users/access.js';
 import { Caller, Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
-import { host } from '../schemas.js';
-import { findSite } from '../sites/sites.controller.js';
+import { SiteParam } from '../sites/site.param.js';
 import { asOfSchema } from '../statistics.schema.js';
-import { attemptFields, attemptFilter } from './attempts.schemas.js';
+import { attemptFields } from './attempts.schemas.js';
 
 const OUTCOMES = Object.keys(RETRIED_OUTCOMES) as RetriedOutcome[];
 const DEFAULT_STATUSES: readonly ReplayStatus[] = ['failed', 'skipped'];
@@ -112,8 +111,7 @@ export class DeliveriesController {
   @Requires('read')
   @ApiOperation({ summary: 'How many deliveries of each connection wait for an attempt or for a confirmation' })
   @Returns(waitingSchema, 'By connection.')
-  async waiting(@Param('site', { schema: host }) name: string) {
-    const site = await findSite(this.dependencies.sites, name);
+  async waiting(@SiteParam() site: Site) {
     return readSnapshot(this.dependencies.postgres, ['deliveries'], async (client) => {
       const [queued, unconfirmed] = [
         await readWaiting(client, [site], 'send'),
@@ -141,12 +139,11 @@ export class DeliveriesController {
   })
   @Returns(retriedSchema, 'What is sent again. A running service sends it now.')
   async retry(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Body({ schema: retrySchema }) request: z.output<typeof retrySchema>,
     @Headers('idempotency-key') key: string | undefined,
     @Caller() { actor }: Principal,
   ) {
-    const site = await findSite(this.dependencies.sites, name);
     const { status, outcome, force, dryRun, cursor: text, limit, ...filter } = request;
     if (force && !dryRun && key === undefined)
       throw new BadRequestException(
@@ -158,7 +155,7 @@ export class DeliveriesController {
       );
     const cursor = text === undefined ? undefined : parseRetryCursor(text);
     const statuses = status ?? (outcome ? [RETRIED_OUTCOMES[outcome]] : DEFAULT_STATUSES);
-    const selected = { ...attemptFilter(filter), statuses, outcome, force, dryRun, cursor, limit };
+    const selected = { ...filter, statuses, outcome, force, dryRun, cursor, limit };
     const { next, ...result } = await retryDeliveries(this.dependencies, site, selected, actor);
     return { dryRun, ...result, ...(next && { next: formatRetryCursor(next) }) };
   }

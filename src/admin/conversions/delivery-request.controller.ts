@@ -13,13 +13,13 @@ import { readConversion } from '../../history/conversion-history.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import { platformOf } from '../../platforms/index.js';
 import type { Platform } from '../../platforms/platform.js';
+import type { Site } from '../../sites/site.js';
 import { findOptOuts } from '../../visitors/find-opt-outs.js';
 import { Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
-import { host } from '../schemas.js';
-import { connectionName } from '../sites/connections.controller.js';
-import { findSite } from '../sites/sites.controller.js';
+import { connectionName } from '../schemas.js';
+import { ConnectionParam, SiteParam } from '../sites/site.param.js';
 import { conversionIdSchema } from './conversions.schemas.js';
 
 const requestSchema = z.object({
@@ -64,12 +64,11 @@ export class DeliveryRequestController {
   @ApiOperation({ summary: 'The request of a delivery to its platform, with placeholders in place of secrets' })
   @Returns(deliveryRequestSchema, 'As the service would send its newest payload now, alone. Nothing is sent.')
   async show(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Param('id', { schema: conversionIdSchema }) id: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @ConnectionParam() connection: ConnectionName,
   ) {
-    const { sites, log, secrets, settings, postgres } = this.dependencies;
-    const site = await findSite(sites, name);
+    const { log, secrets, settings, postgres } = this.dependencies;
     const events = await readConversion(log, site, id);
     const delivery = events && foldDeliveries(events).find(({ platform }) => platform === connection);
     if (!delivery) throw new NotFoundException(`${site.host} has no delivery of conversion ${id} to ${connection}.`);

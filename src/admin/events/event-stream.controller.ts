@@ -18,7 +18,7 @@ import { type AdminRequest, Caller, Requires } from '../access/access.decorators
 import { type Credential, credentialOf } from '../access/credentials.js';
 import { SameHost } from '../access/same-host.js';
 import { host } from '../schemas.js';
-import { findSite } from '../sites/sites.controller.js';
+import { findSite } from '../sites/site.param.js';
 import { typeQuery, typesOf } from './event-pages.js';
 import { EventStreams } from './event-streams.js';
 

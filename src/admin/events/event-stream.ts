@@ -17,7 +17,7 @@ export interface StreamSelection {
 }
 
 /** An event, and the lines that describe it in a stream. */
-export interface StreamedEvent {
+interface StreamedEvent {
   readonly position: number;
   readonly type: string;
   readonly site: string;

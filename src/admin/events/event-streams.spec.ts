@@ -1,5 +1,6 @@
 import { InMemoryLog } from '../../../test/support/in-memory-log.js';
 import { uuidv7 } from '../../kernel/uuid.js';
+import type { EventLog } from '../../log/event-log.js';
 import type { Principal } from '../../users/access.js';
 import type { Credential, Credentials } from '../access/credentials.js';
 import type { EventStream } from './event-stream.js';
@@ -24,11 +25,14 @@ class RestoredLog extends InMemoryLog {
   }
 }
 
+const openStreams = (log: EventLog) => new EventStreams(log, { find: async () => principal } as unknown as Credentials);
+/** The positions of the events in what was sent. */
+const positionsIn = (text: string) => [...text.matchAll(/id: (\d+)\ndata: (?=\{"p)/g)].map(([, id]) => Number(id));
+
 describe('event streams', () => {
   it('end when the database was restored, and then continue with the events of the restored one', async () => {
     const log = new RestoredLog();
-    const credentials = { find: async () => principal } as unknown as Credentials;
-    const streams = new EventStreams(log, credentials);
+    const streams = openStreams(log);
     const open = (after?: number) => streams.open({ principal, credential, selection: {}, after });
     await log.add(10);
     const before = await open();
@@ -50,8 +54,7 @@ describe('event streams', () => {
 
   it('continue after a failover, at which positions leap', async () => {
     const log = new InMemoryLog();
-    const credentials = { find: async () => principal } as unknown as Credentials;
-    const streams = new EventStreams(log, credentials);
+    const streams = openStreams(log);
     const append = () =>
       log.append({
         ...{ category: 'inbound', expected: 'new', site: 'shop.example', actor: 'system' },
@@ -71,14 +74,14 @@ describe('event streams', () => {
 
   it('skip all but the newest missed events if the reader asks for that', async () => {
     const log = new RestoredLog();
-    const streams = new EventStreams(log, { find: async () => principal } as unknown as Credentials);
+    const streams = openStreams(log);
     const positionsAfter = async (after: number, missedMax?: number) => {
       const selection = { site: 'shop.example' };
       const text = await textOf(
         await streams.open({ principal, credential, selection, after, missedMax }),
         'id: 10\nd',
       );
-      return [...text.matchAll(/id: (\d+)\ndata: (?=\{"p)/g)].map(([, id]) => Number(id));
+      return positionsIn(text);
     };
     await log.add(10);
     expect(await positionsAfter(4)).toEqual([5, 6, 7, 8, 9, 10]);
@@ -91,14 +94,14 @@ describe('event streams', () => {
 
   it('count only events that the reader sees as missed', async () => {
     const log = new RestoredLog();
-    const streams = new EventStreams(log, { find: async () => principal } as unknown as Credentials);
+    const streams = openStreams(log);
     await log.add(3);
     const of = { category: 'user', expected: 'new', site: '', actor: 'system' } as const;
     for (let added = 0; added < 150; added += 1)
       await log.append({ ...of, stream: uuidv7(), events: [{ type: 'user.signed_in.v1', data: {} }] });
     const stream = await streams.open({ principal, credential, selection: {}, after: 0, missedMax: 2 });
     const text = await textOf(stream, 'id: 153\n');
-    expect([...text.matchAll(/id: (\d+)\ndata: (?=\{"p)/g)].map(([, id]) => id)).toEqual(['2', '3']);
+    expect(positionsIn(text)).toEqual([2, 3]);
     await log.close();
   });
 });

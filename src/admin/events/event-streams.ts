@@ -26,7 +26,7 @@ const HEARTBEAT_EVERY_MS = 15_000;
 const RETRY_MS = 2_000;
 
 /** Who reads, and what. */
-export interface StreamRequest {
+interface StreamRequest {
   readonly principal: Principal;
   readonly credential: Credential;
   readonly selection: StreamSelection;

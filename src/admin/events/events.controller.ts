@@ -1,4 +1,4 @@
-import { Controller, Get, Param, Query } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { SITE } from '../../events/site.events.js';
@@ -7,17 +7,16 @@ import { redactEvent } from '../../history/redact-event.js';
 import { withConversions } from '../../history/with-conversions.js';
 import { readLagging } from '../../log/read-lagging.js';
 import { lineOf } from '../../outbound/sync-log.js';
-import { type SiteScope, scopeStart } from '../../sites/site.js';
+import { type Site, type SiteScope, scopeStart } from '../../sites/site.js';
 import type { Principal } from '../../users/access.js';
 import { TokensService } from '../../users/tokens.service.js';
 import { UsersService } from '../../users/users.service.js';
 import { Caller, Requires } from '../access/access.decorators.js';
 import { withActorNames } from '../actor-names.js';
-import { attemptFilter, syncLineSchema, syncQuery } from '../conversions/attempts.schemas.js';
+import { syncLineSchema, syncQuery } from '../conversions/attempts.schemas.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
-import { host } from '../schemas.js';
-import { findSite, scopeOf } from '../sites/sites.controller.js';
+import { SiteParam, scopeOf } from '../sites/site.param.js';
 import {
   auditEventSchema,
   eventSchema,
@@ -45,11 +44,11 @@ export class EventsController {
   @ApiOperation({ summary: 'The events of a site, newest first' })
   @Returns(laggingPageOf(eventSchema), 'One page.')
   async list(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Query({ schema: eventsQuery }) { cursor, limit, type }: z.output<typeof eventsQuery>,
     @Caller() caller: Principal,
   ) {
-    const scope = scopeOf(caller, await findSite(this.dependencies.sites, name));
+    const scope = scopeOf(caller, site);
     const types = typesOf(type);
     return readLagging(
       this.dependencies.postgres,
@@ -65,14 +64,12 @@ export class EventsController {
   })
   @Returns(laggingPageOf(syncLineSchema), 'One page.')
   async syncLog(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Query({ schema: syncQuery }) { kind, status, cursor, limit, ...filter }: z.output<typeof syncQuery>,
     @Caller() caller: Principal,
   ) {
-    const found = await findSite(this.dependencies.sites, name);
-    const site = { ...found, since: scopeOf(caller, found).since };
     const statuses = status === undefined ? undefined : [status];
-    const search = { ...attemptFilter(filter), kind, statuses, cursor, limit };
+    const search = { ...filter, kind, statuses, cursor, limit };
     const { postgres, secrets } = this.dependencies;
     const dedupSecret = filter.order === undefined ? undefined : await secrets.dedupSecret(site.host);
     return readLagging(
@@ -80,7 +77,7 @@ export class EventsController {
       async (log, client) => {
         const { events, openings, ...more } = await findAttempts(
           { log, dedupSecret, read: (read) => read(client) },
-          site,
+          { ...site, since: scopeOf(caller, site).since },
           search,
         );
         return { items: await withConversions(log, events.map(toLine), openings), ...more };
@@ -97,11 +94,11 @@ export class EventsController {
     'One page. The actor of each event says who: a user, a token, the command line or the service.',
   )
   async audit(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Query({ schema: pageQuery.strict() }) { cursor, limit }: z.output<typeof pageQuery>,
     @Caller() caller: Principal,
   ) {
-    const scope = scopeOf(caller, await findSite(this.dependencies.sites, name));
+    const scope = scopeOf(caller, site);
     const options = { ...readOf(scope), cursor, limit, categories: [SITE] };
     const { items, ...more } = await pageOfEvents(this.dependencies.log, options, redactEvent);
     return { items: await withActorNames(this.users, this.tokens, items), ...more };

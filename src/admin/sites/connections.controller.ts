@@ -6,7 +6,6 @@ import {
   ForbiddenException,
   Get,
   NotFoundException,
-  Param,
   Post,
   Put,
   Query,
@@ -19,7 +18,7 @@ import { PlatformSignIns } from '../../authorizations/platform-sign-ins.js';
 import { connectSignedIn } from '../../authorizations/sign-in-flow.js';
 import { connectionToSameAccount } from '../../delivery/connections/account.js';
 import { listStoredConnection, testStoredConnection } from '../../delivery/connections/stored-connection.js';
-import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../../platforms/connection-name.js';
+import type { ConnectionName } from '../../platforms/connection-name.js';
 import { PLATFORMS, platformOf } from '../../platforms/index.js';
 import type { Platform } from '../../platforms/platform.js';
 import {
@@ -36,10 +35,8 @@ import { may, type Principal } from '../../users/access.js';
 import { Caller, Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
-import { host, listOf, time } from '../schemas.js';
-import { findSite } from './sites.controller.js';
-
-export const connectionName = z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).meta({ example: 'meta:second' });
+import { connectionName, listOf, time } from '../schemas.js';
+import { ConnectionParam, SiteParam } from './site.param.js';
 
 const fieldSchema = z.object({ name: z.string(), secret: z.boolean(), required: z.boolean(), help: z.string() });
 const platformSchema = z
@@ -171,8 +168,8 @@ export class ConnectionsController {
   @Requires('read')
   @ApiOperation({ summary: 'List the connections of a site' })
   @Returns(listOf(connectionSchema), 'All connections, and the platforms that are not connected.')
-  async list(@Param('site', { schema: host }) name: string) {
-    return { items: listedConnections(await findSite(this.dependencies.sites, name)) };
+  list(@SiteParam() site: Site) {
+    return { items: listedConnections(site) };
   }
 
   @Put('sites/:site/connections/:connection')
@@ -180,15 +177,14 @@ export class ConnectionsController {
   @ApiOperation({ summary: 'Connect a platform, or change the given settings of a connection' })
   @Returns(connectionSchema, 'The connection.')
   async connect(
-    @Param('site', { schema: host }) name: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @SiteParam() site: Site,
+    @ConnectionParam() connection: ConnectionName,
     @Body({ schema: connectSchema }) body: z.output<typeof connectSchema>,
     @Caller() caller: Principal,
   ) {
     // The service calls it from inside its network.
     if (body.endpoint !== undefined && !may(caller, 'administer'))
       throw new ForbiddenException('Only an administrator who is signed in can set the endpoint of a connection.');
-    const site = await findSite(this.dependencies.sites, name);
     const platform = platformOf(connection) as Platform;
     const { connection: connected, generatedSecret } = await this.connected(site, connection, body, caller);
     const sameAccountAs = connectionToSameAccount(platform, connected, site.connections);
@@ -204,12 +200,11 @@ export class ConnectionsController {
   @ApiOperation({ summary: 'Connect a platform to the sandbox that the service started, which stands in for it' })
   @Returns(connectionSchema, 'The connection.')
   async connectToSandbox(
-    @Param('site', { schema: host }) name: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @SiteParam() site: Site,
+    @ConnectionParam() connection: ConnectionName,
     @Caller() { actor }: Principal,
   ) {
-    const { sites, settings, commands } = this.dependencies;
-    const site = await findSite(sites, name);
+    const { settings, commands } = this.dependencies;
     if (site.connections.some(({ platform, disconnected }) => platform === connection && !disconnected))
       throw new ConflictException(`${connection} is connected already. Disconnect it first.`);
     const sandboxUrl = findDemoSandbox(settings);
@@ -229,47 +224,32 @@ export class ConnectionsController {
   @Requires('write')
   @ApiOperation({ summary: 'Disconnect a platform and delete its secrets' })
   @Returns(connectionSchema, 'The connection that was disconnected.')
-  disconnect(
-    @Param('site', { schema: host }) name: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
-    @Caller() caller: Principal,
-  ) {
-    return this.change(DisconnectPlatform, name, connection, caller);
+  disconnect(@SiteParam() site: Site, @ConnectionParam() connection: ConnectionName, @Caller() caller: Principal) {
+    return this.change(DisconnectPlatform, site, connection, caller);
   }
 
   @Post('sites/:site/connections/:connection/pause')
   @Requires('write')
   @ApiOperation({ summary: 'Pause sending; new conversions are queued' })
   @Returns(connectionSchema, 'The connection.')
-  pause(
-    @Param('site', { schema: host }) name: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
-    @Caller() caller: Principal,
-  ) {
-    return this.change(PauseConnection, name, connection, caller);
+  pause(@SiteParam() site: Site, @ConnectionParam() connection: ConnectionName, @Caller() caller: Principal) {
+    return this.change(PauseConnection, site, connection, caller);
   }
 
   @Post('sites/:site/connections/:connection/resume')
   @Requires('write')
   @ApiOperation({ summary: 'Resume sending, including queued conversions' })
   @Returns(connectionSchema, 'The connection.')
-  resume(
-    @Param('site', { schema: host }) name: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
-    @Caller() caller: Principal,
-  ) {
-    return this.change(ResumeConnection, name, connection, caller);
+  resume(@SiteParam() site: Site, @ConnectionParam() connection: ConnectionName, @Caller() caller: Principal) {
+    return this.change(ResumeConnection, site, connection, caller);
   }
 
   @Post('sites/:site/connections/:connection/test')
   @Requires('write')
   @ApiOperation({ summary: "Test a connection in the platform's test mode; without a test mode nothing is sent" })
   @Returns(testSchema, 'What the platform answered.')
-  async test(
-    @Param('site', { schema: host }) name: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
-  ) {
-    const site = await this.findConnected(name, connection);
+  async test(@SiteParam() site: Site, @ConnectionParam() connection: ConnectionName) {
+    requireConnected(site, connection);
     const platform = platformOf(connection) as Platform;
     return testStoredConnection(this.dependencies, site, { name: connection, platform });
   }
@@ -279,11 +259,11 @@ export class ConnectionsController {
   @ApiOperation({ summary: 'List what the account of a connection has, to pick settings and events from' })
   @Returns(optionsSchema, 'What the platform lists to the owner of the credentials.')
   async options(
-    @Param('site', { schema: host }) name: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @SiteParam() site: Site,
+    @ConnectionParam() connection: ConnectionName,
     @Query({ schema: optionsQuery }) { account }: z.output<typeof optionsQuery>,
   ) {
-    const site = await this.findConnected(name, connection);
+    requireConnected(site, connection);
     const platform = platformOf(connection) as Platform;
     const app = appOf(await this.apps.get(platform.name), connectionOf(site, connection));
     return listStoredConnection(this.dependencies, site, { name: connection, platform }, { account, app });
@@ -309,18 +289,16 @@ export class ConnectionsController {
 
   private async change(
     Command: typeof DisconnectPlatform | typeof PauseConnection | typeof ResumeConnection,
-    name: string,
+    site: Site,
     connection: ConnectionName,
     { actor }: Principal,
   ) {
-    const site = await this.findConnected(name, connection);
+    requireConnected(site, connection);
     return connectionDocument(await this.dependencies.commands.execute(new Command(actor, site.host, connection)));
   }
+}
 
-  private async findConnected(name: string, connection: ConnectionName) {
-    const site = await findSite(this.dependencies.sites, name);
-    const isConnected = site.connections.some((found) => found.platform === connection && !found.disconnected);
-    if (!isConnected) throw new NotFoundException(`${connection} is not connected to ${name}.`);
-    return site;
-  }
+export function requireConnected({ host, connections }: Site, connection: ConnectionName): void {
+  if (connections.some(({ platform, disconnected }) => platform === connection && !disconnected)) return;
+  throw new NotFoundException(`${connection} is not connected to ${host}.`);
 }

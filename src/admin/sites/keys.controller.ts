@@ -4,12 +4,13 @@ import { z } from 'zod';
 import { IssueKey, RevokeKey, RotateKey } from '../../sites/keys/key.commands.js';
 import { keyExpiry } from '../../sites/keys/key-rotation.js';
 import { listKeys } from '../../sites/keys/list-keys.js';
+import type { Site } from '../../sites/site.js';
 import type { Principal } from '../../users/access.js';
 import { Caller, Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
-import { host, issuedKeySchema, keyRotationSchema, keySchema, listOf, newKeySchema } from '../schemas.js';
-import { findSite } from './sites.controller.js';
+import { issuedKeySchema, keyRotationSchema, keySchema, listOf, newKeySchema } from '../schemas.js';
+import { SiteParam } from './site.param.js';
 
 @ApiTags('Inbound keys')
 @Controller('sites/:site/keys')
@@ -20,8 +21,8 @@ export class KeysController {
   @Requires('read')
   @ApiOperation({ summary: 'List the inbound keys of a site' })
   @Returns(listOf(keySchema), 'The keys, also revoked ones.')
-  async list(@Param('site', { schema: host }) name: string) {
-    return { items: await listKeys(this.dependencies, (await findSite(this.dependencies.sites, name)).host) };
+  async list(@SiteParam() site: Site) {
+    return { items: await listKeys(this.dependencies, site.host) };
   }
 
   @Post()
@@ -29,11 +30,10 @@ export class KeysController {
   @ApiOperation({ summary: 'Create an inbound key' })
   @Returns(issuedKeySchema, 'The key. It is shown this once.', HttpStatus.CREATED)
   async create(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Body({ schema: newKeySchema }) key: z.output<typeof newKeySchema>,
     @Caller() { actor }: Principal,
   ) {
-    const site = await findSite(this.dependencies.sites, name);
     return this.dependencies.commands.execute(new IssueKey(actor, site.host, key.name, key.trial));
   }
 
@@ -42,33 +42,27 @@ export class KeysController {
   @ApiOperation({ summary: 'Replace an inbound key: both are accepted until the overlap ends' })
   @Returns(issuedKeySchema, 'The new key. It is shown this once.', HttpStatus.CREATED)
   async rotate(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Param('id', { schema: z.uuid() }) id: string,
     @Body({ schema: keyRotationSchema }) { overlap }: z.output<typeof keyRotationSchema>,
     @Caller() { actor }: Principal,
   ) {
     const { postgres, commands } = this.dependencies;
-    const site = await this.siteOfKey(name, id);
-    return commands.execute(new RotateKey(actor, site, id, keyExpiry(postgres.clock, overlap)));
+    requireKey(site, id);
+    return commands.execute(new RotateKey(actor, site.host, id, keyExpiry(postgres.clock, overlap)));
   }
 
   @Delete(':id')
   @Requires('write')
   @ApiOperation({ summary: 'Revoke an inbound key at once' })
   @Returns(keySchema, 'The revoked key.')
-  async revoke(
-    @Param('site', { schema: host }) name: string,
-    @Param('id', { schema: z.uuid() }) id: string,
-    @Caller() { actor }: Principal,
-  ) {
-    const site = await this.siteOfKey(name, id);
-    await this.dependencies.commands.execute(new RevokeKey(actor, site, id));
-    return (await listKeys(this.dependencies, site)).find((key) => key.id === id);
+  async revoke(@SiteParam() site: Site, @Param('id', { schema: z.uuid() }) id: string, @Caller() { actor }: Principal) {
+    requireKey(site, id);
+    await this.dependencies.commands.execute(new RevokeKey(actor, site.host, id));
+    return (await listKeys(this.dependencies, site.host)).find((key) => key.id === id);
   }
+}
 
-  private async siteOfKey(name: string, id: string): Promise<string> {
-    const site = await findSite(this.dependencies.sites, name);
-    if (!site.keys.some((key) => key.id === id)) throw new NotFoundException(`${name} has no key ${id}.`);
-    return site.host;
-  }
+function requireKey({ host, keys }: Site, id: string): void {
+  if (!keys.some((key) => key.id === id)) throw new NotFoundException(`${host} has no key ${id}.`);
 }

@@ -2,9 +2,8 @@ import { Body, Controller, Delete, Get, NotFoundException, Param, Put, Req } fro
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { OauthApps } from '../../authorizations/oauth-apps.js';
-import type { OauthApp } from '../../platforms/authorization.js';
 import { PLATFORMS } from '../../platforms/index.js';
-import { PLATFORM_NAMES, type PlatformName } from '../../platforms/platform.js';
+import { type OauthApp, PLATFORM_NAMES, type PlatformName } from '../../platforms/platform.js';
 import { parseEndpoint } from '../../sites/connections/connection-settings.js';
 import type { Principal } from '../../users/access.js';
 import { type AdminRequest, Caller, RequiresUser } from '../access/access.decorators.js';

@@ -16,11 +16,12 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { listSignedIn } from '../../authorizations/list-options.js';
 import { OauthApps } from '../../authorizations/oauth-apps.js';
-import { PlatformSignIns, SIGN_IN_MINUTES } from '../../authorizations/platform-sign-ins.js';
+import { PlatformSignIns, SIGN_IN_MINUTES, SIGN_IN_STATUSES } from '../../authorizations/platform-sign-ins.js';
 import { beginSignIn, finishSignIn } from '../../authorizations/sign-in-flow.js';
 import { messageOf } from '../../kernel/errors.js';
 import { Logger } from '../../kernel/logger.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
+import type { Site } from '../../sites/site.js';
 import { may, type Principal, seesSite } from '../../users/access.js';
 import { hashSecretToken } from '../../users/secret-token.js';
 import { type AdminRequest, Anonymous, Caller, RequiresUser } from '../access/access.decorators.js';
@@ -30,8 +31,8 @@ import { readCookie } from '../access/session-cookie.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
 import { host, time } from '../schemas.js';
-import { connectionName, optionsSchema } from './connections.controller.js';
-import { findSite } from './sites.controller.js';
+import { optionsSchema } from './connections.controller.js';
+import { ConnectionParam, findSite, SiteParam } from './site.param.js';
 
 /** Lax: the browser comes back from the platform, which is another site, and leaves out the session's cookie. */
 const BROWSER = 'cc_platform';
@@ -50,7 +51,7 @@ const signInSchema = z
   .object({
     id: z.uuid(),
     status: z
-      .enum(['started', 'exchanging', 'granted', 'connecting', 'connected', 'failed', 'interrupted', 'expired'])
+      .enum(SIGN_IN_STATUSES)
       .meta({
         description:
           'granted: the tokens wait for the settings of a new connection. connected: a connection uses them.',
@@ -88,13 +89,12 @@ export class PlatformSignInController {
   @ApiOperation({ summary: 'Sign in at a platform: to connect it, or to renew the access of a connection' })
   @Returns(startedSchema, 'Where the browser is to go. It comes back within 10 minutes.', HttpStatus.CREATED)
   async start(
-    @Param('site', { schema: host }) name: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @SiteParam() site: Site,
+    @ConnectionParam() connection: ConnectionName,
     @Caller() { userId }: Principal,
     @Req() request: AdminRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const site = await findSite(this.dependencies.sites, name);
     const session = request.sessionCookie as string;
     // The same for all sign-ins of a session, so that two of them can be under way.
     const browser = hash('sha256', `platform sign-in ${session}`, 'base64url');
@@ -114,7 +114,7 @@ export class PlatformSignInController {
   @Returns(signInSchema, 'The sign-in.')
   async show(
     @Param('site', { schema: host }) site: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @ConnectionParam() connection: ConnectionName,
     @Param('id', { schema: z.uuid() }) id: string,
     @Caller() { userId }: Principal,
   ) {
@@ -130,7 +130,7 @@ export class PlatformSignInController {
   @Returns(optionsSchema, 'What the platform lists to the person who signed in.')
   async options(
     @Param('site', { schema: host }) site: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @ConnectionParam() connection: ConnectionName,
     @Param('id', { schema: z.uuid() }) id: string,
     @Body({ schema: optionsRequestSchema }) request: z.output<typeof optionsRequestSchema>,
     @Caller() { userId }: Principal,

@@ -1,4 +1,4 @@
-import { Body, Controller, NotFoundException, Param, Post } from '@nestjs/common';
+import { Body, Controller, NotFoundException, Post } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { previewPayload, receivedFor } from '../../delivery/payload/preview-payload.js';
@@ -8,14 +8,14 @@ import type { ConnectionName } from '../../platforms/connection-name.js';
 import { platformOf } from '../../platforms/index.js';
 import type { Platform } from '../../platforms/platform.js';
 import { settingsAfter } from '../../sites/connections/named-connection.js';
-import type { SiteScope } from '../../sites/site.js';
+import type { Site, SiteScope } from '../../sites/site.js';
 import { findOptOuts } from '../../visitors/find-opt-outs.js';
 import { Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
-import { host } from '../schemas.js';
-import { connectionName } from './connections.controller.js';
-import { findSite } from './sites.controller.js';
+import { connectionName } from '../schemas.js';
+import { requireConnected } from './connections.controller.js';
+import { ConnectionParam, SiteParam } from './site.param.js';
 
 const previewQuery = z
   .object({
@@ -65,13 +65,11 @@ export class PreviewController {
   })
   @Returns(previewSchema, 'The payload, or why nothing would be sent.')
   async preview(
-    @Param('site', { schema: host }) name: string,
-    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @SiteParam() site: Site,
+    @ConnectionParam() connection: ConnectionName,
     @Body({ schema: previewQuery }) query: z.output<typeof previewQuery>,
   ) {
-    const site = await findSite(this.dependencies.sites, name);
-    if (!site.connections.some(({ platform, disconnected }) => platform === connection && !disconnected))
-      throw new NotFoundException(`${connection} is not connected to ${name}.`);
+    requireConnected(site, connection);
     const target = { name: connection, platform: platformOf(connection) as Platform };
     const settings = settingsAfter(site, target, query.settings);
     if (query.sample) {

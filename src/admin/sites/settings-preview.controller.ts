@@ -1,16 +1,17 @@
-import { Body, Controller, Param, Post } from '@nestjs/common';
+import { Body, Controller, Post } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { previewSettings } from '../../history/settings-preview.js';
 import { TooManyRequests } from '../../kernel/errors.js';
+import type { Site } from '../../sites/site.js';
 import { changedSettings } from '../../sites/site-settings.js';
 import { BotScorer, loadBotList } from '../../visitors/bots/bot-scorer.js';
 import { Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
-import { host, time } from '../schemas.js';
+import { time } from '../schemas.js';
+import { SiteParam } from './site.param.js';
 import { settingsChangeSchema, settingsRequest } from './site-settings.schema.js';
-import { findSite } from './sites.controller.js';
 
 /** Each reads up to ten thousand events. */
 const RUNNING_MAX = 2;
@@ -58,15 +59,14 @@ export class SettingsPreviewController {
   @ApiOperation({ summary: 'What changed settings would have removed in the last seven days. Nothing is changed.' })
   @Returns(previewSchema, 'The effect on what was received.')
   async preview(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Body({ schema: settingsChangeSchema }) change: z.output<typeof settingsChangeSchema>,
   ) {
     if (this.running >= RUNNING_MAX)
       throw new TooManyRequests('Other previews are running. Try again in a few seconds.', RETRY_AFTER_S);
     this.running += 1;
     try {
-      const { log, sites, secrets, settings, postgres } = this.dependencies;
-      const site = await findSite(sites, name);
+      const { log, secrets, settings, postgres } = this.dependencies;
       this.scorer ??= new BotScorer(loadBotList(settings.botList));
       const dependencies = {
         log,

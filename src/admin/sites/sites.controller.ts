@@ -6,8 +6,6 @@ import {
   Get,
   HttpStatus,
   Inject,
-  NotFoundException,
-  Param,
   Patch,
   Post,
   Put,
@@ -35,7 +33,7 @@ import {
   RemoveSite,
   ResumeSite,
 } from '../../sites/site.commands.js';
-import type { Site, SiteScope } from '../../sites/site.js';
+import type { Site } from '../../sites/site.js';
 import { siteDocument, siteWithCell } from '../../sites/site-document.js';
 import { newAliases, parseHost, SiteRepository } from '../../sites/site-repository.js';
 import { SiteSecrets } from '../../sites/site-secrets.js';
@@ -43,6 +41,7 @@ import { type Principal, seesPersonalData, seesSite } from '../../users/access.j
 import { Caller, Requires } from '../access/access.decorators.js';
 import { Returns } from '../returns.decorator.js';
 import { host, listOf, newSiteSchema, siteSchema } from '../schemas.js';
+import { SiteParam } from './site.param.js';
 import { settingsChangeSchema, settingsRequest, siteSettingsSchema } from './site-settings.schema.js';
 
 const aliasesSchema = z
@@ -101,8 +100,7 @@ export class SitesController {
   @Requires('read')
   @ApiOperation({ summary: 'Show a site' })
   @Returns(siteSchema, 'The site.')
-  async show(@Param('site', { schema: host }) name: string) {
-    const site = await findSite(this.sites, name);
+  async show(@SiteParam() site: Site) {
     const { pool } = this.postgres;
     return siteWithCell(site, this.settings.otherCells, await readMoves(pool), await readElsewhere(pool));
   }
@@ -114,8 +112,7 @@ export class SitesController {
       'Remove a site: its keys are revoked and its platforms disconnected. Events stay. Added again, the host has another site.',
   })
   @Returns(siteSchema, 'The site as it was removed.')
-  async remove(@Param('site', { schema: host }) name: string, @Caller() { actor }: Principal) {
-    const site = await findSite(this.sites, name);
+  async remove(@SiteParam() site: Site, @Caller() { actor }: Principal) {
     return siteDocument(await this.commands.execute(new RemoveSite(actor, site.host)));
   }
 
@@ -124,11 +121,10 @@ export class SitesController {
   @ApiOperation({ summary: 'Accept conversions for a site, or refuse them' })
   @Returns(siteSchema, 'The site.')
   async setInbound(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Body({ schema: inboundSchema }) { enabled }: z.output<typeof inboundSchema>,
     @Caller() { actor }: Principal,
   ) {
-    const site = await findSite(this.sites, name);
     const Change = enabled ? EnableInbound : DisableInbound;
     return siteDocument(await this.commands.execute(new Change(actor, site.host)));
   }
@@ -140,11 +136,10 @@ export class SitesController {
   })
   @Returns(siteSchema, 'The site.')
   async setPaused(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Body({ schema: pauseSchema }) { paused }: z.output<typeof pauseSchema>,
     @Caller() { actor }: Principal,
   ) {
-    const site = await findSite(this.sites, name);
     const Change = paused ? PauseSite : ResumeSite;
     return siteDocument(await this.commands.execute(new Change(actor, site.host)));
   }
@@ -157,11 +152,10 @@ export class SitesController {
   })
   @Returns(siteSchema, 'The site.')
   async changeAliases(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Body({ schema: aliasesSchema }) request: z.output<typeof aliasesSchema>,
     @Caller() caller: Principal,
   ) {
-    const site = await findSite(this.sites, name);
     const { otherCells } = this.settings;
     const added = newAliases(site, request.add);
     if (caller.sites === 'all') await refuseTaken(this.sites, otherCells, added, site.host);
@@ -173,8 +167,8 @@ export class SitesController {
   @Requires('read')
   @ApiOperation({ summary: 'Show the settings of a site' })
   @Returns(siteSettingsSchema, 'The settings in effect.')
-  async showSettings(@Param('site', { schema: host }) name: string, @Caller() caller: Principal) {
-    const settings = this.effective(await findSite(this.sites, name));
+  showSettings(@SiteParam() site: Site, @Caller() caller: Principal) {
+    const settings = this.effective(site);
     return seesPersonalData(caller) ? settings : withoutPeople(settings);
   }
 
@@ -183,11 +177,10 @@ export class SitesController {
   @ApiOperation({ summary: 'Change settings of a site: duplicates, bots, consent, lists of blocked addresses' })
   @Returns(siteSettingsSchema, 'The settings after the change.')
   async changeSettings(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Body({ schema: settingsChangeSchema }) change: z.output<typeof settingsChangeSchema>,
     @Caller() { actor }: Principal,
   ) {
-    const site = await findSite(this.sites, name);
     const command = new ChangeSiteSettings(actor, site.host, settingsRequest(change));
     return this.effective(await this.commands.execute(command));
   }
@@ -205,16 +198,4 @@ function withoutPeople<Settings extends Pick<SiteSettings, FilterList>>(settings
     blockIps: settings.blockIps.map(() => MASK),
     allowIps: settings.allowIps.map(() => MASK),
   };
-}
-
-/** What the caller may read of it: only callers that see all sites also see earlier ones that had the host. */
-export function scopeOf({ sites }: Principal, { host, since }: SiteScope): SiteScope {
-  return sites === 'all' ? { host } : { host, since };
-}
-
-/** By its host, not by an alias: access is given by host. */
-export async function findSite(sites: SiteRepository, name: string) {
-  const site = await sites.findByHost(name);
-  if (!site) throw new NotFoundException(`There is no site ${name}.`);
-  return site;
 }

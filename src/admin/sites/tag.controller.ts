@@ -1,12 +1,13 @@
-import { Controller, Get, Param } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { findLastVisit } from '../../history/last-visit.js';
+import type { Site } from '../../sites/site.js';
 import { Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
-import { host, time } from '../schemas.js';
-import { findSite } from './sites.controller.js';
+import { time } from '../schemas.js';
+import { SiteParam } from './site.param.js';
 
 const tagSchema = z
   .object({
@@ -25,8 +26,7 @@ export class TagController {
   @Requires('read')
   @ApiOperation({ summary: 'Whether the tag was seen on the site: a visit with a click id, a campaign or an email' })
   @Returns(tagSchema, 'The latest visit that the tag reported.')
-  async show(@Param('site', { schema: host }) name: string) {
-    const site = await findSite(this.dependencies.sites, name);
+  async show(@SiteParam() site: Site) {
     const { isComplete, ...visit } = await findLastVisit(this.dependencies.log, site);
     return { ...visit, complete: isComplete };
   }

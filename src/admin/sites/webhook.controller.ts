@@ -1,16 +1,17 @@
-import { Body, Controller, Get, NotFoundException, Param, Post, Put } from '@nestjs/common';
+import { Body, Controller, Get, NotFoundException, Post, Put } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { lastPush, pushTotals, testWebhook } from '../../outbound/operate-webhook.js';
 import { webhookDocument } from '../../outbound/webhook-document.js';
+import type { Site } from '../../sites/site.js';
 import { DisableWebhook, EnableWebhook, RotateWebhookSecret, SetWebhook } from '../../sites/webhook.commands.js';
 import type { SiteWebhook } from '../../sites/webhook.js';
 import type { Principal } from '../../users/access.js';
 import { Caller, Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
-import { host, time } from '../schemas.js';
-import { findSite } from './sites.controller.js';
+import { time } from '../schemas.js';
+import { findSite, SiteParam } from './site.param.js';
 
 const pushSchema = z
   .object({
@@ -63,9 +64,8 @@ export class WebhookController {
   @Requires('read')
   @ApiOperation({ summary: 'Show the webhook that receives the totals, and its latest push' })
   @Returns(webhookSchema, 'The webhook.')
-  async show(@Param('site', { schema: host }) name: string) {
-    const { host: site, webhook } = await this.find(name);
-    return this.document(site, webhook);
+  async show(@SiteParam() site: Site) {
+    return this.document(site.host, requireWebhook(site));
   }
 
   @Put()
@@ -76,11 +76,10 @@ export class WebhookController {
   })
   @Returns(webhookSchema, 'The webhook.')
   async set(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Body({ schema: newWebhookSchema }) { url, secret }: z.output<typeof newWebhookSchema>,
     @Caller() { actor }: Principal,
   ) {
-    const site = await findSite(this.dependencies.sites, name);
     const request = { url, secret, allowPrivate: this.dependencies.settings.outboundAllowPrivate };
     const { webhook, generatedSecret } = await this.dependencies.commands.execute(
       new SetWebhook(actor, site.host, request),
@@ -92,8 +91,8 @@ export class WebhookController {
   @Requires('write')
   @ApiOperation({ summary: 'Replace the secret by a generated one; for 24 hours the previous one signs, too' })
   @Returns(webhookSchema, 'The webhook with the new secret, which is shown this once.')
-  async rotateSecret(@Param('site', { schema: host }) name: string, @Caller() { actor }: Principal) {
-    const site = await this.find(name);
+  async rotateSecret(@SiteParam() site: Site, @Caller() { actor }: Principal) {
+    requireWebhook(site);
     const { webhook, generatedSecret } = await this.dependencies.commands.execute(
       new RotateWebhookSecret(actor, site.host),
     );
@@ -105,11 +104,11 @@ export class WebhookController {
   @ApiOperation({ summary: 'Resume or stop pushing; totals are held back meanwhile' })
   @Returns(webhookSchema, 'The webhook.')
   async enable(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Body({ schema: enabledSchema }) { enabled }: z.output<typeof enabledSchema>,
     @Caller() { actor }: Principal,
   ) {
-    const site = await this.find(name);
+    requireWebhook(site);
     const Change = enabled ? EnableWebhook : DisableWebhook;
     return this.document(site.host, await this.dependencies.commands.execute(new Change(actor, site.host)));
   }
@@ -118,29 +117,25 @@ export class WebhookController {
   @Requires('write')
   @ApiOperation({ summary: 'Send a test push with zero totals' })
   @Returns(testSchema, 'What the receiver answered.')
-  async test(@Param('site', { schema: host }) name: string, @Caller() { actor }: Principal) {
-    return testWebhook(this.dependencies, await this.find(name), actor);
+  async test(@SiteParam() site: Site, @Caller() { actor }: Principal) {
+    return testWebhook(this.dependencies, { ...site, webhook: requireWebhook(site) }, actor);
   }
 
   @Post('push')
   @Requires('write')
   @ApiOperation({ summary: 'Close the reporting window and push its totals now' })
   @Returns(webhookSchema, 'The webhook with its latest push, which the receiver may have refused.')
-  async push(@Param('site', { schema: host }) name: string, @Caller() { actor }: Principal) {
-    const site = await this.find(name);
-    await pushTotals(this.dependencies, site, actor);
-    const { webhook } = await this.find(name);
-    return this.document(site.host, webhook);
-  }
-
-  private async find(name: string) {
-    const site = await findSite(this.dependencies.sites, name);
-    const { webhook } = site;
-    if (!webhook) throw new NotFoundException(`${name} has no webhook yet.`);
-    return { ...site, webhook };
+  async push(@SiteParam() site: Site, @Caller() { actor }: Principal) {
+    await pushTotals(this.dependencies, { ...site, webhook: requireWebhook(site) }, actor);
+    return this.document(site.host, requireWebhook(await findSite(this.dependencies.sites, site.host)));
   }
 
   private async document(site: string, webhook: SiteWebhook, generatedSecret?: string) {
     return webhookDocument(webhook, await lastPush(this.dependencies.log, site), generatedSecret);
   }
+}
+
+function requireWebhook({ host, webhook }: Site): SiteWebhook {
+  if (!webhook) throw new NotFoundException(`${host} has no webhook yet.`);
+  return webhook;
 }

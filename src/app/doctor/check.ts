@@ -16,6 +16,19 @@ export interface Check {
 
 export type Finding = Omit<Check, 'name'>;
 
+export function passed(detail: string): Finding {
+  return { ok: true, detail };
+}
+
+export function failed(detail: string, fix: string): Finding {
+  return { ok: false, detail, fix };
+}
+
+/** `fix`: what the operator has to do unless it is ok. */
+export function judged(ok: boolean, detail: string, fix: string): Finding {
+  return ok ? passed(detail) : failed(detail, fix);
+}
+
 /** `withinMs`: a check that takes longer has failed. */
 export async function check(
   name: string,
@@ -29,11 +42,10 @@ export async function check(
     return { name, ...(await finding) };
   } catch (error) {
     if (error instanceof TimedOut) return tooLong(name);
-    return { name, ok: false, detail: messageOf(error), fix: 'Fix this error and run "doctor" again.' };
+    return { name, ...failed(messageOf(error), 'Fix this error and run "doctor" again.') };
   }
 }
 
 function tooLong(name: string): Check {
-  const fix = 'Run "doctor" on the command line, which waits for it.';
-  return { name, ok: false, detail: 'the checks took too long', fix };
+  return { name, ...failed('the checks took too long', 'Run "doctor" on the command line, which waits for it.') };
 }

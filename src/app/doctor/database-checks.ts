@@ -4,7 +4,7 @@ import { describeDifference, describeStep } from '../../postgres/database-clock.
 import { MIGRATIONS } from '../../postgres/migrations/index.js';
 import { readMigrations } from '../../postgres/schema.js';
 import { SERVICE_ROLE } from '../../postgres/service-role.js';
-import type { DoctorDependencies, Finding } from './check.js';
+import { type DoctorDependencies, type Finding, failed, judged, passed } from './check.js';
 
 const WAL_SIZE_MIN_MB = 1024;
 const CLOCK_DIFFERENCE_MAX_MS = 1_000;
@@ -13,19 +13,17 @@ export async function database({ postgres }: DoctorDependencies): Promise<Findin
   const { rows } = await postgres.pool.query<{ version: string }>(
     `SELECT current_setting('server_version') AS version`,
   );
-  return { ok: true, detail: `PostgreSQL ${rows[0]?.version}` };
+  return passed(`PostgreSQL ${rows[0]?.version}`);
 }
 
 export async function durability(dependencies: DoctorDependencies): Promise<Finding> {
   const values = await readServerSettings(dependencies, ['fsync', 'synchronous_commit', 'full_page_writes']);
   const off = [...values].filter(([, value]) => value === 'off').map(([name]) => name);
-  return {
-    ok: off.length === 0,
-    detail: [...values].map(([name, value]) => `${name} = ${value}`).join(', '),
-    ...(off.length > 0 && {
-      fix: `Set ${off.join(' and ')} to on. Otherwise a power failure loses acknowledged conversions.`,
-    }),
-  };
+  return judged(
+    off.length === 0,
+    [...values].map(([name, value]) => `${name} = ${value}`).join(', '),
+    `Set ${off.join(' and ')} to on. Otherwise a power failure loses acknowledged conversions.`,
+  );
 }
 
 export async function schema({ postgres }: DoctorDependencies): Promise<Finding> {
@@ -33,21 +31,16 @@ export async function schema({ postgres }: DoctorDependencies): Promise<Finding>
   const applied = await readMigrations(postgres.pool);
   const missing = expected.filter((name) => !applied.includes(name));
   if (missing.length > 0) {
-    return {
-      ok: false,
-      detail: `not applied: ${missing.join(', ')}`,
-      fix: 'Restart the service: it applies the migrations.',
-    };
+    return failed(`not applied: ${missing.join(', ')}`, 'Restart the service: it applies the migrations.');
   }
   const newer = applied.filter((name) => !expected.includes(name));
   if (newer.length > 0) {
-    return {
-      ok: false,
-      detail: `from a newer version: ${newer.join(', ')}`,
-      fix: 'Update this installation to the version that last used the database.',
-    };
+    return failed(
+      `from a newer version: ${newer.join(', ')}`,
+      'Update this installation to the version that last used the database.',
+    );
   }
-  return { ok: true, detail: `up to date, ${applied.length} migrations` };
+  return passed(`up to date, ${applied.length} migrations`);
 }
 
 export async function appendOnly({ postgres }: DoctorDependencies): Promise<Finding> {
@@ -67,11 +60,10 @@ export async function appendOnly({ postgres }: DoctorDependencies): Promise<Find
   const { role, login, owns, may_change, unguarded } = rows[0] as (typeof rows)[0];
   if (unguarded) {
     const statements = unguarded.map((name) => `ALTER TABLE cc.${name} ENABLE TRIGGER append_only;`).join(' ');
-    return {
-      ok: false,
-      detail: `no trigger prevents changes of cc.${unguarded.join(', cc.')}`,
-      fix: `As the owner of the schema: ${statements}`,
-    };
+    return failed(
+      `no trigger prevents changes of cc.${unguarded.join(', cc.')}`,
+      `As the owner of the schema: ${statements}`,
+    );
   }
   if (role !== SERVICE_ROLE) {
     return {
@@ -87,34 +79,31 @@ export async function appendOnly({ postgres }: DoctorDependencies): Promise<Find
       fix: `As a superuser: ALTER ROLE "${login}" CREATEROLE; then restart the service: it creates a login of its own.`,
     };
   }
-  return {
-    ok: !may_change,
-    detail: may_change ? `the role ${SERVICE_ROLE} may change events` : `by triggers and by the role ${SERVICE_ROLE}`,
-    ...(may_change && { fix: `REVOKE UPDATE, DELETE, TRUNCATE ON cc.events FROM ${SERVICE_ROLE};` }),
-  };
+  if (may_change)
+    return failed(
+      `the role ${SERVICE_ROLE} may change events`,
+      `REVOKE UPDATE, DELETE, TRUNCATE ON cc.events FROM ${SERVICE_ROLE};`,
+    );
+  return passed(`by triggers and by the role ${SERVICE_ROLE}`);
 }
 
 export async function partitions({ postgres }: DoctorDependencies): Promise<Finding> {
   const { partitions, ahead } = await readPartitions(postgres.pool);
-  const ok = ahead >= 1;
-  return {
-    ok,
-    detail: `${partitions}, of which ${ahead} are empty, for future events`,
-    ...(!ok && { fix: 'Start the service: it creates partitions and checks them every minute.' }),
-  };
+  return judged(
+    ahead >= 1,
+    `${partitions}, of which ${ahead} are empty, for future events`,
+    'Start the service: it creates partitions and checks them every minute.',
+  );
 }
 
 export async function checkpoints(dependencies: DoctorDependencies): Promise<Finding> {
   const values = await readServerSettings(dependencies, ['max_wal_size', 'checkpoint_timeout']);
   const walMb = Number(values.get('max_wal_size'));
-  const ok = walMb >= WAL_SIZE_MIN_MB;
-  return {
-    ok,
-    detail: `max_wal_size = ${walMb} MB, checkpoint_timeout = ${values.get('checkpoint_timeout')} s`,
-    ...(!ok && {
-      fix: `Set max_wal_size = '4GB' and checkpoint_timeout = '30min': frequent checkpoints slow down every append.`,
-    }),
-  };
+  return judged(
+    walMb >= WAL_SIZE_MIN_MB,
+    `max_wal_size = ${walMb} MB, checkpoint_timeout = ${values.get('checkpoint_timeout')} s`,
+    `Set max_wal_size = '4GB' and checkpoint_timeout = '30min': frequent checkpoints slow down every append.`,
+  );
 }
 
 export async function clock({ postgres, log }: DoctorDependencies): Promise<Finding> {
@@ -125,11 +114,8 @@ export async function clock({ postgres, log }: DoctorDependencies): Promise<Find
   const last = steps.at(-1);
   const stepped =
     last && `; its clock jumped ${describeStep(last.data.stepMs)} on ${last.time} (${steps.length} recorded)`;
-  return {
-    ok,
-    detail: `${ok ? 'this machine and the database agree' : describeDifference(differenceMs)}${stepped ?? ''}`,
-    ...(!ok && { fix: 'Synchronise both clocks with NTP.' }),
-  };
+  const difference = ok ? 'this machine and the database agree' : describeDifference(differenceMs);
+  return judged(ok, `${difference}${stepped ?? ''}`, 'Synchronise both clocks with NTP.');
 }
 
 async function readServerSettings(

@@ -6,7 +6,7 @@ import { messageOf } from '../../kernel/errors.js';
 import { ownEnd, streamOf } from '../../outbound/reporting-window.js';
 import { isHeldBack } from '../../sites/connections/connection.js';
 import { isClosed, isHeld, type Site } from '../../sites/site.js';
-import type { DoctorDependencies, Finding } from './check.js';
+import { type DoctorDependencies, type Finding, failed, judged, passed } from './check.js';
 
 /** An attempt that any instance may make waits at most for the lease of one that died, and for a busy queue. */
 const LATE_MAX_MS = 15 * 60_000;
@@ -60,18 +60,15 @@ export async function owed({ postgres, log, sites }: DoctorDependencies): Promis
     (site) => elsewhere.has(site),
   );
   const total = [...byPlatform.values()].reduce((sum, count) => sum + count, 0);
-  if (total === 0) return { ok: true, detail: 'none' };
+  if (total === 0) return passed('none');
   const counts = [...byPlatform].map(([platform, count]) => `${platform} ${count}`).join(', ');
   const late =
     lateMs < 1_000 ? 'none is late' : `the oldest is late by ${formatDuration(Math.floor(lateMs / 1_000) * 1_000)}`;
-  const ok = lateMs <= LATE_MAX_MS;
-  return {
-    ok,
-    detail: `${total} deliveries (${counts}), ${unattempted} of them without an attempt; ${late}`,
-    ...(!ok && {
-      fix: 'Start the service: any instance makes these attempts. If one runs, its log and the state of the platforms tell why it does not.',
-    }),
-  };
+  return judged(
+    lateMs <= LATE_MAX_MS,
+    `${total} deliveries (${counts}), ${unattempted} of them without an attempt; ${late}`,
+    'Start the service: any instance makes these attempts. If one runs, its log and the state of the platforms tell why it does not.',
+  );
 }
 
 /** The service retries a failing webhook. A webhook that the service disabled needs an operator. */
@@ -92,34 +89,30 @@ export async function webhooks({ log, sites }: DoctorDependencies): Promise<Find
     ({ host, webhook }) => `${host} has been disabled since ${webhook.since} (${webhook.reason})`,
   );
   const commands = disabled.map(({ host }) => `"webhook enable --site ${host}"`);
-  return {
-    ok: disabled.length === 0,
-    detail: [`${set.length} set`, ...failing, ...states].join('; '),
-    ...(disabled.length > 0 && {
-      fix: `Fix the receiver, then run ${commands.join(', ')}; the totals held back are pushed then.`,
-    }),
-  };
+  return judged(
+    disabled.length === 0,
+    [`${set.length} set`, ...failing, ...states].join('; '),
+    `Fix the receiver, then run ${commands.join(', ')}; the totals held back are pushed then.`,
+  );
 }
 
 export async function kafka({ postgres, settings }: DoctorDependencies): Promise<Finding> {
-  if (!usesKafka(settings)) return { ok: true, detail: 'not configured (KAFKA_BROKERS): events are only in the log' };
+  if (!usesKafka(settings)) return passed('not configured (KAFKA_BROKERS): events are only in the log');
   const { findRefusal, probeKafka } = await import('../../kafka/probe.js');
   try {
     const { brokers, behind } = await probeKafka(settings, postgres.pool);
     const refusal = await findRefusal(settings, postgres);
     if (refusal)
-      return {
-        ok: false,
-        detail: `the relay refuses to publish. ${refusal}`,
-        fix: 'Set KAFKA_TOPIC_PREFIX to one that no other cell of these brokers uses, and restart every instance of this cell.',
-      };
+      return failed(
+        `the relay refuses to publish. ${refusal}`,
+        'Set KAFKA_TOPIC_PREFIX to one that no other cell of these brokers uses, and restart every instance of this cell.',
+      );
     const detail = behind === 0 ? 'all events are published' : `${behind} events are not published yet`;
-    return { ok: true, detail: `${brokers} ${brokers === 1 ? 'broker' : 'brokers'}, ${detail}` };
+    return passed(`${brokers} ${brokers === 1 ? 'broker' : 'brokers'}, ${detail}`);
   } catch (error) {
-    return {
-      ok: false,
-      detail: `${settings.kafkaBrokers.join(', ')} cannot be reached: ${messageOf(error)}`,
-      fix: 'Check KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_…, and that a broker runs. Meanwhile conversions are accepted; events are published from the log later.',
-    };
+    return failed(
+      `${settings.kafkaBrokers.join(', ')} cannot be reached: ${messageOf(error)}`,
+      'Check KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_…, and that a broker runs. Meanwhile conversions are accepted; events are published from the log later.',
+    );
   }
 }

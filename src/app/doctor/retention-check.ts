@@ -2,7 +2,7 @@ import { formatDuration } from '../../kernel/durations.js';
 import { findExpiredPartition } from '../../log/retention/retention.js';
 import { describeHold, readerHolds, readHolds } from '../../log/retention/retention-holds.js';
 import { allHolds } from '../hold-sources.js';
-import type { DoctorDependencies, Finding } from './check.js';
+import { type DoctorDependencies, type Finding, judged } from './check.js';
 
 /** A service with many webhooks has as many holds. */
 const HOLDS_SHOWN = 20;
@@ -22,14 +22,10 @@ export async function retention(dependencies: DoctorDependencies): Promise<Findi
       : `events older than ${formatDuration(settings.logRetentionMs)} are removed`;
   const lines = await Promise.all(holds.slice(0, HOLDS_SHOWN).map((hold) => describeHold(postgres.pool, hold)));
   const more = holds.length > HOLDS_SHOWN ? [`${holds.length - HOLDS_SHOWN} more holds`] : [];
-  return {
-    ok: waitsFor.length === 0,
-    detail: [kept, ...(lines.length === 0 ? ['no hold'] : lines), ...more].join('; '),
-    ...(waitsFor.length > 0 && {
-      fix: waitsFor
-        .slice(0, HOLDS_SHOWN)
-        .map(({ holder, fix }) => `${holder}: ${fix}`)
-        .join(' '),
-    }),
-  };
+  const fixes = waitsFor.slice(0, HOLDS_SHOWN).map(({ holder, fix }) => `${holder}: ${fix}`);
+  return judged(
+    waitsFor.length === 0,
+    [kept, ...(lines.length === 0 ? ['no hold'] : lines), ...more].join('; '),
+    fixes.join(' '),
+  );
 }

@@ -1,24 +1,19 @@
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import type { Settings } from '../../kernel/settings/settings.js';
-import type { Finding } from './check.js';
+import { type Finding, failed, passed } from './check.js';
 
 const READINESS_TIMEOUT_MS = 2_000;
 
 export async function service(settings: Settings): Promise<Finding> {
-  if (settings.port === 0) return { ok: true, detail: 'not checked: PORT is 0, so the port is unknown' };
+  if (settings.port === 0) return passed('not checked: PORT is 0, so the port is unknown');
   const address = `${settings.host}:${settings.port}`;
   const response = await readReadiness(settings);
-  if (response === undefined) return { ok: true, detail: `not running on ${address}` };
+  if (response === undefined) return passed(`not running on ${address}`);
   const body = parseReadiness(response.body);
-  if (!body) {
-    return { ok: false, detail: `another program listens on ${address}`, fix: 'Stop it, or set PORT to another port.' };
-  }
-  return {
-    ok: body.ok,
-    detail: body.ok ? `ready on ${address}` : `not ready on ${address}: ${response.body}`,
-    ...(!body.ok && { fix: "See the service's log output and the checks above." }),
-  };
+  if (!body) return failed(`another program listens on ${address}`, 'Stop it, or set PORT to another port.');
+  if (body.ok) return passed(`ready on ${address}`);
+  return failed(`not ready on ${address}: ${response.body}`, "See the service's log output and the checks above.");
 }
 
 /** Undefined if nothing listens on the port. */

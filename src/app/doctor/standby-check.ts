@@ -1,5 +1,5 @@
 import { splitHosts } from '../../postgres/database-hosts.js';
-import type { DoctorDependencies, Finding } from './check.js';
+import { type DoctorDependencies, type Finding, failed, passed } from './check.js';
 
 /** What the primary says about its standbys. */
 export interface Replication {
@@ -47,47 +47,39 @@ export function judgeReplication(state: Replication): Finding {
   const isSynchronous = synchronousStandbyNames !== '';
   const wantsStandby = named > 1 || isSynchronous || standbys > 0;
   if (wantsStandby && (walLevel === 'minimal' || maxWalSenders === 0)) {
-    return {
-      ok: false,
-      detail: `wal_level = ${walLevel}, max_wal_senders = ${maxWalSenders}: no standby can replicate`,
-      fix: 'Set wal_level = replica and max_wal_senders = 10, and restart PostgreSQL.',
-    };
+    return failed(
+      `wal_level = ${walLevel}, max_wal_senders = ${maxWalSenders}: no standby can replicate`,
+      'Set wal_level = replica and max_wal_senders = 10, and restart PostgreSQL.',
+    );
   }
   if (isSynchronous && /^(off|local)$/.test(synchronousCommit)) {
-    return {
-      ok: false,
-      detail: `synchronous_commit = ${synchronousCommit}: commits do not wait for the standby that synchronous_standby_names names`,
-      fix: 'Set synchronous_commit = on (also check ALTER ROLE and ALTER DATABASE). Otherwise a failover loses acknowledged conversions.',
-    };
+    return failed(
+      `synchronous_commit = ${synchronousCommit}: commits do not wait for the standby that synchronous_standby_names names`,
+      'Set synchronous_commit = on (also check ALTER ROLE and ALTER DATABASE). Otherwise a failover loses acknowledged conversions.',
+    );
   }
   if (hidden > 0) {
-    return {
-      ok: true,
-      detail: 'not visible to the login of DATABASE_URL: grant it the role pg_read_all_stats to have it checked',
-    };
+    return passed('not visible to the login of DATABASE_URL: grant it the role pg_read_all_stats to have it checked');
   }
   if (isSynchronous && confirming === 0) {
-    return {
-      ok: false,
-      detail: `no standby of synchronous_standby_names = '${synchronousStandbyNames}' is connected: appends wait for one`,
-      fix: 'Start the standby, or let Patroni remove the name (synchronous_mode without synchronous_mode_strict).',
-    };
+    return failed(
+      `no standby of synchronous_standby_names = '${synchronousStandbyNames}' is connected: appends wait for one`,
+      'Start the standby, or let Patroni remove the name (synchronous_mode without synchronous_mode_strict).',
+    );
   }
   if (!isSynchronous && synchronousCommit.startsWith('remote_')) {
-    return {
-      ok: false,
-      detail: `synchronous_commit = ${synchronousCommit} has no effect: synchronous_standby_names is empty`,
-      fix: 'Name the standby in synchronous_standby_names (Patroni: synchronous_mode: true), or set synchronous_commit = on.',
-    };
+    return failed(
+      `synchronous_commit = ${synchronousCommit} has no effect: synchronous_standby_names is empty`,
+      'Name the standby in synchronous_standby_names (Patroni: synchronous_mode: true), or set synchronous_commit = on.',
+    );
   }
   if (named > 1 && standbys === 0) {
-    return {
-      ok: false,
-      detail: `DATABASE_URL names ${named} servers, and no standby replicates from the primary`,
-      fix: 'Start the standby. Until it replicates, a failure of the primary is an outage.',
-    };
+    return failed(
+      `DATABASE_URL names ${named} servers, and no standby replicates from the primary`,
+      'Start the standby. Until it replicates, a failure of the primary is an outage.',
+    );
   }
-  return { ok: true, detail: describe(state, isSynchronous) };
+  return passed(describe(state, isSynchronous));
 }
 
 function describe({ standbys, confirming, lagBytes, synchronousCommit }: Replication, isSynchronous: boolean): string {

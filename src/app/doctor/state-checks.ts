@@ -2,7 +2,7 @@ import { dedupWindowOf } from '../../conversions/dedup-key.js';
 import { formatDuration } from '../../kernel/durations.js';
 import type { CountedByKey } from '../../kernel/sealing.js';
 import { requireMatchingKey } from '../../sites/keys/key-check.js';
-import type { DoctorDependencies, Finding } from './check.js';
+import { type DoctorDependencies, type Finding, failed, judged, passed } from './check.js';
 
 /** The service prunes once a minute. A longer lag means that it does not run or fails. */
 const PRUNING_LAG_MAX_MS = 10 * 60_000;
@@ -21,7 +21,7 @@ export async function dedupClaims({ postgres, sites, settings }: DoctorDependenc
   const age = stale
     ? `some older than the longest dedup window (${formatDuration(windowMs)}); a running service prunes them`
     : 'none expired';
-  return { ok: true, detail: `about ${claims}, ${(Number(bytes) / 1024 ** 2).toFixed(1)} MB, ${age}` };
+  return passed(`about ${claims}, ${(Number(bytes) / 1024 ** 2).toFixed(1)} MB, ${age}`);
 }
 
 export async function projections({ projections }: DoctorDependencies): Promise<Finding> {
@@ -55,11 +55,10 @@ export async function secrets({
   const unreadable = counts.flatMap((count) => count.unreadable);
   const detail = `${current} sealed with SECRET_KEY, ${previous} with SECRET_KEY_PREVIOUS`;
   if (unreadable.length > 0) {
-    return {
-      ok: false,
-      detail: `${detail}, ${unreadable.length} with neither: ${unreadable.join(', ')}`,
-      fix: 'Set SECRET_KEY_PREVIOUS to the key that sealed them, or set new ones with "platforms connect" and "webhook set".',
-    };
+    return failed(
+      `${detail}, ${unreadable.length} with neither: ${unreadable.join(', ')}`,
+      'Set SECRET_KEY_PREVIOUS to the key that sealed them, or set new ones with "platforms connect" and "webhook set".',
+    );
   }
   const fix =
     previous > 0
@@ -71,11 +70,11 @@ export async function secrets({
 /** An erasure that cannot be listed is refused, because a restored backup would undo it. */
 export async function erasures({ settings, erasureList }: DoctorDependencies): Promise<Finding> {
   const ok = await erasureList.isWritable();
-  return {
+  return judged(
     ok,
-    detail: `${ok ? 'listed' : 'cannot be listed'} in ${settings.erasureList}`,
-    ...(!ok && { fix: 'Set ERASURE_LIST, or DATA_DIR, to a place that this user can write to and that is backed up.' }),
-  };
+    `${ok ? 'listed' : 'cannot be listed'} in ${settings.erasureList}`,
+    'Set ERASURE_LIST, or DATA_DIR, to a place that this user can write to and that is backed up.',
+  );
 }
 
 function sum(counts: readonly CountedByKey[], key: 'current' | 'previous'): number {

@@ -8,7 +8,6 @@ import { type ExportContent, FORMATS, type FormatName } from '../../history/expo
 import { identifyLog } from '../../history/log-identity.js';
 import { runExport } from '../../history/run-export.js';
 import { withFolderLock } from '../../history/with-folder-lock.js';
-import { UserError } from '../../kernel/errors.js';
 import type { ReaderHold } from '../../log/retention/retention-holds.js';
 import { withFilters } from '../arguments/filter-options.js';
 import { progressBar } from '../output/output.js';
@@ -110,7 +109,7 @@ export function addExport(events: Command, session: Session): void {
       for (;;) {
         const [next] = await log.read({ after: folder.position, ...selection });
         if (!next) break;
-        if (session.stop.aborted) throw new UserError(INTERRUPTED);
+        session.throwIfStopped(INTERRUPTED);
         const { day, last } = await dayOfEvent(log, next);
         const part = await folder.nextPart(day, Math.min(last, until));
         const range = { from: { position: folder.position + 1 }, to: { position: part.last + 1 } };
@@ -166,7 +165,7 @@ export function addExport(events: Command, session: Session): void {
     const startedMs = performance.now();
     let before: number | undefined;
     return (events, position) => {
-      if (session.stop.aborted && position < until) throw new UserError(interrupted);
+      if (position < until) session.throwIfStopped(interrupted);
       before ??= events;
       const rate = Math.round(((events - before) / Math.max(1, performance.now() - startedMs)) * 1_000);
       const done = until > after ? Math.min(1, (position - after) / (until - after)) : 1;

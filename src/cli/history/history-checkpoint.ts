@@ -66,7 +66,7 @@ export function addSeals(history: Command, session: Session): void {
     try {
       const head = await log.head();
       await exportSeals(client, head, async (text, position) => {
-        if (session.stop.aborted) throw new UserError('Interrupted: the seals are incomplete. Run the command again.');
+        session.throwIfStopped('Interrupted: the seals are incomplete. Run the command again.');
         await session.output.print(text);
         session.output.progress(`${progressBar(position / head)}  seals`);
       });

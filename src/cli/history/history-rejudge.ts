@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { type Bound, positionRangeOf } from '../../history/bound.js';
-import { UserError } from '../../kernel/errors.js';
 import { withReaderHold } from '../../log/retention/retention-holds.js';
 import type { Site } from '../../sites/site.js';
 import { BotScorer, loadBotList } from '../../visitors/bots/bot-scorer.js';
@@ -39,14 +38,11 @@ export function addRejudge(history: Command, session: Session): void {
     .option('--list <file>', 'bot list; default: the one of the service')
     .option('--apply', 'store the new verdicts; they apply to later conversions')
     .action(async ({ from, to, list, apply = false, json, ...options }: RejudgeOptions) => {
-      const { log, sites, settings, postgres } = await session.open();
+      const { log, site, settings, postgres } = await session.openSite(options.site);
       const scorer = new BotScorer(loadBotList(list ?? settings.botList));
-      const site = await sites.get(options.site);
       const { after, until } = await positionRangeOf(log, { from, to }, site);
       const handler = new RescoreVisitsHandler(log, scorer, (checked) => {
-        if (session.stop.aborted) {
-          throw new UserError('Interrupted before all visits were checked. Run the same command again to continue.');
-        }
+        session.throwIfStopped('Interrupted before all visits were checked. Run the same command again to continue.');
         if (checked % PROGRESS_EVERY === 0) output.progress(`${checked} visits checked`);
       });
       const result = await withReaderHold(postgres, 'history rejudge', after, (hold) => {

@@ -36,8 +36,7 @@ export function addHistory(program: Command, session: Session): void {
     .action(async ({ json, topics, ...options }: VerifyCommandOptions) => {
       const { postgres, log, sites, secrets, projections, settings } = await session.open();
       const progress = (line: string) => {
-        if (session.stop.aborted)
-          throw new UserError('Interrupted before all checks were done. Run "history verify" again.');
+        session.throwIfStopped('Interrupted before all checks were done. Run "history verify" again.');
         output.progress(line);
       };
       const trust = await readTrust(settings, options);

@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
-import { UserError } from '../../kernel/errors.js';
 import type { ProjectionRunner } from '../../log/projections/projection-runner.js';
 import { progressBar } from '../output/output.js';
-import { table } from '../output/table.js';
 import type { Session } from '../session.js';
 import { commandGroup, subcommand, UsageError } from '../subcommand.js';
 
@@ -28,9 +26,10 @@ export function addProjections(program: Command, session: Session): void {
       const { projections } = await session.open();
       for (const one of name === undefined ? projections.names() : [name]) {
         await projections.rebuild(one, (position, head) => {
-          if (session.stop.aborted && position < head) {
-            throw new UserError(`Interrupted: ${one} is unchanged. Run "projections rebuild ${one}" to start again.`);
-          }
+          if (position < head)
+            session.throwIfStopped(
+              `Interrupted: ${one} is unchanged. Run "projections rebuild ${one}" to start again.`,
+            );
           output.progress(`${progressBar(head === 0 ? 1 : Math.min(1, position / head))}  ${one}`);
         });
         output.note(`Rebuilt ${one}.`);
@@ -40,19 +39,13 @@ export function addProjections(program: Command, session: Session): void {
 
   async function showStatus(runner: ProjectionRunner, json: boolean | undefined): Promise<void> {
     const list = await runner.status();
-    await output.show(json, list, (layout) => {
-      return table(
-        list,
-        {
-          NAME: (one) => one.name,
-          STATE: (one) => one.state,
-          POSITION: (one) => one.position,
-          HEAD: (one) => one.head,
-          LAG: (one) => one.lag,
-          REASON: (one) => one.reason ?? '',
-        },
-        layout,
-      );
+    await output.showTable(json, list, {
+      NAME: (one) => one.name,
+      STATE: (one) => one.state,
+      POSITION: (one) => one.position,
+      HEAD: (one) => one.head,
+      LAG: (one) => one.lag,
+      REASON: (one) => one.reason ?? '',
     });
   }
 }

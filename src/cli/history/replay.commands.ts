@@ -89,8 +89,7 @@ export function addReplay(program: Command, session: Session): void {
         throw new UsageError('--force makes a conversion count twice, so it requires --conversion <id>.');
       }
       const { name } = readConnectionName(options.platform);
-      const { log, sites, postgres } = await session.open();
-      const site = await sites.get(options.site);
+      const { log, site, postgres } = await session.openSite(options.site);
       const connection = connectionOf(site, name);
       const prepared = await prepareReplay(log, site, { ...options, platform: name });
       const question = `Send the conversion to ${name} again under a new id? It counts twice.`;
@@ -104,11 +103,9 @@ export function addReplay(program: Command, session: Session): void {
       };
       const command = new ReplayDeliveries(CLI_ACTOR, request);
       const onProgress = (checked: number) => {
-        if (session.stop.aborted) {
-          throw new UserError(
-            'Interrupted before all conversions were checked. Run the same command again to continue.',
-          );
-        }
+        session.throwIfStopped(
+          'Interrupted before all conversions were checked. Run the same command again to continue.',
+        );
         if (checked % PROGRESS_EVERY === 0) output.progress(`${checked} conversions checked`);
       };
       const range = 'conversion' in request.range ? undefined : request.range;
@@ -145,11 +142,9 @@ export function addReplay(program: Command, session: Session): void {
       const client = await postgres.connect('replay');
       try {
         const progress = (events: number, position: number) => {
-          if (session.stop.aborted) {
-            throw new UserError(
-              `Interrupted. Events up to ${position} are on ${topic}; continue with --from ${position + 1}.`,
-            );
-          }
+          session.throwIfStopped(
+            `Interrupted. Events up to ${position} are on ${topic}; continue with --from ${position + 1}.`,
+          );
           output.progress(`${events} events are on ${topic}`);
         };
         const counts = await withReaderHold(postgres, 'replay events', range.after, (hold) => {
@@ -176,8 +171,7 @@ export function addReplay(program: Command, session: Session): void {
       const head = await log.head();
       const position = 'position' in until ? until.position : await log.positionBefore(until.time);
       const snapshot = await projections.asOf(name, position, (reached) => {
-        if (session.stop.aborted)
-          throw new UserError('Interrupted before the projection was complete. Run the command again.');
+        session.throwIfStopped('Interrupted before the projection was complete. Run the command again.');
         output.progress(`${progressBar(Math.min(1, reached / Math.min(head, position)))}  ${name}`);
       });
       output.endProgress();

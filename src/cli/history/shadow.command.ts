@@ -1,10 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Bound, positionRangeOf } from '../../history/bound.js';
-import type { Differences } from '../../history/shadow/differences.js';
+import type { Differences, ShadowResult } from '../../history/shadow/differences.js';
 import { requireValidSettings, runShadow } from '../../history/shadow/run-shadow.js';
-import type { ShadowResult } from '../../history/shadow/shadow-replay.js';
 import type { ShadowRules } from '../../history/shadow/shadow-rules.js';
-import { messageOf, UserError } from '../../kernel/errors.js';
+import { messageOf } from '../../kernel/errors.js';
 import { dedupWindowMs } from '../../kernel/settings/settings.js';
 import type { ReaderHold } from '../../log/retention/retention-holds.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
@@ -46,20 +45,17 @@ export function addShadow(history: Command, session: Session): void {
       collect,
     )
     .action(async (options: ShadowOptions) => {
-      const dependencies = await session.open();
-      const { log, sites } = dependencies;
-      const site = await sites.get(options.site);
+      const { site, ...dependencies } = await session.openSite(options.site);
       const rules: ShadowRules = {
         dedupWindowMs: options.dedupWindow,
         botThreshold: options.botThreshold,
         settings: readChanges(site, options.set ?? []),
       };
-      const range = await positionRangeOf(log, options, site);
+      const range = await positionRangeOf(dependencies.log, options, site);
       const progress = (conversions: number) => {
-        if (session.stop.aborted)
-          throw new UserError(
-            'Interrupted before all conversions were checked. Nothing was changed; run the command again.',
-          );
+        session.throwIfStopped(
+          'Interrupted before all conversions were checked. Nothing was changed; run the command again.',
+        );
         output.progress(`${conversions} conversions checked`);
       };
       const onHold = (hold: ReaderHold) => noteRemoved(output, range, hold);

@@ -36,12 +36,7 @@ export class ImportProgress {
   }
 }
 
-export function describeProgress(
-  lines: number,
-  elapsedMs: number,
-  bytes: number,
-  totalBytes: number | undefined,
-): string {
+function describeProgress(lines: number, elapsedMs: number, bytes: number, totalBytes: number | undefined): string {
   const rate = elapsedMs > 0 ? Math.round((lines * 1_000) / elapsedMs) : 0;
   const figures = `${lines.toLocaleString('en-US')} lines, ${rate.toLocaleString('en-US')}/s`;
   if (!totalBytes) return figures;

@@ -1,5 +1,6 @@
 import { diskFullError } from '../../kernel/disk-space.js';
 import { type Layout, layoutOf, paint, type Terminal } from './layout.js';
+import { type Columns, table } from './table.js';
 
 /** The reader of standard output has exited (`| head`). The command ends without an error message. */
 export class OutputClosed extends Error {
@@ -35,6 +36,10 @@ export class Output {
   /** Prints the result as one JSON document or as text. */
   show(json: boolean | undefined, document: unknown, readable: (layout: Layout) => string): Promise<void> {
     return this.print(json ? `${JSON.stringify(document)}\n` : readable(this.layout));
+  }
+
+  showTable<Row>(json: boolean | undefined, rows: readonly Row[], columns: Columns<Row>): Promise<void> {
+    return this.show(json, rows, (layout) => table(rows, columns, layout));
   }
 
   /** Layout of standard output. */

@@ -1,8 +1,8 @@
 import { UserError } from '../../kernel/errors.js';
-import { type Listing, type ListingCall, ListingRefused } from '../../platforms/account-listing.js';
+import { ListingRefused } from '../../platforms/account-listing.js';
 import { type AccountOptions, OptionList } from '../../platforms/account-options.js';
 import { hideSecrets } from '../../platforms/hide-secrets.js';
-import type { Connection, Platform } from '../../platforms/platform.js';
+import { type Connection, type Listing, type ListingCall, type Platform } from '../../platforms/platform.js';
 import { type AccessTokens, CredentialsRefused, type TokenOwner } from './access-tokens.js';
 import { NoResponse, PlatformClient } from './platform-client.js';
 

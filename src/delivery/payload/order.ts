@@ -1,30 +1,10 @@
 import type { Outcome } from '../../events/delivery.events.js';
-import type { StoredEvent } from '../../log/event.js';
 import type { CorrectedOrder } from '../../platforms/conversion.js';
 import type { Skip } from '../../platforms/platform.js';
 import { type Delivery, foldDeliveries, isOutcome } from '../delivery.js';
-import { occurredMsOf, type ReceivedConversion } from '../received-conversion.js';
+import { type OrderEntry, type OrderHistory, occurredMsOf, type ReceivedConversion } from '../received-conversion.js';
 
-type Received = StoredEvent<'conversion.received.v1'>;
 type ConnectionKey = Delivery['platform'];
-
-/** A conversion or correction of an order, with its stream. */
-export interface OrderEntry {
-  readonly opening: Pick<Received, 'position' | 'time' | 'data'>;
-  /** Without personal parts. */
-  readonly events: readonly StoredEvent[];
-}
-
-/** What the log contains about the order of a correction, besides personal data. */
-export interface OrderHistory {
-  /** The conversion that is corrected; undefined if none was received before the correction. */
-  readonly conversion?: OrderEntry | undefined;
-  /** All corrections of the order, in log order. */
-  readonly corrections: readonly OrderEntry[];
-  /** A conversion of the order was filtered before the correction. */
-  readonly isFiltered?: boolean;
-  readonly isTooLarge?: boolean;
-}
 
 /** The platform did not accept the conversion and will not get it again without intervention. */
 const REFUSED: readonly Outcome['status'][] = ['rejected', 'skipped', 'failed'];

@@ -2,8 +2,7 @@ import { CONVERSION } from '../../events/conversion.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import { scopeStartAt } from '../../sites/site-repository.js';
-import type { ReceivedConversion } from '../received-conversion.js';
-import type { OrderEntry, OrderHistory } from './order.js';
+import type { OrderEntry, OrderHistory, ReceivedConversion } from '../received-conversion.js';
 
 /** Bounds the work for one correction. Later ones of the order are not sent. */
 const CORRECTIONS_MAX = 100;

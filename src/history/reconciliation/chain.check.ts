@@ -1,9 +1,8 @@
 import { type KeyRotation, TrustedKeys } from '../../checkpoints/trusted-keys.js';
 import type { ChainCounts, Removal } from '../../log/audit/chain-verifier.js';
 import type { SealedRow } from '../../log/audit/sealed-row.js';
-import type { Finding } from '../verify.js';
 import { acceptRemovals, firstCheckpointOf, type RecordedRemoval } from './removals.js';
-import { Violations } from './violations.js';
+import { type Finding, Violations } from './violations.js';
 
 const REMOVED = 'log.partition_removed.v1';
 const ROTATED = 'log.key_rotated.v1';

@@ -1,9 +1,13 @@
-import type { Finding } from '../verify.js';
-
 const LISTED_MAX = 5;
 /** Rebuilding a projection from a changed log would make the change look right, so that is not the first thing to do. */
 const LOG_ADVICE =
   'the log may have been altered: change nothing, and compare it with checkpoints kept elsewhere ("history verify --against <file>")';
+
+export interface Finding {
+  readonly ok: boolean;
+  /** What was counted; if a check fails, the violations and where they are. */
+  readonly detail: string;
+}
 
 /** Collects the violations of one check: counts all and lists the first few. */
 export class Violations {

@@ -1,11 +1,17 @@
 import type { DeliveryOutcome } from './delivery-outcomes.js';
-import type { ShadowResult } from './shadow-replay.js';
 
 /** Counts by recorded outcome (`was`), by simulated outcome (`would`), and by pairs that differ (`changes`). */
 export interface Differences {
   readonly was: Readonly<Record<string, number>>;
   readonly would: Readonly<Record<string, number>>;
   readonly changes: readonly { readonly was: string; readonly would: string; readonly count: number }[];
+}
+
+export interface ShadowResult {
+  readonly conversions: Differences;
+  readonly platforms: Readonly<Record<string, Differences & { readonly payloadsChanged: number }>>;
+  /** Conversions that cannot be decided because their person was erased since. */
+  readonly undecided: number;
 }
 
 /** Status where there is no delivery on one of the two sides. */

@@ -11,7 +11,8 @@ import type { Site } from '../../sites/site.js';
 import type { SiteSecrets } from '../../sites/site-secrets.js';
 import type { PositionRange } from '../bound.js';
 import { withReadClient } from '../with-client.js';
-import { type ShadowResult, shadowReplay } from './shadow-replay.js';
+import { type ShadowResult } from './differences.js';
+import { shadowReplay } from './shadow-replay.js';
 import type { ShadowRules } from './shadow-rules.js';
 
 export interface ShadowDependencies {

@@ -9,7 +9,7 @@ import { copyEvents, readStreams } from '../../log/event-reader.js';
 import { type Site, scopeStart } from '../../sites/site.js';
 import type { PositionRange } from '../bound.js';
 import { type DeliveryOutcome, recordedOutcomes, simulatedOutcomes } from './delivery-outcomes.js';
-import { Comparison, type Differences } from './differences.js';
+import { Comparison, type ShadowResult } from './differences.js';
 import { decisionOf, type ShadowRules, ShadowRulesEngine, SiteTimeline } from './shadow-rules.js';
 
 const PAGE_EVENTS = 1_000;
@@ -23,13 +23,6 @@ export interface ShadowRequest extends PositionRange {
   readonly dedupSecret: string;
   /** The dedup window of sites that do not set one. */
   readonly defaultWindowMs: number;
-}
-
-export interface ShadowResult {
-  readonly conversions: Differences;
-  readonly platforms: Readonly<Record<string, Differences & { readonly payloadsChanged: number }>>;
-  /** Conversions that cannot be decided because their person was erased since. */
-  readonly undecided: number;
 }
 
 /** Runs a position range of the log through changed rules. Nothing is sent or stored. */

@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
-import type { Client } from 'undici';
+import type { Client, Dispatcher } from 'undici';
 import type { Dialer } from './dialer.js';
-import type { Exchange } from './exchange.js';
 
 /** Loaded with the first connection: commands that make none start in a tenth less time. */
 const undici = () => createRequire(import.meta.url)('undici') as typeof import('undici');
@@ -48,9 +47,8 @@ export class Connection {
     });
   }
 
-  run(exchange: Exchange): void {
-    exchange.connection = this;
-    this.client.dispatch(exchange.options, exchange);
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.client.dispatch(options, handler);
   }
 
   /** Whether the socket ended with an error: a body that is delimited by the end of the connection may then be incomplete. */

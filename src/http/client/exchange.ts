@@ -27,7 +27,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
   /** The next exchange in the queue. */
   next: Exchange | undefined;
   /** Set while a connection runs it. */
-  connection: Connection | undefined;
+  private connection: Connection | undefined;
   settled = false;
   readonly dueMs: number;
   index = 0;
@@ -39,7 +39,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
   private received = 0;
 
   constructor(
-    readonly options: Dispatcher.DispatchOptions,
+    private readonly options: Dispatcher.DispatchOptions,
     private readonly host: string,
     private readonly rules: ExchangeOptions,
     private readonly deadlines: Deadlines,
@@ -48,6 +48,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
   ) {
     this.dueMs = performance.now() + rules.timeoutMs;
     deadlines.add(this);
+  }
+
+  runOn(connection: Connection): void {
+    this.connection = connection;
+    connection.dispatch(this.options, this);
   }
 
   onRequestStart(): void {

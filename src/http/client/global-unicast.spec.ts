@@ -95,50 +95,15 @@ const ALLOWED = [
   ...['2a05:d018::1', '3ffe:ffff::1', '3fff:1000::1', '3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
 ];
 
-/** Notations of hosts that a URL accepts. */
-const NOTATIONS: readonly (readonly [string, boolean])[] = [
-  ['127.1', false],
-  ['127.0.1', false],
-  ['2130706433', false],
-  ['0x7f000001', false],
-  ['0X7F.0.0.1', false],
-  ['0x7f.1', false],
-  ['0177.0.0.1', false],
-  ['017700000001', false],
-  ['0000177.0.0.01', false],
-  ['127.0.0.1.', false],
-  ['%31%32%37.0.0.1', false],
-  ['１２７.０.０.１', false],
-  ['①②⑦.⓪.⓪.①', false],
-  ['127。0。0。1', false],
-  ['0', false],
-  ['0x0', false],
-  ['0xa9fea9fe', false],
-  ['2852039166', false],
-  ['0251.0376.0251.0376', false],
-  ['10.1', false],
-  ['0xa000001', false],
-  ['0300.0250.1', false],
-  ['3232235777', false],
-  ['[::]', false],
-  ['[0::1]', false],
-  ['[::ffff:127.0.0.1]', false],
-  ['[::FFFF:7F00:1]', false],
-  ['[0000:0000:0000:0000:0000:ffff:7f00:0001]', false],
-  ['[64:ff9b::127.0.0.1]', false],
-  ['[2002:7f00:1::]', false],
-  ['8.2056', true],
-  ['134744072', true],
-  ['0x08080808', true],
-  ['010.010.010.010', true],
-  ['8.8.8.8.', true],
-  ['８.８.８.８', true],
-  ['[2606:4700:4700:0000::1111]', true],
+/** Notations of allowed hosts that a URL accepts. Those of others are in refused-urls.txt. */
+const NOTATIONS = [
+  ...['8.2056', '134744072', '0x08080808', '010.010.010.010', '8.8.8.8.', '８.８.８.８'],
+  '[2606:4700:4700:0000::1111]',
 ];
 
 describe('isGlobalUnicast', () => {
-  it('is tested with more than 180 addresses that it must reject', () => {
-    expect(Object.values(REFUSED).flat().length + NOTATIONS.length).toBeGreaterThan(180);
+  it('is tested with more than 150 addresses that it must reject', () => {
+    expect(Object.values(REFUSED).flat().length).toBeGreaterThan(150);
   });
 
   describe.each(Object.entries(REFUSED))('rejects %s', (_, addresses) => {
@@ -151,8 +116,8 @@ describe('isGlobalUnicast', () => {
     expect(isGlobalUnicast(address)).toBe(true);
   });
 
-  it.each(NOTATIONS)('decides on the host %s as parsed by URL: %p', (host, allowed) => {
+  it.each(NOTATIONS)('allows the host %s as parsed by URL', (host) => {
     const { hostname } = new URL(`https://${host}/`);
-    expect(isGlobalUnicast(hostname.replace(/^\[|\]$/g, ''))).toBe(allowed);
+    expect(isGlobalUnicast(hostname.replace(/^\[|\]$/g, ''))).toBe(true);
   });
 });

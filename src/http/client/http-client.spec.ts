@@ -559,53 +559,12 @@ describe('HttpClient', () => {
   });
 
   describe('with the URL of a customer', () => {
-    const NOTATIONS = [
-      ...[
-        'localhost',
-        'LOCALHOST',
-        '127.0.0.1',
-        '127.1',
-        '127.0.1',
-        '2130706433',
-        '0x7f000001',
-        '0x7f.1',
-        '0177.0.0.1',
-      ],
-      ...['127.0.0.1.', '%31%32%37.0.0.1', '１２７.０.０.１', '127。0。0。1', '0.0.0.0', '0', '127.8.8.8'],
-      ...[
-        '[::1]',
-        '[::]',
-        '[::ffff:127.0.0.1]',
-        '[::ffff:7f00:1]',
-        '[::127.0.0.1]',
-        '[64:ff9b::7f00:1]',
-        '[2002:7f00:1::]',
-      ],
-    ];
-
-    it.each(NOTATIONS)('does not connect to %s', async (host) => {
-      const near = await serveRaw(() => {});
-      const near6 = await listen(createServer(), '::1').catch(() => undefined);
-      for (const listener of [near, near6]) {
-        if (!listener) continue;
-        const httpClient = make();
-        const error = await failure(httpClient.send(to(`https://${host}:${listener.port}`), { guarded: true }));
-        expect(error).toMatchObject({ kind: 'address_refused', sent: false });
-        expect(error.message).toContain('OUTBOUND_ALLOW_PRIVATE');
-        expect(await openedConnections(listener)).toBe(0);
-        expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
-      }
+    // More addresses, and proof that there is no connection: refused-urls.spec.ts.
+    it('names the setting that allows a private address', async () => {
+      const error = await failure(make().send(to('https://127.0.0.1'), { guarded: true }));
+      expect(error).toMatchObject({ kind: 'address_refused', sent: false });
+      expect(error.message).toContain('OUTBOUND_ALLOW_PRIVATE');
     });
-
-    it.each(['10.0.0.1', '169.254.169.254', '192.168.1.1', '100.64.0.1', '[fd00::1]', '[fe80::1]', '198.18.0.1'])(
-      'does not attempt to connect to %s',
-      async (host) => {
-        const httpClient = make();
-        const error = await failure(httpClient.send(to(`https://${host}`), { guarded: true }));
-        expect(error).toMatchObject({ kind: 'address_refused', sent: false });
-        expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
-      },
-    );
 
     it('requires https, and refuses credentials in the URL', async () => {
       const listener = await serve((_, response) => response.end('ok'));
@@ -625,20 +584,14 @@ describe('HttpClient', () => {
       expect(listener.connections).toBe(0);
     });
 
-    it.each(['localhost', '127.0.0.1', '127.1', '0x7f000001'])(
-      'allows plain http to the private host %s if that is configured',
-      async (host) => {
-        const listener = await serve((_, response) => response.end('ok'));
-        const httpClient = make({ allowPrivate: true });
-        const answer = await httpClient.send(to(`http://${host}:${listener.port}`), { guarded: true });
-        expect(answer).toMatchObject({ status: 200, text: 'ok' });
-        expect(listener.connections).toBe(1);
-        const error = await failure(
-          httpClient.send(to(`http://user:${TOKEN}@${host}:${listener.port}`), { guarded: true }),
-        );
-        expect(error.kind).toBe('address_refused');
-      },
-    );
+    it('allows plain http to a private host, but no credentials in the URL, if that is configured', async () => {
+      const listener = await serve((_, response) => response.end('ok'));
+      const httpClient = make({ allowPrivate: true });
+      expect(await httpClient.send(to(listener), { guarded: true })).toMatchObject({ status: 200, text: 'ok' });
+      expect(listener.connections).toBe(1);
+      const url = `http://user:${TOKEN}@127.0.0.1:${listener.port}`;
+      expect((await failure(httpClient.send(to(url), { guarded: true }))).kind).toBe('address_refused');
+    });
 
     it('restricts no URL of the operator', async () => {
       const listener = await serve((_, response) => response.end('ok'));

@@ -34,7 +34,7 @@ export interface HttpClientOptions {
   readonly originIdleMs?: number;
 }
 
-export interface SendOptions extends Partial<ExchangeOptions> {
+interface SendOptions extends Partial<ExchangeOptions> {
   /** The URL comes from a customer, not from us or the operator: it must be https and on the public internet. */
   readonly guarded?: boolean;
 }

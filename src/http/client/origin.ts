@@ -22,13 +22,13 @@ export class Origin implements ConnectionOwner {
 
   send(exchange: Exchange): void {
     const connection = this.idle.pop() ?? this.open();
-    if (connection) connection.run(exchange);
+    if (connection) exchange.runOn(connection);
     else this.enqueue(exchange);
   }
 
   freed(connection: Connection): void {
     const next = this.dequeue();
-    if (next) connection.run(next);
+    if (next) next.runOn(connection);
     else this.idle.push(connection);
   }
 

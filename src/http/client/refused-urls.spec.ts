@@ -60,7 +60,10 @@ describe('URLs that a customer must not be able to call', () => {
 
   it('reach the listener if private addresses are allowed', async () => {
     const httpClient = new HttpClient({ connectionsPerOrigin: 2, timeoutMs: 5_000, allowPrivate: true });
-    const near = ['127.0.0.1', '127.8.8.8', '0x7f.1', '2130706433', '[::1]', '[::ffff:127.0.0.1]', 'localhost', '0'];
+    const near = [
+      ...['127.0.0.1', '127.1', '127.8.8.8', '0x7f.1', '0x7f000001', '2130706433'],
+      ...['[::1]', '[::ffff:127.0.0.1]', 'localhost', '0'],
+    ];
     for (const host of near) expect((await call(httpClient, `http://${host}:PORT/`)).status).toBe(200);
     expect(connections).toBe(near.length);
     await httpClient.close();

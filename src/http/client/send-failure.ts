@@ -1,6 +1,6 @@
 import { AddressRefused } from './guarded-lookup.js';
 
-export type SendFailureKind = 'timeout' | 'network_error' | 'address_refused';
+type SendFailureKind = 'timeout' | 'network_error' | 'address_refused';
 
 /**
  * A call without a response. The message names the host and the cause, but no part of the path, query, headers or body, which

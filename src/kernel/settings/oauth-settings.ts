@@ -1,6 +1,6 @@
 import { UserError } from '../errors.js';
 
-export interface OauthAppSetting {
+interface OauthAppSetting {
   readonly clientId: string;
   readonly clientSecret: string;
 }

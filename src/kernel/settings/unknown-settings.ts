@@ -6,7 +6,7 @@ const NAME_LENGTH_MIN = 8;
 /** One mistake for this many characters. */
 const CHARACTERS_PER_MISTAKE = 5;
 
-export interface UnknownSetting {
+interface UnknownSetting {
   readonly name: string;
   readonly meant: string;
 }

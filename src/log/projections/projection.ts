@@ -2,9 +2,9 @@ import type { ClientBase } from 'pg';
 import { readBeginnings } from '../beginnings.js';
 import type { EventsOf, StoredEvent, StreamEvent } from '../event.js';
 import { readOpenings } from '../event-reader.js';
-import { LogPageSource, type PageFilter, type PageRow, type PageSource, reduceRows } from '../page-source.js';
+import { LogPageSource, type PageSource, reduceRows } from '../page-source.js';
 import { PartitionCheckpoints } from '../retention/partition-checkpoints.js';
-import type { Reducer } from './reducer.js';
+import { type PageFilter, type PageRow, type Reducer } from './reducer.js';
 import { deleteStaged, type StagedTable } from './staging-table.js';
 
 /**

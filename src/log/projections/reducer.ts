@@ -1,6 +1,25 @@
 import type { StoredEvent } from '../event.js';
-import { CountedEvents, type CountOptions, fieldText } from '../event-reader.js';
-import type { PageFilter, PageRow } from '../page-source.js';
+import { CountedEvents, type CountOptions, fieldText, type ReadOptions } from '../event-reader.js';
+
+export type PageFilter<Type extends string = string> = Pick<ReadOptions<Type>, 'categories' | 'types' | 'unless'>;
+
+/** An event of which only the fields that are used get parsed. */
+export interface PageRow {
+  readonly position: number;
+  readonly type: string;
+  readonly category: string;
+  readonly site: string;
+  readonly actor: string;
+  readonly time: string;
+  readonly timeMs: number;
+  /** Without the category. */
+  readonly streamId: string;
+  readonly subject: string | undefined;
+  data(): StoredEvent['data'];
+  /** Null if the event has none or was erased. */
+  personal(): object | null;
+  event(): StoredEvent;
+}
 
 /**
  * Folds the events of a page that it filters into a state, one by one in log order. A projection defines it once, as a constant

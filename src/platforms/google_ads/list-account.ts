@@ -1,15 +1,13 @@
+import { type AnswerError, eachAccount, idAt, type ListingWords, listedIn, refusalIn } from '../account-listing.js';
+import { type OptionList } from '../account-options.js';
+import { at, joined, listAt, textAt } from '../common-verdict.js';
 import {
-  type AnswerError,
-  eachAccount,
+  endpointUrl,
   type Listing,
   type ListingCall,
-  type ListingWords,
-  listedIn,
-  refusalIn,
-} from '../account-listing.js';
-import { idAt, type OptionList } from '../account-options.js';
-import { at, joined, listAt, textAt } from '../common-verdict.js';
-import { endpointUrl, type PlatformRequest, type PlatformResponse } from '../platform.js';
+  type PlatformRequest,
+  type PlatformResponse,
+} from '../platform.js';
 import { GOOGLE_ADS, googleAdsHeaders } from './client.js';
 import { isUpload, versionOf } from './settings.js';
 

@@ -1,16 +1,21 @@
 import {
   type AnswerError,
   eachAccount,
-  type Listing,
-  type ListingCall,
+  idAt,
   type ListingWords,
   listedIn,
   pages,
   tokenOf,
 } from '../account-listing.js';
-import { type AccountOption, idAt, type OptionList } from '../account-options.js';
+import { type AccountOption, type OptionList } from '../account-options.js';
 import { at, joined, listAt, textAt } from '../common-verdict.js';
-import { endpointUrl, type PlatformRequest, type PlatformResponse } from '../platform.js';
+import {
+  endpointUrl,
+  type Listing,
+  type ListingCall,
+  type PlatformRequest,
+  type PlatformResponse,
+} from '../platform.js';
 import { BASE } from './client.js';
 import { API_VERSION } from './settings.js';
 

@@ -1,6 +1,6 @@
-import { type Authorization, codeGrant, formPost } from '../authorization.js';
+import { codeGrant, formPost } from '../authorization.js';
 import { expiryDate } from '../credentials.js';
-import { endpointUrl } from '../platform.js';
+import { type Authorization, endpointUrl } from '../platform.js';
 import { BASE } from './client.js';
 import { API_VERSION } from './settings.js';
 

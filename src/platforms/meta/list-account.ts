@@ -1,19 +1,24 @@
 import {
   type AnswerError,
   eachAccount,
+  idAt,
   kindOfRow,
-  type Listing,
-  type ListingCall,
   ListingRefused,
   type ListingWords,
   listedIn,
   pages,
   tokenOf,
 } from '../account-listing.js';
-import { idAt, type OptionList } from '../account-options.js';
+import { type OptionList } from '../account-options.js';
 import { at, joined, listAt, textAt } from '../common-verdict.js';
 import { rowOf } from '../error-table.js';
-import { endpointUrl, type PlatformRequest, type PlatformResponse } from '../platform.js';
+import {
+  endpointUrl,
+  type Listing,
+  type ListingCall,
+  type PlatformRequest,
+  type PlatformResponse,
+} from '../platform.js';
 import { BASE } from './client.js';
 import { ERRORS } from './errors.js';
 import { API_VERSION } from './settings.js';

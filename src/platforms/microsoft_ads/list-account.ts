@@ -1,18 +1,23 @@
 import {
   type AnswerError,
   eachAccount,
+  idAt,
   kindOfRow,
-  type Listing,
-  type ListingCall,
   ListingRefused,
   type ListingWords,
   listedIn,
   pages,
 } from '../account-listing.js';
-import { idAt, type OptionList } from '../account-options.js';
+import { type OptionList } from '../account-options.js';
 import { at, listAt, textAt } from '../common-verdict.js';
 import { rowOf } from '../error-table.js';
-import { endpointUrl, type PlatformRequest, type PlatformResponse } from '../platform.js';
+import {
+  endpointUrl,
+  type Listing,
+  type ListingCall,
+  type PlatformRequest,
+  type PlatformResponse,
+} from '../platform.js';
 import { CAMPAIGN_MANAGEMENT } from './client.js';
 import { ERRORS } from './errors.js';
 import { faultIn, reasonOf } from './offline-verdict.js';

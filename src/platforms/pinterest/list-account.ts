@@ -1,7 +1,7 @@
-import { type Listing, type ListingCall, type ListingWords, listedIn, pages, tokenOf } from '../account-listing.js';
-import { idAt, type OptionList } from '../account-options.js';
+import { idAt, type ListingWords, listedIn, pages, tokenOf } from '../account-listing.js';
+import { type OptionList } from '../account-options.js';
 import { at, joined, listAt, textAt } from '../common-verdict.js';
-import { endpointUrl, type PlatformRequest } from '../platform.js';
+import { endpointUrl, type Listing, type ListingCall, type PlatformRequest } from '../platform.js';
 import { BASE } from './client.js';
 import { API_VERSION } from './settings.js';
 

@@ -1,16 +1,7 @@
-import {
-  eachAccount,
-  type Listing,
-  type ListingCall,
-  type ListingWords,
-  listedIn,
-  pages,
-  queryOf,
-  tokenOf,
-} from '../account-listing.js';
-import { idAt, type OptionList } from '../account-options.js';
+import { eachAccount, idAt, type ListingWords, listedIn, pages, queryOf, tokenOf } from '../account-listing.js';
+import { type OptionList } from '../account-options.js';
 import { at, listAt, textAt } from '../common-verdict.js';
-import { endpointUrl, type PlatformRequest } from '../platform.js';
+import { endpointUrl, type Listing, type ListingCall, type PlatformRequest } from '../platform.js';
 import { BASE, USER_AGENT } from './client.js';
 import { reasonOf } from './verdict.js';
 

@@ -1,17 +1,22 @@
 import {
   type AnswerError,
   eachAccount,
-  type Listing,
-  type ListingCall,
+  idAt,
   type ListingWords,
   listedIn,
   pages,
   queryOf,
   tokenOf,
 } from '../account-listing.js';
-import { idAt, type OptionList } from '../account-options.js';
+import { type OptionList } from '../account-options.js';
 import { at, joined, listAt, textAt } from '../common-verdict.js';
-import { endpointUrl, type PlatformRequest, type PlatformResponse } from '../platform.js';
+import {
+  endpointUrl,
+  type Listing,
+  type ListingCall,
+  type PlatformRequest,
+  type PlatformResponse,
+} from '../platform.js';
 
 /** The Marketing API, which has its own host and version. */
 const BASE = 'https://adsapi.snapchat.com';

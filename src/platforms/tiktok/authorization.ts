@@ -1,6 +1,6 @@
-import { type Authorization, withQuery } from '../authorization.js';
+import { withQuery } from '../authorization.js';
 import { at, textAt } from '../common-verdict.js';
-import { endpointUrl } from '../platform.js';
+import { type Authorization, endpointUrl } from '../platform.js';
 import { BASE } from './client.js';
 import { API_VERSION } from './settings.js';
 

@@ -31,7 +31,7 @@ describe('documentation', () => {
     // The changelog also names what earlier versions had.
     const wrong = DOCUMENTS.filter((file) => file !== 'CHANGELOG.md').flatMap((file) => {
       const text = read(file);
-      const sources = [...text.matchAll(/`((?:src|test)\/[^`\s*<]*)`/g)].map(([, path]) => path as string);
+      const sources = [...text.matchAll(/`((?:src|scripts|test)\/[^`\s*<]*)`/g)].map(([, path]) => path as string);
       const named = [...text.matchAll(/npm (?:run (?:-s )?([\w:-]+)|(start|test))/g)].map(
         ([, script, verb]) => (script ?? verb) as string,
       );
@@ -42,7 +42,9 @@ describe('documentation', () => {
   });
 
   it('exists where source comments refer to it', () => {
-    const sources = [...filesBelow('src'), ...filesBelow('test')].filter((file) => /\.(ts|mjs|cjs)$/.test(file));
+    const sources = [...filesBelow('src'), ...filesBelow('scripts'), ...filesBelow('test')].filter((file) =>
+      /\.(ts|mjs|cjs)$/.test(file),
+    );
     const broken = sources.flatMap((file) =>
       [...read(file).matchAll(/\bdocs\/[\w/-]+\.md\b/g)]
         .filter(([path]) => !existsSync(path))

@@ -1,8 +1,8 @@
-import { makeCertificate } from '../../test/support/certificate.js';
-import type { End } from '../outbound/reporting-window.js';
-import type { SiteConnection } from '../sites/connections/connection.js';
-import type { Site } from '../sites/site.js';
-import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
+import { makeCertificate } from '../../../test/support/certificate.js';
+import type { End } from '../../outbound/reporting-window.js';
+import type { SiteConnection } from '../../sites/connections/connection.js';
+import type { Site } from '../../sites/site.js';
+import { DEFAULT_SITE_SETTINGS } from '../../sites/site-settings.js';
 import { certificateItems, projectionItems, type SiteState, siteItems, tokenItems } from './attention-items.js';
 
 const NOW = '2026-06-01T12:00:00.000Z';

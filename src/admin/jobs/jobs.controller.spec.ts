@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import type { FastifyReply } from 'fastify';
-import type { JobRunner } from '../jobs/job-runner.js';
-import type { JobStore } from '../jobs/job-store.js';
-import type { Principal } from '../users/access.js';
-import type { Dependencies } from './dependencies.js';
+import type { JobRunner } from '../../jobs/job-runner.js';
+import type { JobStore } from '../../jobs/job-store.js';
+import type { Principal } from '../../users/access.js';
+import type { Dependencies } from '../dependencies.js';
 import { JobsController } from './jobs.controller.js';
 
 const ID = '01980000-0000-7000-8000-000000000000';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { batchDigest, CHAIN_START, chainHead, eventDigest } from './log/audit/seals.js';
+import { batchDigest, CHAIN_START, chainHead, eventDigest } from '../src/log/audit/seals.js';
 
 const SCRIPT = fileURLToPath(new URL('../docs/verify-chain.mjs', import.meta.url));
 

@@ -1,9 +1,9 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import { JobRunner } from '../jobs/job-runner.js';
-import { JobStore } from '../jobs/job-store.js';
-import { runJob } from '../jobs/run-job.js';
-import { Logger } from '../kernel/logger.js';
-import { Dependencies } from './dependencies.js';
+import { JobRunner } from '../../jobs/job-runner.js';
+import { JobStore } from '../../jobs/job-store.js';
+import { runJob } from '../../jobs/run-job.js';
+import { Logger } from '../../kernel/logger.js';
+import { Dependencies } from '../dependencies.js';
 
 /** Starts and stops the runner with the management API. */
 @Injectable()

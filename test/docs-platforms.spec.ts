@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ErrorRow, rowOf } from './platforms/error-table.js';
-import { PLATFORMS } from './platforms/index.js';
-import type { LimitedConversion, Platform, Verdict } from './platforms/platform.js';
-import { changedConnection, newConnection } from './sites/connections/connection-settings.js';
+import { type ErrorRow, rowOf } from '../src/platforms/error-table.js';
+import { PLATFORMS } from '../src/platforms/index.js';
+import type { LimitedConversion, Platform, Verdict } from '../src/platforms/platform.js';
+import { changedConnection, newConnection } from '../src/sites/connections/connection-settings.js';
 
 const FOLDER = 'docs/platforms';
 const INDEX = join(FOLDER, 'README.md');
@@ -210,7 +210,7 @@ function ageLimitsOf({ limits, fields }: Platform): number[] {
 /** Every list of rows that `errors.ts` of the platform exports. */
 async function errorTablesOf(name: string): Promise<ErrorRow[][]> {
   if (!existsSync(`src/platforms/${name}/errors.ts`)) return [];
-  const module = (await import(`./platforms/${name}/errors.js`)) as Record<string, ErrorRow[]>;
+  const module = (await import(`../src/platforms/${name}/errors.js`)) as Record<string, ErrorRow[]>;
   return Object.values(module).filter((table) => Array.isArray(table));
 }
 

@@ -1,20 +1,13 @@
 import { z } from 'zod';
-import { REPLAY_STATUSES } from '../delivery/replay-deliveries.command.js';
-import { EVENT_SCHEMAS } from '../events/index.js';
-import { JOB_KINDS } from '../events/site.events.js';
-import { FORMATS, type FormatName } from '../history/export-formats.js';
-import { JOB_STATES } from '../jobs/job.js';
-import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
-import { bound, host, time } from './schemas.js';
+import { REPLAY_STATUSES } from '../../delivery/replay-deliveries.command.js';
+import { EVENT_SCHEMAS } from '../../events/index.js';
+import { JOB_KINDS } from '../../events/site.events.js';
+import { FORMATS, type FormatName } from '../../history/export-formats.js';
+import { JOB_STATES } from '../../jobs/job.js';
+import { bound, connectionName, host, time } from '../schemas.js';
 
 const from = bound.optional();
 const to = bound.optional().meta({ description: 'Exclusive. Default: now.' });
-const connection = z
-  .string()
-  .regex(new RegExp(CONNECTION_NAME_PATTERN))
-  .transform((name) => name as ConnectionName)
-  .meta({ example: 'meta:second' });
-
 export const newJobSchema = z
   .union([
     z
@@ -33,7 +26,7 @@ export const newJobSchema = z
     z
       .object({
         kind: z.literal('replay'),
-        platform: connection,
+        platform: connectionName,
         from,
         to,
         conversion: z.uuid().optional().meta({ description: 'One conversion instead of a range.' }),
@@ -53,7 +46,7 @@ export const newJobSchema = z
         to: bound,
         dedupWindow: z.string().max(20).optional(),
         botThreshold: z.int().min(0).max(100).optional(),
-        settings: z.record(connection, z.record(z.string().max(100), z.string().max(4_096))).optional(),
+        settings: z.record(connectionName, z.record(z.string().max(100), z.string().max(4_096))).optional(),
       })
       .strict(),
   ])

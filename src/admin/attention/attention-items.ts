@@ -1,11 +1,13 @@
 import { X509Certificate } from 'node:crypto';
-import type { ProjectionStatus } from '../log/projections/projection-runner.js';
-import type { End } from '../outbound/reporting-window.js';
-import { accessTokenExpires } from '../platforms/credentials.js';
-import { platformOf } from '../platforms/index.js';
-import { isHeldBack, type SiteConnection } from '../sites/connections/connection.js';
-import { isClosed, keyState, type Site } from '../sites/site.js';
-import { acceptanceOf, type DeliveryCounts } from '../statistics/series.js';
+import { z } from 'zod';
+import type { ProjectionStatus } from '../../log/projections/projection-runner.js';
+import type { End } from '../../outbound/reporting-window.js';
+import { accessTokenExpires } from '../../platforms/credentials.js';
+import { platformOf } from '../../platforms/index.js';
+import { isHeldBack, type SiteConnection } from '../../sites/connections/connection.js';
+import { isClosed, keyState, type Site } from '../../sites/site.js';
+import { acceptanceOf, type DeliveryCounts } from '../../statistics/series.js';
+import { host, time } from '../schemas.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** An attempt that any instance may make waits at most for the lease of one that died, and for a busy queue. */
@@ -20,49 +22,52 @@ const CERTIFICATE_EXPIRES_WITHIN_MS = 30 * DAY_MS;
 const FAILURES_MIN = 5;
 const ACCEPTANCE_MIN = 0.9;
 
-export const ATTENTION_KINDS = [
-  'site_paused',
-  'site_elsewhere',
-  'connection_parked',
-  'connection_paused',
-  'connection_expiring',
-  'deliveries_owed',
-  'deliveries_failing',
-  'webhook_disabled',
-  'webhook_failing',
-  'key_expiring',
-  'token_expiring',
-  'certificate_expiring',
-  'projection_parked',
-  'projection_lagging',
-] as const;
-
-/** A request to the management API that leads to the fix. */
-export interface Action {
-  readonly label: string;
-  readonly method: 'GET' | 'POST' | 'PUT';
-  /** Below `/api/v1`. */
-  readonly route: string;
-  /** Absent if there is none, or if a person has to choose it. */
-  readonly body?: Readonly<Record<string, boolean>>;
-}
-
 /** Something that a person should look at. */
-export interface AttentionItem {
-  readonly kind: (typeof ATTENTION_KINDS)[number];
-  /** `error`: something is not sent, or not up to date, until a person acts. */
-  readonly severity: 'error' | 'warning';
-  readonly site?: string;
-  readonly platform?: string;
-  /** Id of the key or token, name of the projection. */
-  readonly subject?: string;
-  /** Since when, or when it expires. */
-  readonly time?: string;
-  /** Deliveries that wait or failed, events that are not folded. */
-  readonly count?: number;
-  readonly detail: string;
-  readonly action: Action;
-}
+export const attentionItemSchema = z
+  .object({
+    kind: z.enum([
+      'site_paused',
+      'site_elsewhere',
+      'connection_parked',
+      'connection_paused',
+      'connection_expiring',
+      'deliveries_owed',
+      'deliveries_failing',
+      'webhook_disabled',
+      'webhook_failing',
+      'key_expiring',
+      'token_expiring',
+      'certificate_expiring',
+      'projection_parked',
+      'projection_lagging',
+    ]),
+    severity: z.enum(['error', 'warning']).meta({
+      description: 'error: something is not sent, or not up to date, until a person acts.',
+    }),
+    site: host.optional(),
+    platform: z.string().optional().meta({ description: 'Name of the connection.' }),
+    subject: z.string().optional().meta({ description: 'Id of the key or token, or name of the projection.' }),
+    time: time.optional().meta({ description: 'Since when, or when it expires.' }),
+    count: z.int().optional().meta({
+      description: 'Deliveries that wait (up to 10,000) or failed, failed pushes, or events that are not folded.',
+    }),
+    detail: z.string(),
+    action: z
+      .object({
+        label: z.string(),
+        method: z.enum(['GET', 'POST', 'PUT']),
+        route: z.string(),
+        body: z.record(z.string(), z.boolean()).optional().meta({
+          description:
+            'Of the request. Without it there is none, or it has to be chosen, such as the settings of a connection.',
+        }),
+      })
+      .meta({ description: 'The request that leads to the fix. The route is below /api/v1.' }),
+  })
+  .meta({ id: 'AttentionItem' });
+
+export type AttentionItem = z.output<typeof attentionItemSchema>;
+type Action = AttentionItem['action'];
 
 /** Deliveries to one connection that wait for an attempt. */
 export interface Waiting {
@@ -205,7 +210,7 @@ function keyItems({ site: { host, keys }, nowMs }: SiteState): AttentionItem[] {
   });
 }
 
-export interface ExpiringToken {
+interface ExpiringToken {
   readonly id: string;
   readonly name: string;
   readonly expiresAt: Date | null;

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { licencesDocument, PERMITTED, productionDependencies } from './licences-document.mjs';
+import { licencesDocument, PERMITTED, productionDependencies } from '../scripts/licences-document.mjs';
 
 interface Dependency {
   readonly name: string;
@@ -42,7 +42,11 @@ describe('the licences of production dependencies', () => {
 });
 
 it('the bill of materials lists the production dependencies as a CycloneDX document', () => {
-  const text = execFileSync(process.execPath, ['src/sbom.mjs'], { encoding: 'utf8', maxBuffer: 1e8, stdio: 'pipe' });
+  const text = execFileSync(process.execPath, ['scripts/sbom.mjs'], {
+    encoding: 'utf8',
+    maxBuffer: 1e8,
+    stdio: 'pipe',
+  });
   const document = JSON.parse(text) as Sbom;
   expect(document.bomFormat).toBe('CycloneDX');
   expect(document.metadata.component.name).toBe('clean-conversions');

@@ -1,29 +1,17 @@
-import { type Bound, type PositionRange, parseBound, positionRangeOf } from '../history/bound.js';
-import type { FormatName } from '../history/export-formats.js';
-import { prepareReplay, type ReplaySelection } from '../history/prepare-replay.js';
-import { requireValidSettings } from '../history/shadow/run-shadow.js';
-import type { ShadowRules } from '../history/shadow/shadow-rules.js';
-import { messageOf, UserError } from '../kernel/errors.js';
-import { dedupWindowMs } from '../kernel/settings/settings.js';
-import type { EventLog } from '../log/event-log.js';
-import type { Site, SiteScope } from '../sites/site.js';
-import type { Job, JobRequest } from './job.js';
+import type { z } from 'zod';
+import { type PositionRange, positionRangeOf } from '../../history/bound.js';
+import { prepareReplay } from '../../history/prepare-replay.js';
+import { requireValidSettings } from '../../history/shadow/run-shadow.js';
+import type { ShadowRules } from '../../history/shadow/shadow-rules.js';
+import type { Job, JobRequest } from '../../jobs/job.js';
+import { messageOf, UserError } from '../../kernel/errors.js';
+import { dedupWindowMs } from '../../kernel/settings/settings.js';
+import type { EventLog } from '../../log/event-log.js';
+import type { Site, SiteScope } from '../../sites/site.js';
+import type { newJobSchema } from './jobs.schemas.js';
 
 /** What a caller asks for. */
-export type NewJob =
-  | ({ readonly kind: 'export'; readonly format: FormatName; readonly types?: string[] | undefined } & BoundTexts)
-  | ({ readonly kind: 'replay' } & Omit<ReplaySelection, 'from' | 'to'> & BoundTexts)
-  | ({
-      readonly kind: 'shadow';
-      readonly dedupWindow?: string | undefined;
-      readonly botThreshold?: number | undefined;
-      readonly settings?: ShadowRules['settings'] | undefined;
-    } & BoundTexts);
-
-interface BoundTexts {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-}
+type NewJob = Exclude<z.output<typeof newJobSchema>, { dryRun: string }>;
 
 /** Dedup claims of the range are held in memory, about 150 bytes each, and two jobs run at once. */
 const SHADOW_EVENTS_MAX = 1_000_000;
@@ -36,12 +24,8 @@ export async function prepareJob(
   /** Scope of the events that are exported. */
   exported: SiteScope = site,
 ): Promise<JobRequest> {
-  const bounds = { ...readBound('from', job.from), ...readBound('to', job.to) };
-  if (job.kind === 'replay') {
-    const { from: _, to: __, ...selection } = job;
-    return { kind: 'replay', ...(await prepareReplay(log, site, { ...selection, ...bounds })), dryRun: true };
-  }
-  const range = await positionRangeOf(log, bounds, job.kind === 'export' ? exported : site);
+  if (job.kind === 'replay') return { kind: 'replay', ...(await prepareReplay(log, site, job)), dryRun: true };
+  const range = await positionRangeOf(log, job, job.kind === 'export' ? exported : site);
   if (job.kind === 'export')
     return { kind: 'export', format: job.format, ...(job.types && { types: job.types }), ...range };
   return { kind: 'shadow', rules: shadowRules(site, job), ...(await requireShort(log, range)) };
@@ -56,17 +40,11 @@ export function confirmedReplay(dryRun: Job | undefined, site: string): JobReque
   );
 }
 
-function readBound<Name extends string>(name: Name, text: string | undefined): { [Key in Name]?: Bound } {
-  if (text === undefined) return {};
-  const bound = parseBound(text);
-  if (!bound) throw new UserError(`${name}: give a position such as 1017, or a time such as 2025-03-01T09:30:00Z.`);
-  return { [name]: bound } as { [Key in Name]?: Bound };
-}
-
 function shadowRules(
   site: Site,
-  { dedupWindow, botThreshold, settings = {} }: Extract<NewJob, { kind: 'shadow' }>,
+  { dedupWindow, botThreshold, settings: changed }: Extract<NewJob, { kind: 'shadow' }>,
 ): ShadowRules {
+  const settings: ShadowRules['settings'] = changed ?? {};
   requireValidSettings(site, settings);
   try {
     return {

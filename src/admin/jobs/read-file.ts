@@ -1,5 +1,5 @@
+import type { JobStore } from '../../jobs/job-store.js';
 import type { FileRange } from './file-range.js';
-import type { JobStore } from './job-store.js';
 
 /** The bytes of a part of a job's file, one chunk in memory at a time. */
 export async function* readFile(store: JobStore, id: string, { start, length }: FileRange): AsyncGenerator<Buffer> {

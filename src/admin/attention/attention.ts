@@ -1,22 +1,22 @@
 import type { ClientBase } from 'pg';
-import { readWaiting } from '../delivery/read-waiting.js';
-import { OUTBOUND } from '../events/outbound.events.js';
-import type { Settings } from '../kernel/settings/settings.js';
-import type { EventLog } from '../log/event-log.js';
-import type { ProjectionRunner } from '../log/projections/projection-runner.js';
-import { readTimeAfter } from '../log/stored-time.js';
-import { readElsewhere } from '../moves/sites-elsewhere.js';
-import { type End, ownEnd, streamOf } from '../outbound/reporting-window.js';
-import type { Postgres } from '../postgres/postgres.js';
-import { asHeld } from '../sites/holding.js';
-import type { Site } from '../sites/site.js';
-import type { DeliveryCounts } from '../statistics/series.js';
-import { type AsOf, readSnapshot } from '../statistics/snapshot.js';
+import { readWaiting } from '../../delivery/read-waiting.js';
+import { OUTBOUND } from '../../events/outbound.events.js';
+import type { Settings } from '../../kernel/settings/settings.js';
+import type { EventLog } from '../../log/event-log.js';
+import type { ProjectionRunner } from '../../log/projections/projection-runner.js';
+import { readTimeAfter } from '../../log/stored-time.js';
+import { readElsewhere } from '../../moves/sites-elsewhere.js';
+import { type End, ownEnd, streamOf } from '../../outbound/reporting-window.js';
+import type { Postgres } from '../../postgres/postgres.js';
+import { asHeld } from '../../sites/holding.js';
+import type { Site } from '../../sites/site.js';
+import type { DeliveryCounts } from '../../statistics/series.js';
+import { type AsOf, readSnapshot } from '../../statistics/snapshot.js';
 import { type AttentionItem, certificateItems, projectionItems, siteItems } from './attention-items.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-export interface AttentionDependencies {
+interface AttentionDependencies {
   readonly settings: Settings;
   readonly postgres: Postgres;
   readonly log: EventLog;

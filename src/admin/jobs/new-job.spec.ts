@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
-import { InMemoryLog } from '../../test/support/in-memory-log.js';
-import { UserError } from '../kernel/errors.js';
-import type { Site } from '../sites/site.js';
+import { InMemoryLog } from '../../../test/support/in-memory-log.js';
+import { UserError } from '../../kernel/errors.js';
+import type { Site } from '../../sites/site.js';
 import { prepareJob } from './new-job.js';
 
 const SITE = { host: 'shop.example', connections: [] } as unknown as Site;
@@ -12,7 +12,8 @@ async function append(log: InMemoryLog, count: number): Promise<void> {
   for (let added = 0; added < count; added += 1) await log.append({ ...of, stream: 'inbound', events: [event] });
 }
 
-const shadow = (log: InMemoryLog, to: number) => prepareJob(log, SITE, { kind: 'shadow', from: '1', to: String(to) });
+const shadow = (log: InMemoryLog, to: number) =>
+  prepareJob(log, SITE, { kind: 'shadow', from: { position: 1 }, to: { position: to } });
 
 describe('a job that replays a range with other rules', () => {
   it('takes a range with few events, however far a failover moved their positions apart', async () => {

@@ -17,19 +17,19 @@ import {
 import { ApiOperation, ApiProduces, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { parseRange } from '../jobs/file-range.js';
-import { type Job, jobDocument } from '../jobs/job.js';
-import { JobRunner } from '../jobs/job-runner.js';
-import { JobStore } from '../jobs/job-store.js';
-import { confirmedReplay, prepareJob } from '../jobs/new-job.js';
-import { readFile } from '../jobs/read-file.js';
-import { type Principal, seesSite } from '../users/access.js';
-import { Caller, Requires } from './access/access.decorators.js';
-import { Dependencies } from './dependencies.js';
+import { type Job, jobDocument } from '../../jobs/job.js';
+import { JobRunner } from '../../jobs/job-runner.js';
+import { JobStore } from '../../jobs/job-store.js';
+import type { Site } from '../../sites/site.js';
+import { type Principal, seesSite } from '../../users/access.js';
+import { Caller, Requires } from '../access/access.decorators.js';
+import { Dependencies } from '../dependencies.js';
+import { Returns } from '../returns.decorator.js';
+import { SiteParam, scopeOf } from '../sites/site.param.js';
+import { parseRange } from './file-range.js';
 import { jobPageSchema, jobSchema, jobsQuery, newJobSchema } from './jobs.schemas.js';
-import { Returns } from './returns.decorator.js';
-import { host } from './schemas.js';
-import { findSite, scopeOf } from './sites/sites.controller.js';
+import { confirmedReplay, prepareJob } from './new-job.js';
+import { readFile } from './read-file.js';
 
 const FILE_TYPES = {
   ndjson: 'application/x-ndjson',
@@ -51,16 +51,14 @@ export class JobsController {
   @ApiOperation({ summary: 'Export events, repeat deliveries after a dry run, or replay a range with other rules' })
   @Returns(jobSchema, 'The job, which is carried out in the background.', HttpStatus.ACCEPTED)
   async create(
-    @Param('site', { schema: host }) name: string,
+    @SiteParam() site: Site,
     @Body({ schema: newJobSchema }) job: z.output<typeof newJobSchema>,
     @Caller() caller: Principal,
   ) {
-    const { sites, log } = this.dependencies;
-    const site = await findSite(sites, name);
     const request =
       'dryRun' in job
         ? confirmedReplay(await this.store.find(job.dryRun), site.host)
-        : await prepareJob(log, site, job, scopeOf(caller, site));
+        : await prepareJob(this.dependencies.log, site, job, scopeOf(caller, site));
     const created = await this.store.create(site.host, caller.actor, request, 'dryRun' in job ? job.dryRun : undefined);
     this.runner.poll();
     return jobDocument(created);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { removalSigner } from '../checkpoints/signed-removal.js';
 import { messageOf } from '../kernel/errors.js';
@@ -14,7 +14,7 @@ const STOP_WITHIN_MS = 1_000;
 
 /** Removes partitions older than LOG_RETENTION. Every instance checks; a lock in the database lets one at a time remove. */
 @Injectable()
-export class RetentionScheduler {
+export class RetentionScheduler implements OnApplicationShutdown {
   private running: Promise<void> | undefined;
   private stopped = false;
 
@@ -34,7 +34,7 @@ export class RetentionScheduler {
   }
 
   /** Does not wait for long: a removal that the exit interrupts is rolled back. */
-  async stop(): Promise<void> {
+  async onApplicationShutdown(): Promise<void> {
     this.stopped = true;
     await Promise.race([this.running, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
   }
@@ -49,14 +49,5 @@ export class RetentionScheduler {
       onMessage: (line) => this.logger.warn(line),
     });
     if (dropped > 0) this.logger.info('Removed partitions older than LOG_RETENTION', { dropped });
-  }
-}
-
-@Module({ providers: [RetentionScheduler] })
-export class RetentionModule implements OnApplicationShutdown {
-  constructor(private readonly scheduler: RetentionScheduler) {}
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.scheduler.stop();
   }
 }

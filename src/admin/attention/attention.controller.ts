@@ -1,0 +1,44 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import type { Site } from '../../sites/site.js';
+import { operatesAll, type Principal, seesSite } from '../../users/access.js';
+import { TokensService } from '../../users/tokens.service.js';
+import { Caller, Requires } from '../access/access.decorators.js';
+import { Dependencies } from '../dependencies.js';
+import { Returns } from '../returns.decorator.js';
+import { SiteParam } from '../sites/site.param.js';
+import { asOfSchema } from '../statistics.schema.js';
+import { serviceAttention, sitesAttention } from './attention.js';
+import { attentionItemSchema, tokenItems } from './attention-items.js';
+
+const attentionSchema = z.object({ asOf: asOfSchema, items: z.array(attentionItemSchema) }).meta({ id: 'Attention' });
+
+@ApiTags('Statistics')
+@Controller()
+export class AttentionController {
+  constructor(
+    private readonly dependencies: Dependencies,
+    private readonly tokens: TokensService,
+  ) {}
+
+  @Get('attention')
+  @Requires('read')
+  @ApiOperation({ summary: 'What needs attention: at the sites that you may see, your tokens, and the service' })
+  @Returns(attentionSchema, 'With the action for each. The service itself only for operators of all sites.')
+  async all(@Caller() caller: Principal) {
+    const sites = (await this.dependencies.sites.all()).filter((site) => seesSite(caller, site.host));
+    const { asOf, items } = await sitesAttention(this.dependencies, sites);
+    const tokens = tokenItems(await this.tokens.list(caller.userId), this.dependencies.postgres.clock.nowMs());
+    const ofService = operatesAll(caller) ? await serviceAttention(this.dependencies) : [];
+    return { asOf, items: [...items, ...ofService, ...tokens] };
+  }
+
+  @Get('sites/:site/attention')
+  @Requires('read')
+  @ApiOperation({ summary: 'What needs attention at a site' })
+  @Returns(attentionSchema, 'With the action for each.')
+  ofSite(@SiteParam() site: Site) {
+    return sitesAttention(this.dependencies, [site]);
+  }
+}
