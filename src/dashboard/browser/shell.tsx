@@ -1,19 +1,19 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { Button } from './components/button.js';
 import { ConnectionBanner } from './components/connection-banner.js';
 import { ErrorBoundary } from './components/error-boundary.js';
+import { Choice } from './components/forms/field.js';
 import { Search } from './components/forms/search.js';
-import { RowKeysHint } from './components/row-keys-hint.js';
 import { ShortcutHelp } from './components/shortcut-help.js';
+import { RowKeysHint } from './components/table.js';
 import { useNewPage } from './focus.js';
 import { useShortcuts } from './hooks/use-shortcuts.js';
 import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
 import { moveToRow, useRowKeys } from './row-keys.js';
 import { hasAllSites, mayOperateAll, type Site, useSession } from './session.js';
-import { applyTheme, readTheme, THEMES, type Theme } from './theme.js';
-
-const THEME_TITLES: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
+import { applyTheme, readTheme, THEMES } from './theme.js';
 
 /** Sidebar, search and main area. */
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -158,24 +158,16 @@ function Account() {
         </span>
       </a>
       <div class="row">
-        <select
-          aria-label="Colours"
+        <Choice
+          label="Colours"
           value={theme}
-          onChange={(event) => {
-            const chosen = event.currentTarget.value as Theme;
+          options={THEMES}
+          onValue={(chosen) => {
             applyTheme(chosen);
             setTheme(chosen);
           }}
-        >
-          {THEMES.map((name) => (
-            <option key={name} value={name}>
-              {THEME_TITLES[name]}
-            </option>
-          ))}
-        </select>
-        <button type="button" onClick={() => signOut('here')}>
-          Sign out
-        </button>
+        />
+        <Button label="Sign out" onClick={() => signOut('here')} />
       </div>
     </div>
   );

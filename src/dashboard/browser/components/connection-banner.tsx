@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { reachability } from '../api.js';
+import { Button } from './button.js';
 
 /** Says that the service does not answer. What is shown stays, and is loaded again when it does. */
 export function ConnectionBanner() {
@@ -13,9 +14,7 @@ export function ConnectionBanner() {
             <strong>No connection to the service.</strong> What you see may be out of date. It is asked again and again;
             this page need not be reloaded.
           </span>
-          <button type="button" onClick={() => reachability.askNow()}>
-            Ask now
-          </button>
+          <Button label="Ask now" onClick={() => reachability.askNow()} />
         </div>
       )}
     </div>

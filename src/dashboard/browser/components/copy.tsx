@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { Button } from './button.js';
 import { toast } from './toasts.js';
 
 /** A text to copy, such as a command or a secret. */
@@ -18,9 +19,12 @@ export function CopyText({ label, text }: { label: string; text: string }) {
       <section class="code" aria-label={label} tabIndex={0}>
         <pre>{text}</pre>
       </section>
-      <button type="button" onClick={() => void copy()} aria-label={`Copy: ${label}`}>
-        {isCopied ? 'Copied' : 'Copy'}
-      </button>
+      <Button label={isCopied ? 'Copied' : 'Copy'} name={`Copy: ${label}`} onClick={copy} />
     </div>
   );
+}
+
+/** A value of the API to copy. */
+export function CopyJson({ label, value }: { label: string; value: unknown }) {
+  return <CopyText label={label} text={JSON.stringify(value, null, 2)} />;
 }

@@ -17,21 +17,18 @@ export function MatchQuality({ quality: { items, asOf } }: { quality: Schemas['M
   const rows = qualityRows(items);
   return (
     <Panel title="Match quality" note={<AsOf time={asOf.time} />}>
-      {rows.length === 0 ? (
-        <Empty title="No conversion for a connected platform in this period" />
-      ) : (
-        <Table
-          label="Match quality"
-          rows={rows}
-          rowKey={({ platform }) => platform}
-          columns={[
-            { title: 'Platform', cell: ({ platform }) => connectionTitle(platform) },
-            { title: 'Matched', isNumber: true, cell: ({ matchRate }) => formatShare(matchRate ?? 0) },
-            { title: 'Conversions carried', isText: true, cell: (row) => <Carried quality={row} /> },
-            { title: 'Would help most', isText: true, cell: (row) => <Advice quality={row} /> },
-          ]}
-        />
-      )}
+      <Table
+        label="Match quality"
+        rows={rows}
+        rowKey={({ platform }) => platform}
+        empty={<Empty title="No conversion for a connected platform in this period" />}
+        columns={[
+          { title: 'Platform', cell: ({ platform }) => connectionTitle(platform) },
+          { title: 'Matched', kind: 'number', cell: ({ matchRate }) => formatShare(matchRate ?? 0) },
+          { title: 'Conversions carried', kind: 'text', cell: (row) => <Carried quality={row} /> },
+          { title: 'Would help most', kind: 'text', cell: (row) => <Advice quality={row} /> },
+        ]}
+      />
     </Panel>
   );
 }

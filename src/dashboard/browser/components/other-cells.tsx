@@ -1,5 +1,5 @@
-import { api, dataOf, type Schemas } from '../api.js';
-import { useData } from '../hooks/use-data.js';
+import type { Schemas } from '../api.js';
+import { useGet } from '../hooks/use-data.js';
 import { pathOf } from '../navigation.js';
 import { Panel } from './panel.js';
 import { ProblemNote } from './states.js';
@@ -17,7 +17,7 @@ const COLUMNS: readonly Column<Row>[] = [
 
 /** The sites of other cells, which are changed on the dashboards there. Loaded apart: a cell that is away must not hold the page up. */
 export function OtherCells() {
-  const { data, problem, reload } = useData('cells', () => dataOf(api.GET('/api/v1/cells')));
+  const { data, problem, reload } = useGet('/api/v1/cells');
   if (problem) return <ProblemNote problem={problem} retry={reload} />;
   if (!data || data.items.length === 0) return null;
   const rows = data.items.flatMap((cell) => (cell.sites ?? []).map(({ host }) => ({ cell, host })));

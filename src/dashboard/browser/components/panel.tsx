@@ -2,20 +2,25 @@ import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 
 interface PanelProps {
-  title: string;
+  /** Undefined: a frame without a heading. */
+  title?: string;
+  /** What it contains, if no heading says so. */
+  label?: string;
   note?: ComponentChildren;
   actions?: ComponentChildren;
   children: ComponentChildren;
 }
 
-export function Panel({ title, note, actions, children }: PanelProps) {
+export function Panel({ title, label, note, actions, children }: PanelProps) {
   return (
-    <section class="panel">
-      <div class="panel-head">
-        <h2>{title}</h2>
-        {note && <span class="note">{note}</span>}
-        {actions && <div class="actions">{actions}</div>}
-      </div>
+    <section class="panel" aria-label={label}>
+      {title !== undefined && (
+        <div class="panel-head">
+          <h2>{title}</h2>
+          {note && <span class="note">{note}</span>}
+          {actions && <div class="actions">{actions}</div>}
+        </div>
+      )}
       {children}
     </section>
   );

@@ -12,7 +12,7 @@ export function ShortcutHelp({ onClose }: { onClose: () => void }) {
     ['g ,', 'Settings'],
   ] as const;
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keys" closeLabel="Close" onClose={onClose}>
       <dl class="keys">
         {keys.map(([key, title]) => (
           <div key={key}>
@@ -23,11 +23,6 @@ export function ShortcutHelp({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </dl>
-      <div class="buttons">
-        <button type="button" class="primary" onClick={onClose}>
-          Close
-        </button>
-      </div>
     </Dialog>
   );
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Loaded } from '../hooks/use-data.js';
 import type { Problem } from '../problem.js';
+import { Button } from './button.js';
 
 export function Loading() {
   return (
@@ -15,6 +16,16 @@ export function Empty({ title, children }: { title: string; children?: Component
     <div class="state">
       <strong>{title}</strong>
       {children && <p>{children}</p>}
+    </div>
+  );
+}
+
+/** A state that the reader has to know, with the button that changes it. */
+export function Notice({ action, children }: { action?: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <div class="problem warn" role="status">
+      <div>{children}</div>
+      {action}
     </div>
   );
 }
@@ -38,11 +49,7 @@ export function ProblemNote({ problem, retry }: { problem: Problem | undefined; 
           </ul>
         )}
       </div>
-      {retry && (
-        <button type="button" onClick={retry}>
-          Try again
-        </button>
-      )}
+      {retry && <Button label="Try again" onClick={retry} />}
     </div>
   );
 }

@@ -4,6 +4,8 @@ import type { Schemas } from '../api.js';
 import { connectionTitle } from '../format.js';
 import { hasFilters, KINDS, SPANS, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
 import { reasonText } from '../views/reason-view.js';
+import { Button } from './button.js';
+import { Choice, type Options } from './forms/field.js';
 import { Moment } from './moment.js';
 
 interface SyncLogFilterBarProps {
@@ -100,17 +102,15 @@ export function SyncLogFilterBar({ connected, lines, filters, onChange }: SyncLo
         </>
       )}
       {hasFilters(filters) && (
-        <button
-          type="button"
-          class="quiet"
+        <Button
+          kind="quiet"
+          label="Remove the filters"
           onClick={() => {
             setText('');
             setCustom(false);
             onChange(ALL);
           }}
-        >
-          Remove the filters
-        </button>
+        />
       )}
     </div>
   );
@@ -134,7 +134,7 @@ function TextFilter({ label, value = '', suggested, titleOf, onValue }: TextFilt
     <>
       <input
         type="search"
-        class={`chip ${value === '' ? '' : 'set'}`}
+        class={value === '' ? 'chip' : 'chip set'}
         aria-label={label}
         placeholder={`+ ${label}`}
         list={id}
@@ -161,25 +161,13 @@ interface ChipProps {
   /** What is shown while nothing is chosen. */
   all: string;
   value: string | undefined;
-  options: readonly (readonly [value: string, title: string])[];
+  options: Options;
   onValue(value: string): void;
 }
 
 /** A filter that stands out once it is set. */
-function Chip({ label, all, value, options, onValue }: ChipProps) {
+function Chip({ all, value = '', options, ...choice }: ChipProps) {
   return (
-    <select
-      class={`chip ${value === undefined ? '' : 'set'}`}
-      aria-label={label}
-      value={value ?? ''}
-      onChange={(event) => onValue(event.currentTarget.value)}
-    >
-      <option value="">{all}</option>
-      {options.map(([option, title]) => (
-        <option key={option} value={option}>
-          {title}
-        </option>
-      ))}
-    </select>
+    <Choice class={value === '' ? 'chip' : 'chip set'} value={value} options={[['', all], ...options]} {...choice} />
   );
 }

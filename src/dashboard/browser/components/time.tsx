@@ -11,12 +11,14 @@ const FORMATS = {
 } as const;
 
 interface TimeProps {
-  time: string;
+  /** Without one: never. */
+  time: string | null | undefined;
   as?: keyof typeof FORMATS;
 }
 
 /** In the viewer's zone; the title names the zone, and says it in UTC, as the log does. */
 export function Time({ time, as = 'time' }: TimeProps) {
+  if (!time) return <span class="dim">never</span>;
   return (
     <time dateTime={time} title={formatWhole(time)}>
       {FORMATS[as](time)}

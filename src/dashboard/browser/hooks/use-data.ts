@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { problemOf } from '../api.js';
-import type { Problem } from '../problem.js';
+import { type Answer, api, type InputArguments, type PathWith } from '../api.js';
+import { type Problem, problemOf } from '../problem.js';
 import { useRecovery } from './use-recovery.js';
 
 export interface Loaded<Data> {
@@ -38,6 +38,14 @@ export function useData<Data>(key: string, load: (signal: AbortSignal) => Promis
   return { data: isStale ? undefined : state.data, problem: isStale ? undefined : state.problem, reload, set };
 }
 
+/** Loads what one request answers. */
+export function useGet<Path extends PathWith<'get'>>(
+  path: Path,
+  ...input: InputArguments<'get', Path>
+): Loaded<Answer<'get', Path>> {
+  return useData(JSON.stringify([path, ...input]), () => api.GET(path, ...input));
+}
+
 /** Whether each has data or an error, so that a page appears at once rather than piece by piece. */
 export function areSettled(...all: readonly Pick<Loaded<unknown>, 'data' | 'problem'>[]): boolean {
   return all.every(({ data, problem }) => data !== undefined || problem !== undefined);
@@ -48,7 +56,6 @@ export interface Action {
   readonly problem: Problem | undefined;
   /** Runs the work unless another is running. True if it succeeded. */
   run(work: () => Promise<unknown>): Promise<boolean>;
-  clear(): void;
 }
 
 /** A change that the user starts: one at a time, with its error. */
@@ -73,7 +80,7 @@ export function useAction(): Action {
       setBusy(false);
     }
   };
-  return { isBusy, problem, run, clear: () => setProblem(undefined) };
+  return { isBusy, problem, run };
 }
 
 /** Calls `work` every so often while the page is visible. */

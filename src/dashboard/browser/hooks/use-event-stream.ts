@@ -1,11 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
+import { api } from '../api.js';
 import { followEvents, type StreamState } from '../stream/event-stream.js';
 import type { LiveEvent } from '../stream/live-events.js';
 import { WaitingEvents } from '../stream/waiting-events.js';
 import { useIsVisible } from './use-visible.js';
-
-export type { StreamState } from '../stream/event-stream.js';
 
 /** Events are handed over in batches, so that hundreds in a second cost a few renders. */
 const BATCH_EVERY_MS = 200;
@@ -49,7 +47,7 @@ export function useEventStream({ site, types, after, onEvents, onSkipped }: Stre
       onEvents: (events) => waiting.add(events),
       onSkipped: () => latest.current.onSkipped?.(),
       // If the session has ended, this leads to the sign-in.
-      onFailed: () => void dataOf(api.GET('/api/v1/session')).catch(() => {}),
+      onFailed: () => void api.GET('/api/v1/session').catch(() => {}),
     });
     const timer = setInterval(handOver, BATCH_EVERY_MS);
     return () => {

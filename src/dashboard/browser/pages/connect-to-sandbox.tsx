@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
+import { api } from '../api.js';
 import { SelectField } from '../components/forms/field.js';
-import { ProblemNote } from '../components/states.js';
+import { Form } from '../components/forms/form.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle } from '../format.js';
-import { useAction, useData } from '../hooks/use-data.js';
+import { useGet } from '../hooks/use-data.js';
 
 interface ConnectToSandboxProps {
   site: string;
@@ -14,28 +14,20 @@ interface ConnectToSandboxProps {
 
 /** Connects a platform to the sandbox, which stands in for it: to see deliveries before an account is connected. */
 export function ConnectToSandbox({ site, sandboxUrl, onConnected }: ConnectToSandboxProps) {
-  const { data } = useData('platforms', () => dataOf(api.GET('/api/v1/platforms')));
+  const { data } = useGet('/api/v1/platforms');
   const [platform, setPlatform] = useState('meta');
-  const action = useAction();
-  const connect = () =>
-    action.run(async () => {
-      const params = { path: { site, connection: platform } };
-      await dataOf(api.POST('/api/v1/sites/{site}/connections/{connection}/sandbox', { params }));
-      toast(`${connectionTitle(platform)} is connected to the sandbox`);
-      onConnected();
-    });
+  const connect = async () => {
+    const path = { site, connection: platform };
+    await api.POST('/api/v1/sites/{site}/connections/{connection}/sandbox', { path });
+    toast(`${connectionTitle(platform)} is connected to the sandbox`);
+    onConnected();
+  };
   return (
-    <form
-      class="inline"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void connect();
-      }}
-    >
+    <Form class="inline" verb="Connect to the sandbox" isReady={data !== undefined} onSubmit={connect}>
       <SelectField
         label="Platform"
         value={platform}
-        options={(data?.items ?? []).map(({ platform: name }) => [name, connectionTitle(name)] as const)}
+        options={(data?.items ?? []).map(({ platform: name }) => [name, connectionTitle(name)])}
         onValue={setPlatform}
         help={
           <>
@@ -46,10 +38,6 @@ export function ConnectToSandbox({ site, sandboxUrl, onConnected }: ConnectToSan
           </>
         }
       />
-      <ProblemNote problem={action.problem} />
-      <button type="submit" class="primary" disabled={action.isBusy || !data}>
-        Connect to the sandbox
-      </button>
-    </form>
+    </Form>
   );
 }

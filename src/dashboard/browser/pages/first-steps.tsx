@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
+import { api } from '../api.js';
 import { Badge } from '../components/badge.js';
+import { Button } from '../components/button.js';
 import { CopyText } from '../components/copy.js';
 import { EventFeed } from '../components/event-feed.js';
-import { Page } from '../components/panel.js';
+import { Page, Panel } from '../components/panel.js';
 import { Empty, ProblemNote, Show } from '../components/states.js';
 import { TagCheck } from '../components/tag-check.js';
 import { curlLine, tagSnippet } from '../curl-line.js';
@@ -32,7 +33,13 @@ export function FirstSteps({ site }: { site: Site }) {
   const parts: Readonly<Record<StepName, (isDone: boolean) => ComponentChildren>> = {
     key: (isDone) => <KeyStep site={site.host} isDone={isDone} onCreated={setKey} onChanged={reload} />,
     conversion: (isDone) => <ConversionStep site={site.host} apiKey={key} isDone={isDone} />,
-    tag: (isDone) => <TagStep site={site} isDone={isDone} onSeen={reload} />,
+    tag: (isDone) => (
+      <details open={!isDone}>
+        <summary>Snippet for the head of every page</summary>
+        <CopyText label="Snippet" text={tagSnippet(site.host)} />
+        <TagCheck site={site.host} onSeen={reload} />
+      </details>
+    ),
     platform: (isDone) => <PlatformStep site={site.host} isDone={isDone} onConnected={reload} />,
     webhook: (isDone) => <WebhookStep site={site.host} isDone={isDone} onSet={reload} />,
   };
@@ -44,10 +51,7 @@ export function FirstSteps({ site }: { site: Site }) {
           const next = nextStep(steps);
           return (
             <div class="two">
-              <section class="panel" aria-label="Steps">
-                <div class="panel-head">
-                  <h2>{next ? progressText(steps) : 'Everything is set up'}</h2>
-                </div>
+              <Panel label="Steps" title={next ? progressText(steps) : 'Everything is set up'}>
                 <ol class="walk">
                   {steps.map(({ name, title, text, isDone }) => (
                     <li key={name} aria-current={name === next?.name ? 'step' : undefined}>
@@ -58,19 +62,8 @@ export function FirstSteps({ site }: { site: Site }) {
                     </li>
                   ))}
                 </ol>
-              </section>
-              <EventFeed
-                site={site.host}
-                onEvents={(events) => {
-                  if (
-                    completesStep(
-                      data,
-                      events.map(({ type }) => type),
-                    )
-                  )
-                    reload();
-                }}
-              />
+              </Panel>
+              <EventFeed site={site.host} onEvents={(events) => completesStep(data, events) && reload()} />
             </div>
           );
         }}
@@ -90,17 +83,19 @@ function KeyStep({ site, isDone, onCreated, onChanged }: KeyStepProps) {
   const action = useAction();
   const create = () =>
     action.run(async () => {
-      const params = { path: { site } };
       const body = { name: 'First key', trial: false };
-      onCreated((await dataOf(api.POST('/api/v1/sites/{site}/keys', { params, body }))).key);
+      onCreated((await api.POST('/api/v1/sites/{site}/keys', { path: { site }, body })).key);
       onChanged();
     });
   return (
     <>
       <ProblemNote problem={action.problem} />
-      <button type="button" class={isDone ? '' : 'primary'} disabled={action.isBusy} onClick={() => void create()}>
-        {isDone ? 'Create another key' : 'Create a key'}
-      </button>{' '}
+      <Button
+        kind={isDone ? undefined : 'primary'}
+        label={isDone ? 'Create another key' : 'Create a key'}
+        isDisabled={action.isBusy}
+        onClick={create}
+      />{' '}
       {isDone && <a href={pathOf(site, 'keys')}>All keys</a>}
     </>
   );
@@ -122,16 +117,6 @@ function ConversionStep({ site, apiKey, isDone }: { site: string; apiKey: string
         </p>
       )}
     </>
-  );
-}
-
-function TagStep({ site, isDone, onSeen }: { site: Site; isDone: boolean; onSeen: () => void }) {
-  return (
-    <details open={!isDone}>
-      <summary>Snippet for the head of every page</summary>
-      <CopyText label="Snippet" text={tagSnippet(site.host)} />
-      <TagCheck site={site.host} onSeen={onSeen} />
-    </details>
   );
 }
 
@@ -165,9 +150,7 @@ function WebhookStep({ site, isDone, onSet }: { site: string; isDone: boolean; o
           <a href={pathOf(site, 'webhook')}>Show its pushes</a>
         </p>
       ) : (
-        <button type="button" onClick={() => setEditing(true)}>
-          Set the webhook
-        </button>
+        <Button label="Set the webhook" onClick={() => setEditing(true)} />
       )}
       {/* Also once it is set: the dialog then shows the secret, this once. */}
       {isEditing && <SetWebhook site={site} onSet={onSet} onClose={() => setEditing(false)} />}

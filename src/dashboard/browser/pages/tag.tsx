@@ -35,7 +35,7 @@ export function Tag({ site }: { site: Site }) {
                 <CheckField
                   label="Read the address when a form is submitted"
                   help="It is hashed in the browser; the address itself is neither stored nor sent."
-                  checked={settings.emailCapture}
+                  value={settings.emailCapture}
                   disabled={isReadOnly}
                   onValue={(emailCapture) => void change({ emailCapture })}
                 />

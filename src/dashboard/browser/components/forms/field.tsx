@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useId } from 'preact/hooks';
+import { useFieldError } from './form.js';
 
 interface FieldProps {
   label: string;
@@ -23,6 +24,15 @@ export function Field({ label, help, error, children }: FieldProps) {
   );
 }
 
+interface Named<Value> {
+  label: string;
+  help?: ComponentChildren;
+  /** As the API names it: its error is shown at the field. */
+  name?: string;
+  value: Value;
+  onValue(value: Value): void;
+}
+
 type Attribute =
   | 'autocomplete'
   | 'autofocus'
@@ -33,18 +43,16 @@ type Attribute =
   | 'readOnly'
   | 'required';
 
-type InputProps = Pick<JSX.IntrinsicElements['input'], Attribute> & {
-  type?: 'text' | 'email' | 'password' | 'url';
-  label: string;
-  help?: ComponentChildren;
+interface TextFieldProps extends Named<string>, Pick<JSX.IntrinsicElements['input'], Attribute> {
+  type?: 'text' | 'email' | 'password' | 'url' | 'datetime-local';
+  /** In place of that of the API. */
   error?: string | undefined;
-  value: string;
-  onValue(value: string): void;
-};
+}
 
-export function TextField({ label, help, error, onValue, ...input }: InputProps) {
+export function TextField({ label, help, name, error, onValue, ...input }: TextFieldProps) {
+  const answered = useFieldError(name);
   return (
-    <Field label={label} help={help} error={error}>
+    <Field label={label} help={help} error={error ?? answered}>
       {(control) => (
         // The types tie every kind of input to its roles, of which none is set here.
         <input {...(input as { type: 'text' })} {...control} onInput={(event) => onValue(event.currentTarget.value)} />
@@ -53,52 +61,73 @@ export function TextField({ label, help, error, onValue, ...input }: InputProps)
   );
 }
 
-interface SelectProps {
-  label: string;
-  help?: ComponentChildren;
-  value: string;
-  options: readonly (readonly [value: string, title: string])[];
-  onValue(value: string): void;
+export type Options<Value extends string = string> = readonly (readonly [value: Value, title: string])[];
+
+interface SelectProps<Value extends string> extends Named<Value> {
+  options: Options<Value>;
   disabled?: boolean;
 }
 
-export function SelectField({ label, help, value, options, onValue, disabled }: SelectProps) {
+export function SelectField<Value extends string>({ label, help, ...select }: SelectProps<Value>) {
+  const { value, options, onValue, disabled = false } = select;
   return (
     <Field label={label} help={help}>
       {(control) => (
         <select
           {...control}
           value={value}
-          disabled={disabled === true}
-          onChange={(event) => onValue(event.currentTarget.value)}
+          disabled={disabled}
+          onChange={(event) => onValue(event.currentTarget.value as Value)}
         >
-          {options.map(([option, title]) => (
-            <option key={option} value={option}>
-              {title}
-            </option>
-          ))}
+          <OptionList options={options} />
         </select>
       )}
     </Field>
   );
 }
 
-interface CheckProps {
-  label: string;
-  help?: ComponentChildren;
-  checked: boolean;
-  onValue(checked: boolean): void;
-  disabled?: boolean;
+export function OptionList({ options }: { options: Options }) {
+  return (
+    <>
+      {options.map(([value, title]) => (
+        <option key={value} value={value}>
+          {title}
+        </option>
+      ))}
+    </>
+  );
 }
 
-export function CheckField({ label, help, checked, onValue, disabled }: CheckProps) {
+interface ChoiceProps<Value extends string> {
+  label: string;
+  class?: string;
+  value: Value;
+  options: Options<Value>;
+  onValue(value: Value): void;
+}
+
+/** A choice in a row of buttons or filters, which has no room for a label that is seen. */
+export function Choice<Value extends string>({ label, value, options, onValue, ...props }: ChoiceProps<Value>) {
+  return (
+    <select
+      class={props.class}
+      aria-label={label}
+      value={value}
+      onChange={(event) => onValue(event.currentTarget.value as Value)}
+    >
+      <OptionList options={options} />
+    </select>
+  );
+}
+
+export function CheckField({ label, help, value, onValue, disabled }: Named<boolean> & { disabled?: boolean }) {
   const id = useId();
   return (
     <div class="field check">
       <input
         id={id}
         type="checkbox"
-        checked={checked}
+        checked={value}
         disabled={disabled === true}
         aria-describedby={`${id}-help`}
         onChange={(event) => onValue(event.currentTarget.checked)}

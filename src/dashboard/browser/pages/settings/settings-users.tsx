@@ -1,51 +1,49 @@
 import { useState } from 'preact/hooks';
-import { api, dataOf } from '../../api.js';
+import { api } from '../../api.js';
 import { Badge } from '../../components/badge.js';
-import { Confirm } from '../../components/forms/confirm.js';
+import { Button } from '../../components/button.js';
+import { Confirm, ShownOnce } from '../../components/forms/dialog.js';
 import { Panel } from '../../components/panel.js';
 import { SettingsPage } from '../../components/settings/settings-page.js';
-import { ShownOnce } from '../../components/shown-once.js';
-import { Empty, Show } from '../../components/states.js';
+import { Show } from '../../components/states.js';
 import { Table } from '../../components/table.js';
 import { Time } from '../../components/time.js';
 import { attempt, toast } from '../../components/toasts.js';
 import { counted } from '../../format.js';
-import { useData } from '../../hooks/use-data.js';
+import { useGet } from '../../hooks/use-data.js';
 import { useDialog } from '../../hooks/use-dialog.js';
-import { mayAdminister, type User, useSession } from '../../session.js';
+import { type User, useSession } from '../../session.js';
 import { AddUser, ChangeUser, ResetUser } from './user-dialogs.js';
 
 export function SettingsUsers() {
-  const { user } = useSession();
-  if (!mayAdminister(user))
-    return (
-      <SettingsPage title="Users" note="Who may use this installation">
-        <Empty title="Only administrators manage users" />
-      </SettingsPage>
-    );
-  return <UserList />;
-}
-
-function UserList() {
   const { user: self } = useSession();
-  const users = useData('users', () => dataOf(api.GET('/api/v1/users')));
+  const users = useGet('/api/v1/users');
   const { opened, item, open, close } = useDialog();
   const named = users.data?.items.find(({ id }) => id === item && id !== self.id);
   const [link, setLink] = useState<{ user: User; link: string; validTokens?: number }>();
   const setDisabled = async ({ id, name }: User, disabled: boolean) => {
-    await dataOf(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body: { disabled } }));
+    await api.PATCH('/api/v1/users/{id}', { path: { id }, body: { disabled } });
     users.reload();
     return disabled ? `${name} is signed out and may not sign in` : `${name} may sign in again`;
   };
+  const buttons = (user: User) => {
+    const { id, name, disabled } = user;
+    return (
+      <>
+        <Button kind="quiet" label="Change" about={name} onClick={() => open('change', id)} />
+        <Button kind="quiet" label="New link" about={`for ${name}`} onClick={() => open('reset', id)} />
+        {disabled ? (
+          <Button kind="quiet" label="Enable" about={name} onClick={() => attempt(() => setDisabled(user, false))} />
+        ) : (
+          <Button kind="quiet" label="Disable" about={name} onClick={() => open('disable', id)} />
+        )}
+      </>
+    );
+  };
   return (
     <SettingsPage
-      title="Users"
-      note="Who may use this installation"
-      actions={
-        <button type="button" class="primary" onClick={() => open('new')}>
-          Add a user
-        </button>
-      }
+      path="/settings/users"
+      actions={<Button kind="primary" label="Add a user" onClick={() => open('new')} />}
     >
       <Show of={users}>
         {({ items }) => (
@@ -64,10 +62,7 @@ function UserList() {
                   ),
                 },
                 { title: 'Role', cell: ({ role }) => role },
-                {
-                  title: 'Sites',
-                  cell: ({ sites }) => (sites === null ? 'all' : sites.length === 0 ? 'none' : sites.join(', ')),
-                },
+                { title: 'Sites', cell: ({ sites }) => (sites === null ? 'all' : sites.join(', ') || 'none') },
                 {
                   title: 'State',
                   cell: ({ disabled }) => (
@@ -75,34 +70,7 @@ function UserList() {
                   ),
                 },
                 { title: 'Added', isMinor: true, cell: ({ createdAt }) => <Time time={createdAt} as="day" /> },
-                {
-                  title: 'Change',
-                  isAction: true,
-                  cell: (user) =>
-                    user.id !== self.id && (
-                      <>
-                        <button type="button" class="quiet" onClick={() => open('change', user.id)}>
-                          Change <span class="hidden">{user.name}</span>
-                        </button>
-                        <button type="button" class="quiet" onClick={() => open('reset', user.id)}>
-                          New link <span class="hidden">for {user.name}</span>
-                        </button>
-                        {user.disabled ? (
-                          <button
-                            type="button"
-                            class="quiet"
-                            onClick={() => void attempt(() => setDisabled(user, false))}
-                          >
-                            Enable <span class="hidden">{user.name}</span>
-                          </button>
-                        ) : (
-                          <button type="button" class="quiet" onClick={() => open('disable', user.id)}>
-                            Disable <span class="hidden">{user.name}</span>
-                          </button>
-                        )}
-                      </>
-                    ),
-                },
+                { title: 'Change', kind: 'action', cell: (user) => user.id !== self.id && buttons(user) },
               ]}
             />
           </Panel>
@@ -111,7 +79,6 @@ function UserList() {
       {opened === 'new' && (
         <AddUser
           onAdded={({ user, link }) => {
-            close();
             setLink({ user, link });
             users.reload();
           }}
@@ -124,7 +91,7 @@ function UserList() {
           title={`Disable ${named.name}?`}
           verb="Disable"
           onClose={close}
-          onConfirm={async () => toast(await setDisabled(named, true))}
+          onSubmit={async () => toast(await setDisabled(named, true))}
         >
           The user is signed out everywhere at once and cannot sign in, links to choose a password end, and API tokens
           of the user are refused, until you enable the user again.

@@ -1,5 +1,5 @@
-import { formatNumber, formatShare, formatTime } from '../../format.js';
-import { type AcceptanceSlot, acceptanceTone } from '../../views/chart-view.js';
+import { formatNumber, formatShare, formatTime } from '../format.js';
+import { type AcceptanceSlot, acceptanceTone } from '../views/chart-view.js';
 
 const [WIDTH, GAP, HEIGHT] = [4, 1, 18];
 
