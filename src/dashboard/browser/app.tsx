@@ -1,14 +1,14 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, whenSignedOut } from './api.js';
-import { Loading, ProblemNote } from './components/states.js';
+import { Loading, ProblemNote } from './components/frame.js';
 import { attempt, Toasts, toast } from './components/toasts.js';
 import { CurrentPage } from './current-page.js';
 import { formatDuration } from './format.js';
 import { useGet } from './hooks/use-data.js';
 import { SignIn } from './pages/sign-in.js';
 import { takeAddress } from './return-address.js';
-import { type Session, SessionContext, type User } from './session.js';
+import { mayWrite, type Session, SessionContext, type User } from './session.js';
 import { Shell } from './shell.js';
 
 /** Whether the dashboard is opened on the machine of the service, which then accepts conversions on localhost, too. */
@@ -61,6 +61,7 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: bool
   const session: Session = useMemo(
     () => ({
       user,
+      isWriter: mayWrite(user),
       sites: sites.data?.items ?? [],
       localUrl: IS_LOCAL ? installation.data?.localUrl : undefined,
       sandboxUrl: installation.data?.sandboxUrl,

@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { Empty, Loading } from './components/frame.js';
 import { SettingsPage } from './components/settings/settings-page.js';
-import { Empty, Loading } from './components/states.js';
 import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, type SitePage } from './navigation.js';
 import { Account } from './pages/account.js';
 import { AddSite } from './pages/add-site.js';

@@ -7,6 +7,8 @@ export type Site = Schemas['Site'];
 
 export interface Session {
   readonly user: User;
+  /** Whether the user may change sites. The API decides; this hides what it would refuse. */
+  readonly isWriter: boolean;
   /** Those that the user may see. */
   readonly sites: readonly Site[];
   /** Where the service accepts conversions on its own machine. Undefined if the dashboard is used from another one. */

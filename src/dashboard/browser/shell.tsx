@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { Button } from './components/button.js';
+import { Button } from './components/basics.js';
 import { ConnectionBanner } from './components/connection-banner.js';
 import { ErrorBoundary } from './components/error-boundary.js';
-import { Choice } from './components/forms/field.js';
+import { Choice } from './components/forms/fields.js';
 import { Search } from './components/forms/search.js';
 import { ShortcutHelp } from './components/shortcut-help.js';
 import { RowKeysHint } from './components/table.js';

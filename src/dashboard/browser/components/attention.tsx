@@ -1,6 +1,6 @@
 import { api } from '../api.js';
 import { connectionTitle } from '../format.js';
-import { mayOperateAll, mayWrite, useSession } from '../session.js';
+import { mayOperateAll, useSession } from '../session.js';
 import {
   type AttentionAction,
   type AttentionItem,
@@ -8,9 +8,8 @@ import {
   attentionDetail,
   attentionTitle,
 } from '../views/attention-view.js';
-import { Button } from './button.js';
-import { Panel } from './panel.js';
-import { Time } from './time.js';
+import { Button, Time } from './basics.js';
+import { Panel } from './frame.js';
 import { attempt } from './toasts.js';
 
 interface AttentionProps {
@@ -48,8 +47,8 @@ export function Attention({ items, withSite, onChanged }: AttentionProps) {
 }
 
 function ActionButton({ item, onChanged }: { item: AttentionItem; onChanged(): void }) {
-  const { user } = useSession();
-  const action = attentionAction(item, { mayWrite: mayWrite(user), mayOperateAll: mayOperateAll(user) });
+  const { user, isWriter } = useSession();
+  const action = attentionAction(item, { mayWrite: isWriter, mayOperateAll: mayOperateAll(user) });
   if (!action) return null;
   const { label } = action;
   const name = `${label}: ${attentionTitle(item)}`;

@@ -12,8 +12,8 @@ import {
   unfinishedFrom,
 } from '../views/chart-view.js';
 import type { Series } from '../views/overview-view.js';
+import { Time } from './basics.js';
 import { Table } from './table.js';
-import { Time } from './time.js';
 
 const HEIGHT = 240;
 /** Pixels that the text of a mark needs. */

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { reachability } from '../api.js';
-import { Button } from './button.js';
+import { Button } from './basics.js';
 
 /** Says that the service does not answer. What is shown stays, and is loaded again when it does. */
 export function ConnectionBanner() {

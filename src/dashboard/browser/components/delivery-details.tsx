@@ -1,10 +1,7 @@
 import { type Attempt, type AttemptView, attemptViews, type Delivery, isUnsettled } from '../conversion-story.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
 import { reasonText } from '../views/reason-view.js';
-import { StatusBadge } from './badge.js';
-import { Button } from './button.js';
-import { CopyJson, CopyText } from './copy.js';
-import { Time } from './time.js';
+import { Button, CopyJson, CopyText, StatusBadge, Time } from './basics.js';
 
 interface DeliveryDetailsProps {
   delivery: Delivery;

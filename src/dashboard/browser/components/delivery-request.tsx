@@ -1,10 +1,9 @@
 import { connectionTitle } from '../format.js';
 import { useGet } from '../hooks/use-data.js';
 import { placeholderText, requestNote, requestText } from '../views/delivery-request-view.js';
-import { CopyText } from './copy.js';
-import { Facts } from './facts.js';
+import { CopyText, Facts } from './basics.js';
 import { Dialog } from './forms/dialog.js';
-import { Show } from './states.js';
+import { Show } from './frame.js';
 
 interface DeliveryRequestProps {
   site: string;

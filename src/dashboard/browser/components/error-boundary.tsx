@@ -1,5 +1,5 @@
 import { Component, type ComponentChildren } from 'preact';
-import { Button } from './button.js';
+import { Button } from './basics.js';
 
 /** Shows the error of a page in its place: the navigation around it stays. Give it a key, which a new page changes. */
 export class ErrorBoundary extends Component<{ children: ComponentChildren }, { error?: Error }> {

@@ -15,10 +15,8 @@ import {
   STREAM_STATES,
   typesOf,
 } from '../stream/live-events.js';
-import { Badge } from './badge.js';
-import { Panel } from './panel.js';
-import { Empty, Show } from './states.js';
-import { Time } from './time.js';
+import { Badge, Time } from './basics.js';
+import { Empty, Panel, Show } from './frame.js';
 
 const SHOWN_MAX = 12;
 /** Apart from changes of the site, which the viewer makes, and the windows of pushes. */

@@ -9,7 +9,7 @@ import {
   valuesOf,
   valuesText,
 } from '../views/overview-view.js';
-import { Money } from './money.js';
+import { Money } from './basics.js';
 
 interface FiguresProps {
   totals: SummedTotals;

@@ -7,10 +7,9 @@ import {
   type PlatformQuality,
   qualityRows,
 } from '../views/match-quality-view.js';
-import { Panel } from './panel.js';
-import { Empty } from './states.js';
+import { AsOf } from './basics.js';
+import { Empty, Panel } from './frame.js';
 import { Table } from './table.js';
-import { AsOf } from './time.js';
 
 /** For each platform: which identifiers its conversions carried, and which missing one would help most. */
 export function MatchQuality({ quality: { items, asOf } }: { quality: Schemas['MatchQuality'] }) {

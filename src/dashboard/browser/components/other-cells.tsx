@@ -1,8 +1,7 @@
 import type { Schemas } from '../api.js';
 import { useGet } from '../hooks/use-data.js';
 import { pathOf } from '../navigation.js';
-import { Panel } from './panel.js';
-import { ProblemNote } from './states.js';
+import { Panel, ProblemNote } from './frame.js';
 import { type Column, Table } from './table.js';
 
 interface Row {

@@ -7,13 +7,12 @@ import type { ChosenPeriod } from '../hooks/use-period.js';
 import { withQuery } from '../navigation.js';
 import { type Grouping, groupingOf, intervalTitle, type Series, type SummedTotals } from '../views/overview-view.js';
 import { Attention } from './attention.js';
+import { AsOf } from './basics.js';
 import { Chart } from './chart.js';
 import { Figures } from './figures.js';
 import { PeriodChoice } from './forms/period-choice.js';
-import { Page, Panel } from './panel.js';
+import { Loading, Page, Panel, ProblemNote, Show } from './frame.js';
 import { SOURCES_SHOWN, Sources } from './sources.js';
-import { Loading, ProblemNote, Show } from './states.js';
-import { AsOf } from './time.js';
 
 interface Span {
   readonly from: string;

@@ -5,11 +5,9 @@ import { acceptanceSlots } from '../views/chart-view.js';
 import { type Connection, connectionState } from '../views/connection-view.js';
 import { type PlatformRow, platformRows, type Series } from '../views/overview-view.js';
 import { Acceptance } from './acceptance.js';
-import { Badge } from './badge.js';
-import { Panel } from './panel.js';
-import { Empty } from './states.js';
+import { AsOf, Badge } from './basics.js';
+import { Empty, Panel } from './frame.js';
 import { type Column, Table } from './table.js';
-import { AsOf } from './time.js';
 
 interface PlatformsProps {
   site: string;

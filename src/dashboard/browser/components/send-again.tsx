@@ -5,10 +5,10 @@ import { connectionTitle } from '../format.js';
 import { useData } from '../hooks/use-data.js';
 import { type Problem, problemOf } from '../problem.js';
 import { nextKey, sendAgainRequest, sendPreview } from '../views/send-again-view.js';
-import { CopyText } from './copy.js';
+import { CopyText } from './basics.js';
 import { FormDialog } from './forms/dialog.js';
-import { SelectField } from './forms/field.js';
-import { Show } from './states.js';
+import { SelectField } from './forms/fields.js';
+import { Show } from './frame.js';
 import { toast } from './toasts.js';
 
 interface SendAgainProps {

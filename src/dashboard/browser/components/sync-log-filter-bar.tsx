@@ -2,11 +2,11 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import { SYNC_STATUSES } from '../../../kernel/sync-statuses.js';
 import type { Schemas } from '../api.js';
 import { connectionTitle } from '../format.js';
+import { fromLocal, toLocal } from '../local-time.js';
 import { hasFilters, KINDS, SPANS, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
 import { reasonText } from '../views/reason-view.js';
-import { Button } from './button.js';
-import { Choice, type Options } from './forms/field.js';
-import { Moment } from './moment.js';
+import { Button } from './basics.js';
+import { Choice, type Options } from './forms/fields.js';
 
 interface SyncLogFilterBarProps {
   connected: readonly string[];
@@ -169,5 +169,30 @@ interface ChipProps {
 function Chip({ all, value = '', options, ...choice }: ChipProps) {
   return (
     <Choice class={value === '' ? 'chip' : 'chip set'} value={value} options={[['', all], ...options]} {...choice} />
+  );
+}
+
+interface MomentProps {
+  label: string;
+  /** A time, as the API reads it. */
+  value: string | undefined;
+  onValue(value: string | undefined): void;
+}
+
+/** A time in the viewer's zone. It is told when the field is left or Enter is pressed, not with each digit. */
+function Moment({ label, value, onValue }: MomentProps) {
+  const [text, setText] = useState(toLocal(value));
+  useEffect(() => setText(toLocal(value)), [value]);
+  const tell = () => text !== toLocal(value) && onValue(fromLocal(text));
+  return (
+    <input
+      type="datetime-local"
+      aria-label={label}
+      title={label}
+      value={text}
+      onInput={(event) => setText(event.currentTarget.value)}
+      onBlur={tell}
+      onKeyDown={(event) => event.key === 'Enter' && tell()}
+    />
   );
 }

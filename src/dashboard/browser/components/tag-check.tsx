@@ -1,8 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { useGet, useInterval } from '../hooks/use-data.js';
-import { Badge } from './badge.js';
-import { ProblemNote } from './states.js';
-import { Time } from './time.js';
+import { Badge, Time } from './basics.js';
+import { ProblemNote } from './frame.js';
 
 const POLL_MS = 5_000;
 

@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { type Answer, api, type InputArguments, type PathWith } from '../api.js';
+import { type Answer, api, type InputArguments, type PathWith, reachability } from '../api.js';
 import { type Problem, problemOf } from '../problem.js';
-import { useRecovery } from './use-recovery.js';
 
 export interface Loaded<Data> {
   /** Undefined until the first answer. */
@@ -36,6 +35,15 @@ export function useData<Data>(key: string, load: (signal: AbortSignal) => Promis
   const isStale = state.key !== key;
   useRecovery(isStale ? undefined : state.problem, reload);
   return { data: isStale ? undefined : state.data, problem: isStale ? undefined : state.problem, reload, set };
+}
+
+/** Loads again as soon as the service answers, if the problem was that it did not. */
+export function useRecovery(problem: Problem | undefined, reload: () => void): void {
+  const isOwed = problem?.status === 0;
+  useEffect(() => {
+    if (!isOwed) return;
+    return reachability.watch(() => reachability.isReachable && reload());
+  }, [isOwed, reload]);
 }
 
 /** Loads what one request answers. */

@@ -2,7 +2,7 @@ import { useCallback, useLayoutEffect, useState } from 'preact/hooks';
 import { type Answer, api, type Input, type InputArguments, type PathWith } from '../api.js';
 import { addPage } from '../page-window.js';
 import { type Problem, problemOf } from '../problem.js';
-import { useRecovery } from './use-recovery.js';
+import { useRecovery } from './use-data.js';
 
 interface CursorPage<Item, Cursor> {
   readonly items: readonly Item[];

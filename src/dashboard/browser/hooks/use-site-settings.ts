@@ -2,7 +2,7 @@ import { useRef } from 'preact/hooks';
 import { api, type Schemas } from '../api.js';
 import { toast } from '../components/toasts.js';
 import { problemOf } from '../problem.js';
-import { mayWrite, useSession } from '../session.js';
+import { useSession } from '../session.js';
 import { type Loaded, useGet } from './use-data.js';
 
 export type SiteSettings = Schemas['SiteSettings'];
@@ -16,7 +16,7 @@ interface SiteSettingsState {
 }
 
 export function useSiteSettings(site: string): SiteSettingsState {
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const path = { site };
   const loaded = useGet('/api/v1/sites/{site}/settings', { path });
   const last = useRef<Promise<unknown>>(Promise.resolve());
@@ -36,5 +36,5 @@ export function useSiteSettings(site: string): SiteSettingsState {
     last.current = saved;
     return saved;
   };
-  return { loaded, isReadOnly: !mayWrite(user), change };
+  return { loaded, isReadOnly: !isWriter, change };
 }

@@ -1,14 +1,9 @@
 import { api } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { Button } from '../components/button.js';
-import { Facts } from '../components/facts.js';
+import { Badge, Button, Facts, Time } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
-import { TextField } from '../components/forms/field.js';
-import { Form, useFields } from '../components/forms/form.js';
-import { Page, Panel } from '../components/panel.js';
-import { Show } from '../components/states.js';
+import { Form, TextField, useFields } from '../components/forms/fields.js';
+import { Page, Panel, Show } from '../components/frame.js';
 import { Table } from '../components/table.js';
-import { Time } from '../components/time.js';
 import { toast } from '../components/toasts.js';
 import { counted } from '../format.js';
 import { useGet } from '../hooks/use-data.js';

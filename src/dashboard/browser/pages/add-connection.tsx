@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { FormDialog } from '../components/forms/dialog.js';
-import { TextField } from '../components/forms/field.js';
+import { TextField } from '../components/forms/fields.js';
 import { connectionTitle } from '../format.js';
 
 interface AddConnectionProps {

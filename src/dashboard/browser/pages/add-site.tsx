@@ -1,10 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api } from '../api.js';
-import { TextField } from '../components/forms/field.js';
-import { Form } from '../components/forms/form.js';
-import { Page } from '../components/panel.js';
-import { Empty } from '../components/states.js';
+import { Form, TextField } from '../components/forms/fields.js';
+import { Empty, Page } from '../components/frame.js';
 import { pathOf } from '../navigation.js';
 import { mayOperateAll, useSession } from '../session.js';
 

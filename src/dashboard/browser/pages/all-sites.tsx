@@ -1,10 +1,10 @@
 import { api, type Schemas } from '../api.js';
+import { AsOf } from '../components/basics.js';
+import { Panel } from '../components/frame.js';
 import { OtherCells } from '../components/other-cells.js';
-import { Panel } from '../components/panel.js';
 import { PeriodPage } from '../components/period-page.js';
 import { PlatformsOfAllSites } from '../components/platforms.js';
 import { Table } from '../components/table.js';
-import { AsOf } from '../components/time.js';
 import { formatShare } from '../format.js';
 import { usePeriod } from '../hooks/use-period.js';
 import { pathOf, withQuery } from '../navigation.js';

@@ -1,4 +1,4 @@
-import { Page } from '../components/panel.js';
+import { Page } from '../components/frame.js';
 import { Changes } from '../components/settings/changes.js';
 import { useList } from '../hooks/use-pages.js';
 import type { Site } from '../session.js';

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { type Chosen, choose, listingProblems, optionsOf, pickedEvents, suggestedFor } from '../account-options.js';
 import { api, type Schemas } from '../api.js';
-import { Button } from '../components/button.js';
+import { Button } from '../components/basics.js';
 import { FormDialog } from '../components/forms/dialog.js';
-import { TextField } from '../components/forms/field.js';
+import { TextField } from '../components/forms/fields.js';
 import { OptionField } from '../components/forms/option-field.js';
-import { Loading, ProblemNote } from '../components/states.js';
+import { Loading, ProblemNote } from '../components/frame.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle, counted } from '../format.js';
 import { useAction, useData } from '../hooks/use-data.js';

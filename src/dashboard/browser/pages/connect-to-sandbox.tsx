@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api.js';
-import { SelectField } from '../components/forms/field.js';
-import { Form } from '../components/forms/form.js';
+import { Form, SelectField } from '../components/forms/fields.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle } from '../format.js';
 import { useGet } from '../hooks/use-data.js';

@@ -1,7 +1,6 @@
-import { CheckField, SelectField } from '../components/forms/field.js';
-import { Page, Panel } from '../components/panel.js';
+import { CheckField, SelectField } from '../components/forms/fields.js';
+import { Page, Panel, Show } from '../components/frame.js';
 import { SettingsForm } from '../components/settings/settings-form.js';
-import { Show } from '../components/states.js';
 import { useSiteSettings } from '../hooks/use-site-settings.js';
 import type { Site } from '../session.js';
 

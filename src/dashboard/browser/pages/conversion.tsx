@@ -1,28 +1,23 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
 import { clock } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { Button } from '../components/button.js';
-import { CopyText } from '../components/copy.js';
+import { Badge, Button, CopyText, Facts, Time } from '../components/basics.js';
 import { DeliveryDetails } from '../components/delivery-details.js';
 import { DeliveryRequest } from '../components/delivery-request.js';
-import { Facts } from '../components/facts.js';
 import { Dialog } from '../components/forms/dialog.js';
-import { Page, Panel } from '../components/panel.js';
+import { Empty, Page, Panel, Show } from '../components/frame.js';
 import { SendAgain } from '../components/send-again.js';
-import { Empty, Show } from '../components/states.js';
-import { Time } from '../components/time.js';
 import { amountOf, type ConversionHistory, conversionStory, type Fact, isDelivered } from '../conversion-story.js';
 import { repeatedCurlLine } from '../curl-line.js';
 import { useGet, useInterval } from '../hooks/use-data.js';
 import { changeDialog, leaveDialog, openDialog, useDialog } from '../hooks/use-dialog.js';
 import { withQuery } from '../navigation.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 import { rereadAfterMs } from '../stream/reread.js';
 
 /** One conversion: what happened to it, step by step, and each of its deliveries with attempts, payload and answer. */
 export function Conversion({ site: { host }, id }: { site: Site; id: string }) {
-  const { localUrl, user } = useSession();
+  const { localUrl, isWriter } = useSession();
   const { path, query, route } = useLocation();
   const dialog = useDialog();
   const history = useGet('/api/v1/sites/{site}/conversions/{id}', { path: { site: host, id } });
@@ -30,7 +25,6 @@ export function Conversion({ site: { host }, id }: { site: Site; id: string }) {
   const rereadMs = rereadAfterMs(deliveries, clock.nowMs());
   useInterval(history.reload, rereadMs ?? 0, rereadMs !== undefined);
   const sendPath = (connection: string) => withQuery(path, { ...query, send: connection });
-  const isWriter = mayWrite(user);
   // What was not accepted first: that is what a person opens this page for.
   const first = deliveries.find(({ status }) => !isDelivered(status)) ?? deliveries[0];
   return (

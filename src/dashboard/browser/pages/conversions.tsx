@@ -1,13 +1,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { Schemas } from '../api.js';
-import { StatusBadge } from '../components/badge.js';
-import { Choice } from '../components/forms/field.js';
-import { PagedTable } from '../components/paged.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty } from '../components/states.js';
-import type { Column } from '../components/table.js';
-import { Time } from '../components/time.js';
+import { StatusBadge, Time } from '../components/basics.js';
+import { Choice } from '../components/forms/fields.js';
+import { Empty, Page, Panel } from '../components/frame.js';
+import { type Column, PagedTable } from '../components/table.js';
 import { amountOf } from '../conversion-story.js';
 import { useList } from '../hooks/use-pages.js';
 import { conversionPath, pathOf, withQuery } from '../navigation.js';

@@ -1,10 +1,8 @@
 import { useState } from 'preact/hooks';
-import { Button } from '../components/button.js';
-import { TextField } from '../components/forms/field.js';
-import { Form } from '../components/forms/form.js';
-import { Page, Panel } from '../components/panel.js';
+import { Button } from '../components/basics.js';
+import { Form, TextField } from '../components/forms/fields.js';
+import { Page, Panel, Show } from '../components/frame.js';
 import { SettingsPreview } from '../components/settings/settings-preview.js';
-import { Show } from '../components/states.js';
 import { useSiteSettings } from '../hooks/use-site-settings.js';
 import type { Site } from '../session.js';
 

@@ -1,28 +1,22 @@
 import { useState } from 'preact/hooks';
 import { api, type Schemas } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { Button } from '../components/button.js';
-import { CopyText } from '../components/copy.js';
+import { Badge, Button, CopyText, Time } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
-import { TextField } from '../components/forms/field.js';
-import { Form } from '../components/forms/form.js';
-import { PagedTable } from '../components/paged.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty } from '../components/states.js';
-import type { Column } from '../components/table.js';
-import { Time } from '../components/time.js';
+import { Form, TextField } from '../components/forms/fields.js';
+import { Empty, Page, Panel } from '../components/frame.js';
+import { type Column, PagedTable } from '../components/table.js';
 import { useList } from '../hooks/use-pages.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 import { auditActor } from '../views/audit-view.js';
 import { countsText, erasureProof, isNothing, ownErasure } from '../views/erasure-view.js';
 
 /** Erases what is stored about a person, and lists the erasures that the log has recorded. */
 export function Erasures({ site: { host } }: { site: Site }) {
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const pages = useList('/api/v1/sites/{site}/erasures', { path: { site: host } });
   return (
     <Page title="Erasures" note={`Personal data that was erased at ${host}`}>
-      {mayWrite(user) && <ErasePerson key={host} site={host} onErased={pages.reload} />}
+      {isWriter && <ErasePerson key={host} site={host} onErased={pages.reload} />}
       <Panel title="Recorded erasures" note="Each is an event of the log, which says nothing about the person">
         <PagedTable
           label="Recorded erasures"

@@ -1,6 +1,6 @@
 import { useSiteProgress } from '../hooks/use-site-progress.js';
 import { pathOf } from '../navigation.js';
-import { mayOperateAll, mayWrite, type Site, useSession } from '../session.js';
+import { mayOperateAll, type Site, useSession } from '../session.js';
 import type { Connection } from '../views/connection-view.js';
 import { firstSteps, nextStep, progressText } from '../views/first-steps-view.js';
 
@@ -12,9 +12,9 @@ interface FirstStepsNoteProps {
 
 /** On the overview of a site that does not deliver conversions yet: what comes next. */
 export function FirstStepsNote({ site, connections, hasConversions }: FirstStepsNoteProps) {
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const isDelivering = hasConversions && connections.some(({ connected }) => connected);
-  return isDelivering || !mayWrite(user) ? null : <Note site={site} />;
+  return isDelivering || !isWriter ? null : <Note site={site} />;
 }
 
 function Note({ site }: { site: Site }) {

@@ -1,30 +1,27 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { api } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { Button } from '../components/button.js';
-import { CopyText } from '../components/copy.js';
+import { Badge, Button, CopyText } from '../components/basics.js';
 import { EventFeed } from '../components/event-feed.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty, ProblemNote, Show } from '../components/states.js';
+import { Empty, Page, Panel, ProblemNote, Show } from '../components/frame.js';
 import { TagCheck } from '../components/tag-check.js';
 import { curlLine, tagSnippet } from '../curl-line.js';
 import { useAction } from '../hooks/use-data.js';
 import { useSiteProgress } from '../hooks/use-site-progress.js';
 import { pathOf } from '../navigation.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 import { completesStep, firstSteps, nextStep, progressText, type StepName } from '../views/first-steps-view.js';
 import { ConnectToSandbox } from './connect-to-sandbox.js';
 import { SetWebhook } from './set-webhook.js';
 
 /** Walks through what a new site needs until a conversion is delivered, with what happens at the site beside it. */
 export function FirstSteps({ site }: { site: Site }) {
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const progress = useSiteProgress(site.host);
   const { reload } = progress;
   // Kept while the page is open, so that the line to paste has it. It is stored nowhere.
   const [key, setKey] = useState<string>();
-  if (!mayWrite(user))
+  if (!isWriter)
     return (
       <Page title="First steps">
         <Empty title="Analysts change nothing">An operator or an administrator sets the site up.</Empty>

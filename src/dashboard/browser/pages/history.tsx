@@ -1,20 +1,17 @@
 import { useCallback, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { Button } from '../components/button.js';
+import { Badge, Button, Time } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
-import { PagedTable } from '../components/paged.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty, ProblemNote } from '../components/states.js';
-import { Time } from '../components/time.js';
+import { Empty, Page, Panel, ProblemNote } from '../components/frame.js';
+import { PagedTable } from '../components/table.js';
 import { attempt } from '../components/toasts.js';
 import { formatNumber, formatShare } from '../format.js';
 import { useData, useInterval } from '../hooks/use-data.js';
 import { useDialog } from '../hooks/use-dialog.js';
 import { useList } from '../hooks/use-pages.js';
 import { withQuery } from '../navigation.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 import { hasSomethingToSend, isActive, type Job, jobOutcome, jobTitle, jobTone } from '../views/job-view.js';
 import { isShadowResult } from '../views/shadow-view.js';
 import { NewJob } from './new-job.js';
@@ -27,7 +24,7 @@ const readJob = (id: string) => api.GET('/api/v1/jobs/{id}', { path: { id } });
 /** Exports, replays and shadow replays of a site, with their progress and results. The address names an opened result. */
 export function History({ site: { host } }: { site: Site }) {
   const { path, query, route } = useLocation();
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const pages = useList('/api/v1/jobs', { query: { site: host, limit: 25 } });
   // Jobs that run are asked for one by one, so that earlier pages stay.
   const [newer, setNewer] = useState<ReadonlyMap<string, Job>>(new Map());
@@ -46,8 +43,7 @@ export function History({ site: { host } }: { site: Site }) {
     setNewer(new Map());
     pages.reload();
   };
-  const dialog = useDialog();
-  const isWriter = mayWrite(user);
+  const dialog = useDialog(isWriter);
   // The address may name a job of an earlier page.
   const { job: named } = query;
   const opened = useData(`job ${named}`, async () => (named === undefined ? undefined : readJob(named)));
@@ -86,7 +82,7 @@ export function History({ site: { host } }: { site: Site }) {
           ]}
         />
       </Panel>
-      {dialog.opened === 'new' && isWriter && <NewJob site={host} onCreated={reload} onClose={dialog.close} />}
+      {dialog.opened === 'new' && <NewJob site={host} onCreated={reload} onClose={dialog.close} />}
       {opened.data?.site === host && <ShadowDialog key={named} job={opened.data} onClose={() => route(path, true)} />}
     </Page>
   );

@@ -1,13 +1,9 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { Button } from '../components/button.js';
-import { Facts } from '../components/facts.js';
+import { Badge, Button, Facts, Time } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
-import { Page } from '../components/panel.js';
-import { ProblemNote, Show } from '../components/states.js';
-import { Time } from '../components/time.js';
+import { Page, ProblemNote, Show } from '../components/frame.js';
 import { attempt, toast } from '../components/toasts.js';
 import { connectionTitle } from '../format.js';
 import { useData } from '../hooks/use-data.js';
@@ -15,7 +11,7 @@ import { changeDialog, leaveDialog, openDialog, useDialog } from '../hooks/use-d
 import { useFinishedSignIn } from '../hooks/use-finished-sign-in.js';
 import { withQuery } from '../navigation.js';
 import { problemOf } from '../problem.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 import {
   type Connection,
   connectionNamed,
@@ -37,17 +33,16 @@ export function Integrations({ site: { host } }: { site: Site }) {
     ]);
     return { platforms: platforms.items, connections: connections.items };
   });
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const { path, query, route } = useLocation();
-  const dialog = useDialog();
+  const dialog = useDialog(isWriter);
   const [signedIn, setSignedIn] = useState<{ connection: string; signIn: string }>();
   const finished = useFinishedSignIn(host, (connection, signIn) => setSignedIn({ connection, signIn }));
   // The list of what needs attention links here with the connection. With a sign-in, the platform has sent the browser back.
   const asked = query['sign-in'] === undefined ? query['connection'] : undefined;
-  const isWriter = mayWrite(user);
   const connecting = isWriter ? (signedIn?.connection ?? asked) : undefined;
-  const disconnecting = dialog.opened === 'disconnect' && isWriter ? dialog.item : undefined;
-  const adding = dialog.opened === 'add' && isWriter ? dialog.item : undefined;
+  const disconnecting = dialog.opened === 'disconnect' ? dialog.item : undefined;
+  const adding = dialog.opened === 'add' ? dialog.item : undefined;
   const closeSettings = () => {
     setSignedIn(undefined);
     leaveDialog(route, path);
@@ -127,7 +122,7 @@ interface CardProps {
 }
 
 function ConnectionCard(props: CardProps) {
-  const { user, sandboxUrl } = useSession();
+  const { isWriter, sandboxUrl } = useSession();
   const { connection } = props;
   const { platform, connected, reason, next, since, settings } = connection;
   const title = connectionTitle(platform);
@@ -158,7 +153,7 @@ function ConnectionCard(props: CardProps) {
           rows={since === undefined ? facts : [...facts, { name: 'Since', value: <Time time={since} as="day" /> }]}
         />
       )}
-      {mayWrite(user) && (
+      {isWriter && (
         <div class="buttons">
           {connected ? (
             <ConnectedButtons {...props} title={title} />

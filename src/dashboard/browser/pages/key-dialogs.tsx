@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks';
 import { api, type Schemas } from '../api.js';
-import { CopyText } from '../components/copy.js';
+import { CopyText } from '../components/basics.js';
 import { FormDialog } from '../components/forms/dialog.js';
-import { CheckField, SelectField, TextField } from '../components/forms/field.js';
-import { useFields } from '../components/forms/form.js';
+import { CheckField, SelectField, TextField, useFields } from '../components/forms/fields.js';
 import { curlLine } from '../curl-line.js';
 import { useSession } from '../session.js';
 

@@ -1,29 +1,24 @@
 import { api, type Schemas } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { Button } from '../components/button.js';
-import { CopyText } from '../components/copy.js';
+import { Badge, Button, CopyText, Time } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty, Notice, Show } from '../components/states.js';
+import { Empty, Notice, Page, Panel, Show } from '../components/frame.js';
 import { Table } from '../components/table.js';
-import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import { curlLine } from '../curl-line.js';
 import { useGet } from '../hooks/use-data.js';
 import { useDialog } from '../hooks/use-dialog.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 import { CreateKey, RotateKey } from './key-dialogs.js';
 
 type Key = Schemas['Key'];
 
 /** The keys with which senders post conversions. */
 export function Keys({ site: { host, inbound } }: { site: Site }) {
-  const { user, localUrl, reloadSites } = useSession();
+  const { isWriter, localUrl, reloadSites } = useSession();
   const path = { site: host };
   const keys = useGet('/api/v1/sites/{site}/keys', { path });
-  const isWriter = mayWrite(user);
-  const { opened, item, open, close } = useDialog();
-  const named = isWriter ? keys.data?.items.find(({ id }) => id === item) : undefined;
+  const { opened, item, open, close } = useDialog(isWriter);
+  const named = keys.data?.items.find(({ id }) => id === item);
   const switchInbound = async (enabled: boolean) => {
     await api.PUT('/api/v1/sites/{site}/inbound', { path, body: { enabled } });
     reloadSites();
@@ -86,11 +81,11 @@ export function Keys({ site: { host, inbound } }: { site: Site }) {
           <CopyText label="Sample request" text={curlLine(host, 'cc_…', localUrl)} />
         </div>
       </Panel>
-      {opened === 'new' && isWriter && <CreateKey site={host} onCreated={keys.reload} onClose={close} />}
+      {opened === 'new' && <CreateKey site={host} onCreated={keys.reload} onClose={close} />}
       {opened === 'rotate' && named && (
         <RotateKey site={host} rotated={named} onRotated={keys.reload} onClose={close} />
       )}
-      {opened === 'refuse' && isWriter && inbound && (
+      {opened === 'refuse' && inbound && (
         <Confirm
           title={`Refuse the conversions of ${host}?`}
           verb="Refuse"

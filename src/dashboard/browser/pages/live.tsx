@@ -1,13 +1,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { Badge } from '../components/badge.js';
-import { Button } from '../components/button.js';
+import { Badge, Button, Time } from '../components/basics.js';
 import { EventName } from '../components/event-feed.js';
 import { EventKindOptions } from '../components/forms/event-kind-options.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty, Notice, Show } from '../components/states.js';
+import { Empty, Notice, Page, Panel, Show } from '../components/frame.js';
 import { type Column, Table } from '../components/table.js';
-import { Time } from '../components/time.js';
 import { counted, formatNumber } from '../format.js';
 import { useData } from '../hooks/use-data.js';
 import { useEventStream } from '../hooks/use-event-stream.js';

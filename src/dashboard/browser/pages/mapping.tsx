@@ -1,19 +1,15 @@
 import { useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { Button } from '../components/button.js';
-import { CopyJson } from '../components/copy.js';
-import { Choice, TextField } from '../components/forms/field.js';
-import { Form } from '../components/forms/form.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty, Loading, ProblemNote, Show } from '../components/states.js';
+import { Badge, Button, CopyJson } from '../components/basics.js';
+import { Choice, Form, TextField } from '../components/forms/fields.js';
+import { Empty, Loading, Page, Panel, ProblemNote, Show } from '../components/frame.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle } from '../format.js';
 import { useData, useGet } from '../hooks/use-data.js';
 import { useSettled } from '../hooks/use-settled.js';
 import { pathOf, withQuery } from '../navigation.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 import type { Connection } from '../views/connection-view.js';
 import { isEdited, type MappingRow, mappingChanges, mappingRows } from '../views/mapping-view.js';
 
@@ -76,7 +72,7 @@ interface EditorProps {
 }
 
 function Editor({ site, connection, rows, onRows, onSaved }: EditorProps) {
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const { platform, settings } = connection;
   const changes = mappingChanges(settings, rows);
   const save = async () => {
@@ -85,7 +81,7 @@ function Editor({ site, connection, rows, onRows, onSaved }: EditorProps) {
     onSaved();
     toast('Saved. Conversions received from now on use it');
   };
-  const isReadOnly = !mayWrite(user);
+  const isReadOnly = !isWriter;
   const list = (kind: MappingRow['kind']) => <Rows kind={kind} rows={rows} isReadOnly={isReadOnly} onChange={onRows} />;
   return (
     <div class="two">

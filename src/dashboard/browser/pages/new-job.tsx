@@ -1,8 +1,7 @@
 import { api, clock } from '../api.js';
 import { FormDialog } from '../components/forms/dialog.js';
 import { EventKindOptions } from '../components/forms/event-kind-options.js';
-import { Field, SelectField, TextField } from '../components/forms/field.js';
-import { type fieldsOf, useFields } from '../components/forms/form.js';
+import { Field, type fieldsOf, SelectField, TextField, useFields } from '../components/forms/fields.js';
 import { connectionTitle } from '../format.js';
 import { useGet } from '../hooks/use-data.js';
 import { type JobForm, jobRequest } from '../views/new-job-view.js';

@@ -1,8 +1,8 @@
 import { api } from '../api.js';
+import { Show } from '../components/frame.js';
 import { MatchQuality } from '../components/match-quality.js';
 import { PeriodPage } from '../components/period-page.js';
 import { Platforms } from '../components/platforms.js';
-import { Show } from '../components/states.js';
 import { useData } from '../hooks/use-data.js';
 import { usePeriod } from '../hooks/use-period.js';
 import { type Site, useSession } from '../session.js';

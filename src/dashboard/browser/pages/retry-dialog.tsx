@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, clock, type Schemas } from '../api.js';
-import { Button } from '../components/button.js';
-import { CopyJson } from '../components/copy.js';
+import { Button, CopyJson } from '../components/basics.js';
 import { Dialog } from '../components/forms/dialog.js';
-import { ProblemNote, Show } from '../components/states.js';
+import { ProblemNote, Show } from '../components/frame.js';
 import { Table } from '../components/table.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle, counted, formatNumber } from '../format.js';

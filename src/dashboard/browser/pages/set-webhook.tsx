@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api.js';
 import { FormDialog } from '../components/forms/dialog.js';
-import { TextField } from '../components/forms/field.js';
+import { TextField } from '../components/forms/fields.js';
 import { toast } from '../components/toasts.js';
 
 interface SetWebhookProps {

@@ -1,5 +1,5 @@
 import { Dialog } from '../components/forms/dialog.js';
-import { Empty } from '../components/states.js';
+import { Empty } from '../components/frame.js';
 import { Table } from '../components/table.js';
 import { counted } from '../format.js';
 import type { Job } from '../views/job-view.js';

@@ -1,8 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api } from '../api.js';
-import { TextField } from '../components/forms/field.js';
-import { Form, useFields } from '../components/forms/form.js';
+import { Form, TextField, useFields } from '../components/forms/fields.js';
 import { useAction, useGet } from '../hooks/use-data.js';
 import { rememberAddress } from '../return-address.js';
 import type { User } from '../session.js';

@@ -1,27 +1,25 @@
 import { useMemo, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api } from '../api.js';
-import { Button } from '../components/button.js';
+import { Button } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
-import { SelectField } from '../components/forms/field.js';
+import { SelectField } from '../components/forms/fields.js';
 import { ListEditor } from '../components/forms/list-editor.js';
-import { Page, Panel } from '../components/panel.js';
-import { Notice, Show } from '../components/states.js';
+import { Notice, Page, Panel, Show } from '../components/frame.js';
 import { attempt, toast } from '../components/toasts.js';
 import { countryOptions } from '../country-options.js';
 import { useDialog } from '../hooks/use-dialog.js';
 import { useSiteSettings } from '../hooks/use-site-settings.js';
 import { problemOf } from '../problem.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 
 /** The hosts and the country of a site, and its removal. */
 export function SiteDetails({ site }: { site: Site }) {
-  const { user, reloadSites } = useSession();
-  const { opened, item, open, close } = useDialog();
+  const { isWriter, reloadSites } = useSession();
+  const { opened, item, open, close } = useDialog(isWriter);
   const { host, aliases, paused, move } = site;
-  const isWriter = mayWrite(user);
   const path = { site: host };
-  const removed = isWriter && opened === 'remove-host' ? aliases.find((name) => name === item) : undefined;
+  const removed = opened === 'remove-host' ? aliases.find((name) => name === item) : undefined;
   const changeAliases = async (body: { add: string[]; remove: string[] }) => {
     await api.PATCH('/api/v1/sites/{site}/aliases', { path, body });
     reloadSites();
@@ -105,7 +103,7 @@ export function SiteDetails({ site }: { site: Site }) {
           {host}.
         </Confirm>
       )}
-      {isWriter && opened === 'pause' && !paused && (
+      {opened === 'pause' && !paused && (
         <Confirm
           title={`Pause ${host}?`}
           verb="Pause"
@@ -117,7 +115,7 @@ export function SiteDetails({ site }: { site: Site }) {
           not sent. Settings, history and erasures work as usual.
         </Confirm>
       )}
-      {isWriter && opened === 'remove' && <RemoveSite site={site} onClose={close} />}
+      {opened === 'remove' && <RemoveSite site={site} onClose={close} />}
     </Page>
   );
 }

@@ -1,14 +1,10 @@
 import { useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, clock, type Schemas } from '../api.js';
-import { StatusBadge } from '../components/badge.js';
-import { Button } from '../components/button.js';
-import { PagedTable } from '../components/paged.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty, ProblemNote } from '../components/states.js';
+import { Button, StatusBadge, Time } from '../components/basics.js';
+import { Empty, Page, Panel, ProblemNote } from '../components/frame.js';
 import { SyncLogFilterBar } from '../components/sync-log-filter-bar.js';
-import type { Column } from '../components/table.js';
-import { Time } from '../components/time.js';
+import { type Column, PagedTable } from '../components/table.js';
 import { attempt } from '../components/toasts.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
 import { useAction, useGet } from '../hooks/use-data.js';
@@ -16,9 +12,8 @@ import { useDialog } from '../hooks/use-dialog.js';
 import { usePages } from '../hooks/use-pages.js';
 import { conversionPath, pathOf } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
-import { saveFile } from '../save-file.js';
-import { mayWrite, type Site, useSession } from '../session.js';
-import { exportedText, readLines, syncLogCsv } from '../sync-log-export.js';
+import { type Site, useSession } from '../session.js';
+import { exportedText, readLines, saveFile, syncLogCsv } from '../sync-log-export.js';
 import { hasFilters, matchText, queryOf, readFilters, withFilter } from '../sync-log-filters.js';
 import { reasonText } from '../views/reason-view.js';
 import { retrySelections, retryStatuses } from '../views/retry-view.js';
@@ -29,10 +24,10 @@ type SyncLine = Schemas['SyncLine'];
 /** Attempts to deliver conversions and to push totals, newest first. The filters are part of the address. */
 export function SyncLog({ site }: { site: Site }) {
   const { path, query, route } = useLocation();
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const filters = readFilters(query);
   const [openedMs, setOpenedMs] = useState(() => clock.nowMs());
-  const dialog = useDialog();
+  const dialog = useDialog(isWriter);
   const exporting = useAction();
   const columns = useMemo(() => columnsOf(site.host), [site.host]);
   const of = { site: site.host };
@@ -76,7 +71,7 @@ export function SyncLog({ site }: { site: Site }) {
             isDisabled={exporting.isBusy || isNothing}
             onClick={exportLines}
           />
-          {mayWrite(user) && statuses && (
+          {isWriter && statuses && (
             <Button
               kind="primary"
               label="Retry …"
@@ -104,7 +99,7 @@ export function SyncLog({ site }: { site: Site }) {
           columns={columns}
         />
       </Panel>
-      {dialog.opened === 'retry' && mayWrite(user) && statuses && selections && (
+      {dialog.opened === 'retry' && statuses && selections && (
         <RetryDialog
           site={site.host}
           filters={filters}

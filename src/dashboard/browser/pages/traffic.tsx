@@ -1,8 +1,7 @@
-import { CheckField, Field, SelectField } from '../components/forms/field.js';
+import { CheckField, Field, SelectField } from '../components/forms/fields.js';
 import { PreviewedList } from '../components/forms/previewed-list.js';
-import { Page, Panel } from '../components/panel.js';
+import { Page, Panel, Show } from '../components/frame.js';
 import { SettingsForm } from '../components/settings/settings-form.js';
-import { Show } from '../components/states.js';
 import { useSiteSettings } from '../hooks/use-site-settings.js';
 import type { Site } from '../session.js';
 

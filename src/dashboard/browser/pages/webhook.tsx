@@ -1,12 +1,8 @@
 import { api, type Schemas } from '../api.js';
-import { Badge, StatusBadge } from '../components/badge.js';
-import { Button } from '../components/button.js';
-import { Facts } from '../components/facts.js';
+import { Badge, Button, Facts, StatusBadge, Time } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
-import { PagedTable } from '../components/paged.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty, Show } from '../components/states.js';
-import { Time } from '../components/time.js';
+import { Empty, Page, Panel, Show } from '../components/frame.js';
+import { PagedTable } from '../components/table.js';
 import { attempt } from '../components/toasts.js';
 import { counted, formatDuration, formatNumber } from '../format.js';
 import { useData } from '../hooks/use-data.js';
@@ -14,17 +10,17 @@ import { useDialog } from '../hooks/use-dialog.js';
 import { useList } from '../hooks/use-pages.js';
 import { readWebhook } from '../hooks/use-site-progress.js';
 import { pathOf, withQuery } from '../navigation.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 import { SetWebhook, webhookSecret } from './set-webhook.js';
 
 type WebhookDocument = Schemas['Webhook'];
 
 /** The webhook that receives the totals of the site. */
 export function Webhook({ site }: { site: Site }) {
-  const { user, pushEvery } = useSession();
+  const { isWriter, pushEvery } = useSession();
   const webhook = useData(`webhook ${site.host}`, () => readWebhook(site.host));
-  const { opened, open, close } = useDialog();
-  const set = mayWrite(user) && (
+  const { opened, open, close } = useDialog(isWriter);
+  const set = isWriter && (
     <Button
       kind={webhook.data ? undefined : 'primary'}
       label={webhook.data ? 'Change' : 'Set the webhook'}
@@ -47,16 +43,14 @@ export function Webhook({ site }: { site: Site }) {
             </Panel>
           ) : (
             <>
-              <State site={site.host} webhook={data} onChanged={webhook.set} isWriter={mayWrite(user)} />
+              <State site={site.host} webhook={data} onChanged={webhook.set} />
               <LatestPush push={data.lastPush} />
               <Pushes key={data.lastPush?.time} site={site.host} />
             </>
           )
         }
       </Show>
-      {opened === 'set' && mayWrite(user) && (
-        <SetWebhook site={site.host} onSet={() => webhook.reload()} onClose={close} />
-      )}
+      {opened === 'set' && <SetWebhook site={site.host} onSet={() => webhook.reload()} onClose={close} />}
     </Page>
   );
 }
@@ -64,11 +58,11 @@ export function Webhook({ site }: { site: Site }) {
 interface StateProps {
   site: string;
   webhook: WebhookDocument;
-  isWriter: boolean;
   onChanged(webhook: WebhookDocument): void;
 }
 
-function State({ site, webhook, isWriter, onChanged }: StateProps) {
+function State({ site, webhook, onChanged }: StateProps) {
+  const { isWriter } = useSession();
   const path = { site };
   const { url, enabled, reason, since } = webhook;
   const toggle = async () => {
@@ -88,7 +82,7 @@ function State({ site, webhook, isWriter, onChanged }: StateProps) {
       throw new Error(`The receiver did not accept the push: ${lastPush?.reason ?? 'it has no answer yet'}`);
     return `The receiver accepted ${counted(lastPush.conversions, 'conversion')}`;
   };
-  const { opened, open, close } = useDialog();
+  const { opened, open, close } = useDialog(isWriter);
   const rotate = async () => {
     const after = await api.POST('/api/v1/sites/{site}/webhook/secret', { path });
     onChanged(after);
@@ -121,7 +115,7 @@ function State({ site, webhook, isWriter, onChanged }: StateProps) {
           { name: 'since', value: <Time time={since} /> },
         ]}
       />
-      {opened === 'rotate' && isWriter && (
+      {opened === 'rotate' && (
         <Confirm title="Rotate the secret?" verb="Rotate" onSubmit={rotate} onClose={close}>
           A new secret is generated. For 24 hours pushes are signed with both, so that the receiver can change to the
           new one without a gap.

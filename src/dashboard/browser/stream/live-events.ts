@@ -112,7 +112,7 @@ export function eventTone(type: string): Tone {
 }
 
 /** A group of events, or the events of one type of a site. */
-export type EventKind = EventGroup | EventType;
+type EventKind = EventGroup | EventType;
 
 /** What the address chooses. Undefined: events of all types. */
 export function kindOf(chosen: string | undefined): EventKind | undefined {

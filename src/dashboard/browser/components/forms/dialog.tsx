@@ -1,10 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { returnFocus } from '../../focus.js';
-import { Button } from '../button.js';
-import { CopyText } from '../copy.js';
-import { TextField } from './field.js';
-import { Form, type FormProps } from './form.js';
+import { Button, CopyText } from '../basics.js';
+import { Form, type FormProps, TextField } from './fields.js';
 
 interface DialogProps {
   title: string;

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Button } from '../button.js';
+import { Button } from '../basics.js';
 
 interface ListEditorProps {
   label: string;

@@ -1,7 +1,7 @@
 import type { ChosenPeriod } from '../../hooks/use-period.js';
 import { PERIODS } from '../../views/overview-view.js';
-import { Button } from '../button.js';
-import { Choice } from './field.js';
+import { Button } from '../basics.js';
+import { Choice } from './fields.js';
 
 export function PeriodChoice({ period: { days, choose, refresh } }: { period: ChosenPeriod }) {
   return (

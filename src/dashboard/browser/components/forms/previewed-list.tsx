@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { useAction } from '../../hooks/use-data.js';
 import type { SettingsChange } from '../../hooks/use-site-settings.js';
 import { changedList, isChange, type ListChange, NO_CHANGE, withEntry } from '../../list-change.js';
-import { Button } from '../button.js';
+import { Button } from '../basics.js';
 import { SettingsPreview } from '../settings/settings-preview.js';
 import { ListEditor } from './list-editor.js';
 

@@ -1,5 +1,5 @@
 import { useSession } from '../../session.js';
-import { CheckField } from './field.js';
+import { CheckField } from './fields.js';
 
 interface SiteChoiceProps {
   /** Null: all sites. */

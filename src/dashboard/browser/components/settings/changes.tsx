@@ -2,10 +2,9 @@ import type { Schemas } from '../../api.js';
 import type { Pages } from '../../hooks/use-pages.js';
 import { eventTitle } from '../../stream/live-events.js';
 import { auditActor, auditDetail } from '../../views/audit-view.js';
-import { PagedTable } from '../paged.js';
-import { Panel } from '../panel.js';
-import { Empty } from '../states.js';
-import { Time } from '../time.js';
+import { Time } from '../basics.js';
+import { Empty, Panel } from '../frame.js';
+import { PagedTable } from '../table.js';
 
 type Change = Schemas['AuditEvent'];
 

@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { SettingsChange, SiteSettings } from '../../hooks/use-site-settings.js';
 import type { PreviewTopic } from '../../views/settings-preview-view.js';
-import { Button } from '../button.js';
-import { Form, fieldsOf } from '../forms/form.js';
+import { Button } from '../basics.js';
+import { Form, fieldsOf } from '../forms/fields.js';
 import { SettingsPreview } from './settings-preview.js';
 
 interface SettingsFormProps<Name extends keyof SiteSettings> {

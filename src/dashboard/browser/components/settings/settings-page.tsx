@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { type SettingsPath, settingsOf, settingsPage, useSession } from '../../session.js';
-import { Page } from '../panel.js';
+import { Page } from '../frame.js';
 
 interface SettingsPageProps {
   path: SettingsPath;

@@ -4,8 +4,8 @@ import { useSettled } from '../../hooks/use-settled.js';
 import type { SettingsChange } from '../../hooks/use-site-settings.js';
 import { pauseUntil, retryOnce } from '../../retry-once.js';
 import { isExamined, type PreviewTopic, previewSentences } from '../../views/settings-preview-view.js';
-import { Loading, ProblemNote } from '../states.js';
-import { Time } from '../time.js';
+import { Time } from '../basics.js';
+import { Loading, ProblemNote } from '../frame.js';
 
 interface SettingsPreviewProps {
   site: string;

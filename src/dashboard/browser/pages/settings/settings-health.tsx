@@ -1,11 +1,7 @@
-import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
-import { Facts } from '../../components/facts.js';
-import { Panel } from '../../components/panel.js';
+import { Badge, Button, Facts, Time } from '../../components/basics.js';
+import { Panel, Show } from '../../components/frame.js';
 import { SettingsPage } from '../../components/settings/settings-page.js';
-import { Show } from '../../components/states.js';
 import { Table } from '../../components/table.js';
-import { Time } from '../../components/time.js';
 import { useGet } from '../../hooks/use-data.js';
 import { retentionRows } from '../../views/retention-view.js';
 

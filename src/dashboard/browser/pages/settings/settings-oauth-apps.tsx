@@ -1,13 +1,9 @@
 import { api, type Schemas } from '../../api.js';
-import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
-import { CopyText } from '../../components/copy.js';
+import { Badge, Button, CopyText } from '../../components/basics.js';
 import { Confirm, FormDialog } from '../../components/forms/dialog.js';
-import { TextField } from '../../components/forms/field.js';
-import { useFields } from '../../components/forms/form.js';
-import { Panel } from '../../components/panel.js';
+import { TextField, useFields } from '../../components/forms/fields.js';
+import { Panel, Show } from '../../components/frame.js';
 import { SettingsPage } from '../../components/settings/settings-page.js';
-import { Show } from '../../components/states.js';
 import { type Column, Table } from '../../components/table.js';
 import { toast } from '../../components/toasts.js';
 import { connectionTitle } from '../../format.js';

@@ -1,11 +1,9 @@
 import { useMemo } from 'preact/hooks';
 import { api, type Schemas } from '../../api.js';
-import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
+import { Badge, Button } from '../../components/basics.js';
 import { Confirm } from '../../components/forms/dialog.js';
-import { Panel } from '../../components/panel.js';
+import { Panel, Show } from '../../components/frame.js';
 import { SettingsPage } from '../../components/settings/settings-page.js';
-import { Show } from '../../components/states.js';
 import { type Column, Table } from '../../components/table.js';
 import { toast } from '../../components/toasts.js';
 import { useGet, useInterval } from '../../hooks/use-data.js';

@@ -1,15 +1,11 @@
 import { api, type Schemas } from '../../api.js';
-import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
+import { Badge, Button, Time } from '../../components/basics.js';
 import { Confirm, FormDialog } from '../../components/forms/dialog.js';
-import { CheckField, SelectField, TextField } from '../../components/forms/field.js';
-import { useFields } from '../../components/forms/form.js';
+import { CheckField, SelectField, TextField, useFields } from '../../components/forms/fields.js';
 import { SiteChoice } from '../../components/forms/site-choice.js';
-import { Panel } from '../../components/panel.js';
+import { Empty, Panel, ProblemNote, Show } from '../../components/frame.js';
 import { SettingsPage } from '../../components/settings/settings-page.js';
-import { Empty, ProblemNote, Show } from '../../components/states.js';
 import { Table } from '../../components/table.js';
-import { Time } from '../../components/time.js';
 import { areSettled, useData, useGet } from '../../hooks/use-data.js';
 import { useDialog } from '../../hooks/use-dialog.js';
 import { mayAdminister, mayWrite, useSession } from '../../session.js';

@@ -1,13 +1,10 @@
 import { useState } from 'preact/hooks';
 import { api } from '../../api.js';
-import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
+import { Badge, Button, Time } from '../../components/basics.js';
 import { Confirm, ShownOnce } from '../../components/forms/dialog.js';
-import { Panel } from '../../components/panel.js';
+import { Panel, Show } from '../../components/frame.js';
 import { SettingsPage } from '../../components/settings/settings-page.js';
-import { Show } from '../../components/states.js';
 import { Table } from '../../components/table.js';
-import { Time } from '../../components/time.js';
 import { attempt, toast } from '../../components/toasts.js';
 import { counted } from '../../format.js';
 import { useGet } from '../../hooks/use-data.js';

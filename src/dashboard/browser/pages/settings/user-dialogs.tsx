@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api, type Schemas } from '../../api.js';
 import { FormDialog } from '../../components/forms/dialog.js';
-import { CheckField, SelectField, TextField } from '../../components/forms/field.js';
+import { CheckField, SelectField, TextField } from '../../components/forms/fields.js';
 import { SiteChoice } from '../../components/forms/site-choice.js';
 import { toast } from '../../components/toasts.js';
 import type { User } from '../../session.js';
