@@ -15,8 +15,8 @@ export type PathWith<M extends Method> = {
 }[keyof paths];
 
 type OptionalParts<Values> = { [Name in keyof Values]: Values[Name] | undefined };
-type Parameters<Operation> = Operation extends { parameters: infer Values } ? Values : never;
-type QueryOf<Operation> = OptionalParts<NonNullable<(Parameters<Operation> & { query?: unknown })['query']>>;
+type ParametersOf<Operation> = Operation extends { parameters: infer Values } ? Values : never;
+type QueryOf<Operation> = OptionalParts<NonNullable<(ParametersOf<Operation> & { query?: unknown })['query']>>;
 type BodyOf<Operation> = Operation extends { requestBody: { content: { 'application/json': infer Body } } }
   ? { readonly body: Body }
   : Operation extends { requestBody?: { content: { 'application/json': infer Body } } }
@@ -25,7 +25,7 @@ type BodyOf<Operation> = Operation extends { requestBody: { content: { 'applicat
 
 /** What a request states: values of the path, of the query and of headers, and a body. A value that is undefined is left out. */
 export type Input<M extends Method, Path extends PathWith<M>> = Pick<
-  Parameters<paths[Path][M]> & { header?: unknown; path?: unknown },
+  ParametersOf<paths[Path][M]> & { header?: unknown; path?: unknown },
   'header' | 'path'
 > & { readonly query?: QueryOf<paths[Path][M]>; readonly signal?: AbortSignal } & BodyOf<paths[Path][M]>;
 

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { reachability } from './api.js';
 import { Button } from './components/basics.js';
-import { ConnectionBanner } from './components/connection-banner.js';
 import { ErrorBoundary } from './components/error-boundary.js';
+import { Dialog } from './components/forms/dialog.js';
 import { Choice } from './components/forms/fields.js';
 import { Search } from './components/forms/search.js';
-import { ShortcutHelp } from './components/shortcut-help.js';
 import { RowKeysHint } from './components/table.js';
 import { useNewPage } from './focus.js';
 import { useShortcuts } from './hooks/use-shortcuts.js';
@@ -170,5 +170,50 @@ function Account() {
         <Button label="Sign out" onClick={() => signOut('here')} />
       </div>
     </div>
+  );
+}
+
+/** Says that the service does not answer. What is shown stays, and is loaded again when it does. */
+function ConnectionBanner() {
+  const [isReachable, setReachable] = useState(reachability.isReachable);
+  useEffect(() => reachability.watch(() => setReachable(reachability.isReachable)), []);
+  return (
+    <div role="status">
+      {!isReachable && (
+        <div class="problem warn">
+          <span>
+            <strong>No connection to the service.</strong> What you see may be out of date. It is asked again and again;
+            this page need not be reloaded.
+          </span>
+          <Button label="Ask now" onClick={() => reachability.askNow()} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function ShortcutHelp({ onClose }: { onClose: () => void }) {
+  const keys = [
+    ['/', 'Search'],
+    ['?', 'This list'],
+    ['j', 'Next row'],
+    ['k', 'Previous row'],
+    ['Enter', 'Open the row'],
+    ...SITE_PAGES.map(({ key, title }) => [`g ${key}`, title]),
+    ['g ,', 'Settings'],
+  ] as const;
+  return (
+    <Dialog title="Keys" closeLabel="Close" onClose={onClose}>
+      <dl class="keys">
+        {keys.map(([key, title]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{title}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
   );
 }

@@ -5,12 +5,19 @@ import { zoneName } from '../format.js';
 import { areSettled, useData } from '../hooks/use-data.js';
 import type { ChosenPeriod } from '../hooks/use-period.js';
 import { withQuery } from '../navigation.js';
-import { type Grouping, groupingOf, intervalTitle, type Series, type SummedTotals } from '../views/overview-view.js';
+import {
+  type Grouping,
+  groupingOf,
+  intervalTitle,
+  PERIODS,
+  type Series,
+  type SummedTotals,
+} from '../views/overview-view.js';
 import { Attention } from './attention.js';
-import { AsOf } from './basics.js';
+import { AsOf, Button } from './basics.js';
 import { Chart } from './chart.js';
 import { Figures } from './figures.js';
-import { PeriodChoice } from './forms/period-choice.js';
+import { Choice } from './forms/fields.js';
 import { Loading, Page, Panel, ProblemNote, Show } from './frame.js';
 import { SOURCES_SHOWN, Sources } from './sources.js';
 
@@ -123,4 +130,13 @@ function usePeriodData<Totals>({ site, period, read }: PeriodPageProps<Totals>) 
     openedMs,
   );
   return { attention, figures, sources };
+}
+
+function PeriodChoice({ period: { days, choose, refresh } }: { period: ChosenPeriod }) {
+  return (
+    <>
+      <Choice label="Period" value={String(days)} options={PERIODS} onValue={choose} />
+      <Button label="Refresh" onClick={refresh} />
+    </>
+  );
 }

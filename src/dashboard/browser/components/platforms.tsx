@@ -1,10 +1,9 @@
 import type { Schemas } from '../api.js';
-import { connectionTitle, formatNumber } from '../format.js';
+import { connectionTitle, formatNumber, formatShare, formatTime } from '../format.js';
 import { pathOf, withQuery } from '../navigation.js';
-import { acceptanceSlots } from '../views/chart-view.js';
-import { type Connection, connectionState } from '../views/connection-view.js';
+import { type AcceptanceSlot, acceptanceSlots, acceptanceTone } from '../views/chart-view.js';
+import { type Connection, connectedNames, connectionState } from '../views/connection-view.js';
 import { type PlatformRow, platformRows, type Series } from '../views/overview-view.js';
-import { Acceptance } from './acceptance.js';
 import { AsOf, Badge } from './basics.js';
 import { Empty, Panel } from './frame.js';
 import { type Column, Table } from './table.js';
@@ -18,7 +17,7 @@ interface PlatformsProps {
 
 /** A row per platform: its state in words, what it accepted over time, and what waits. */
 export function Platforms({ site, series, connections, waiting }: PlatformsProps) {
-  const connected = connections.filter((connection) => connection.connected).map(({ platform }) => platform);
+  const connected = connectedNames(connections);
   const stateOf = ({ platform }: PlatformRow) =>
     connectionState(connections.find((connection) => connection.platform === platform) ?? { connected: false });
   return (
@@ -128,4 +127,51 @@ const COUNTED_MAX = 10_000;
 
 function formatWaiting(count: number): string {
   return count >= COUNTED_MAX ? `${formatNumber(count)}+` : formatNumber(count);
+}
+
+const [WIDTH, GAP, HEIGHT] = [4, 1, 18];
+
+interface AcceptanceProps {
+  platform: string;
+  share: number | null;
+  /** Accepted, and not confirmed yet. */
+  unconfirmed: number;
+  slots: readonly AcceptanceSlot[];
+}
+
+/** The share that a platform accepted, and how it changed: a bar for each part of the period. */
+function Acceptance({ platform, share, unconfirmed, slots }: AcceptanceProps) {
+  if (share === null) return <span class="dim">{unconfirmed > 0 ? 'none confirmed yet' : 'nothing sent'}</span>;
+  const worst = slots
+    .filter(({ acceptance }) => acceptance !== null)
+    .reduce((one, other) => ((other.acceptance ?? 1) < (one.acceptance ?? 1) ? other : one));
+  const lowest = `lowest ${formatShare(worst.acceptance ?? 1)} from ${formatTime(worst.start)} on`;
+  return (
+    <span class="share">
+      <svg
+        role="img"
+        aria-label={`Acceptance of ${platform} over time: ${lowest}`}
+        width={slots.length * (WIDTH + GAP)}
+        height={HEIGHT}
+      >
+        {slots.map(({ start, sent, acceptance }, index) => (
+          <rect
+            key={start}
+            class={acceptanceTone(acceptance)}
+            x={index * (WIDTH + GAP)}
+            width={WIDTH}
+            height={HEIGHT}
+            rx="1"
+          >
+            <title>
+              {acceptance === null
+                ? `From ${formatTime(start)}: nothing sent`
+                : `From ${formatTime(start)}: ${formatShare(acceptance)} of ${formatNumber(sent)}`}
+            </title>
+          </rect>
+        ))}
+      </svg>
+      {formatShare(share)}
+    </span>
+  );
 }

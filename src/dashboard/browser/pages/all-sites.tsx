@@ -1,11 +1,11 @@
 import { api, type Schemas } from '../api.js';
 import { AsOf } from '../components/basics.js';
-import { Panel } from '../components/frame.js';
-import { OtherCells } from '../components/other-cells.js';
+import { Panel, ProblemNote } from '../components/frame.js';
 import { PeriodPage } from '../components/period-page.js';
 import { PlatformsOfAllSites } from '../components/platforms.js';
-import { Table } from '../components/table.js';
+import { type Column, Table } from '../components/table.js';
 import { formatShare } from '../format.js';
+import { useGet } from '../hooks/use-data.js';
 import { usePeriod } from '../hooks/use-period.js';
 import { pathOf, withQuery } from '../navigation.js';
 import { mayOperateAll, useSession } from '../session.js';
@@ -76,6 +76,39 @@ function Sites({ totals, days }: { totals: Schemas['AllTotals']; days: string })
           { title: 'Refused', kind: 'number', isMinor: true, cell: (row) => row.refused },
           { title: 'Missing or wrong keys', kind: 'number', isMinor: true, cell: (row) => row.authenticationFailures },
         ]}
+      />
+    </Panel>
+  );
+}
+
+interface Row {
+  readonly cell: Schemas['Cell'];
+  readonly host: string;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { title: 'Site', cell: ({ cell, host }) => <a href={cell.url + pathOf(host, 'overview')}>{host}</a> },
+  { title: 'Cell', cell: ({ cell }) => cell.name },
+];
+
+/** The sites of other cells, which are changed on the dashboards there. Loaded apart: a cell that is away must not hold the page up. */
+function OtherCells() {
+  const { data, problem, reload } = useGet('/api/v1/cells');
+  if (problem) return <ProblemNote problem={problem} retry={reload} />;
+  if (!data || data.items.length === 0) return null;
+  const rows = data.items.flatMap((cell) => (cell.sites ?? []).map(({ host }) => ({ cell, host })));
+  return (
+    <Panel title="Sites of other cells">
+      {data.items.map(({ name, problem: reason }) =>
+        reason === undefined ? null : (
+          <ProblemNote key={name} problem={{ status: 0, title: `Cell ${name}:`, detail: reason }} retry={reload} />
+        ),
+      )}
+      <Table
+        label="Sites of other cells"
+        rows={rows}
+        rowKey={({ cell, host }) => `${cell.name} ${host}`}
+        columns={COLUMNS}
       />
     </Panel>
   );

@@ -26,13 +26,11 @@ export function Consent({ site: { host } }: { site: Site }) {
                     {...field('consentRequired')}
                     label="Consent is required"
                     help="A person who has stated no consent counts as having refused it."
-                    disabled={isReadOnly}
                   />
                   <SelectField
                     {...field('withhold')}
                     label="When consent is refused"
                     help="Conversions are received, counted and pushed in any case."
-                    disabled={isReadOnly}
                     options={[
                       ['identifiers', 'Send the conversion without identifiers'],
                       ['everything', 'Do not send the conversion'],

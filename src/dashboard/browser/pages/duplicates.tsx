@@ -50,7 +50,6 @@ function WindowForm({ site, stored, isReadOnly, onSave }: WindowFormProps) {
         <TextField
           label="Window"
           required
-          readOnly={isReadOnly}
           value={text}
           onValue={setText}
           help="For example 30m, 24h or 7d. A conversion with the same order and event within this time is a duplicate: it is answered with “deduped”, kept in the log, and neither counted nor sent."

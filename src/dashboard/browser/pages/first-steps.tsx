@@ -3,15 +3,17 @@ import { useState } from 'preact/hooks';
 import { api } from '../api.js';
 import { Badge, Button, CopyText } from '../components/basics.js';
 import { EventFeed } from '../components/event-feed.js';
+import { Form, SelectField } from '../components/forms/fields.js';
 import { Empty, Page, Panel, ProblemNote, Show } from '../components/frame.js';
 import { TagCheck } from '../components/tag-check.js';
+import { toast } from '../components/toasts.js';
 import { curlLine, tagSnippet } from '../curl-line.js';
-import { useAction } from '../hooks/use-data.js';
+import { connectionTitle } from '../format.js';
+import { useAction, useGet } from '../hooks/use-data.js';
 import { useSiteProgress } from '../hooks/use-site-progress.js';
 import { pathOf } from '../navigation.js';
 import { type Site, useSession } from '../session.js';
 import { completesStep, firstSteps, nextStep, progressText, type StepName } from '../views/first-steps-view.js';
-import { ConnectToSandbox } from './connect-to-sandbox.js';
 import { SetWebhook } from './set-webhook.js';
 
 /** Walks through what a new site needs until a conversion is delivered, with what happens at the site beside it. */
@@ -152,5 +154,41 @@ function WebhookStep({ site, isDone, onSet }: { site: string; isDone: boolean; o
       {/* Also once it is set: the dialog then shows the secret, this once. */}
       {isEditing && <SetWebhook site={site} onSet={onSet} onClose={() => setEditing(false)} />}
     </>
+  );
+}
+
+interface ConnectToSandboxProps {
+  site: string;
+  sandboxUrl: string;
+  onConnected(): void;
+}
+
+/** Connects a platform to the sandbox, which stands in for it: to see deliveries before an account is connected. */
+function ConnectToSandbox({ site, sandboxUrl, onConnected }: ConnectToSandboxProps) {
+  const { data } = useGet('/api/v1/platforms');
+  const [platform, setPlatform] = useState('meta');
+  const connect = async () => {
+    const path = { site, connection: platform };
+    await api.POST('/api/v1/sites/{site}/connections/{connection}/sandbox', { path });
+    toast(`${connectionTitle(platform)} is connected to the sandbox`);
+    onConnected();
+  };
+  return (
+    <Form class="inline" verb="Connect to the sandbox" isReady={data !== undefined} onSubmit={connect}>
+      <SelectField
+        label="Platform"
+        value={platform}
+        options={(data?.items ?? []).map(({ platform: name }) => [name, connectionTitle(name)])}
+        onValue={setPlatform}
+        help={
+          <>
+            The sandbox stands in for it: nothing leaves this machine.{' '}
+            <a href={sandboxUrl} target="_blank" rel="noreferrer">
+              What it received
+            </a>
+          </>
+        }
+      />
+    </Form>
   );
 }

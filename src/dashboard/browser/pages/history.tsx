@@ -2,20 +2,19 @@ import { useCallback, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api } from '../api.js';
 import { Badge, Button, Time } from '../components/basics.js';
-import { Confirm } from '../components/forms/dialog.js';
+import { Confirm, Dialog } from '../components/forms/dialog.js';
 import { Empty, Page, Panel, ProblemNote } from '../components/frame.js';
-import { PagedTable } from '../components/table.js';
+import { PagedTable, Table } from '../components/table.js';
 import { attempt } from '../components/toasts.js';
-import { formatNumber, formatShare } from '../format.js';
+import { counted, formatNumber, formatShare } from '../format.js';
 import { useData, useInterval } from '../hooks/use-data.js';
 import { useDialog } from '../hooks/use-dialog.js';
 import { useList } from '../hooks/use-pages.js';
 import { withQuery } from '../navigation.js';
 import { type Site, useSession } from '../session.js';
 import { hasSomethingToSend, isActive, type Job, jobOutcome, jobTitle, jobTone } from '../views/job-view.js';
-import { isShadowResult } from '../views/shadow-view.js';
+import { differenceRows, isShadowResult } from '../views/shadow-view.js';
 import { NewJob } from './new-job.js';
-import { ShadowDialog } from './shadow-dialog.js';
 
 const POLL_MS = 2_000;
 
@@ -133,5 +132,28 @@ function Next({ site, job, onChanged }: { site: string; job: Job; onChanged: () 
         </Confirm>
       )}
     </>
+  );
+}
+
+/** The difference between what happened and what other rules would have done. */
+function ShadowDialog({ job, onClose }: { job: Job; onClose: () => void }) {
+  if (!isShadowResult(job.result)) return null;
+  const { undecided } = job.result;
+  return (
+    <Dialog title="Difference of the shadow replay" closeLabel="Close" onClose={onClose}>
+      <Table
+        label="Differences"
+        rows={differenceRows(job.result)}
+        rowKey={({ of, was, would }) => `${of} ${was} ${would}`}
+        empty={<Empty title="No difference">Every conversion and delivery would have ended as it did.</Empty>}
+        columns={[
+          { title: 'Of', cell: ({ of }) => <strong>{of}</strong> },
+          { title: 'Was', kind: 'text', cell: ({ was }) => was },
+          { title: 'Would be', kind: 'text', cell: ({ would }) => would },
+          { title: 'Number', kind: 'number', cell: ({ count }) => count },
+        ]}
+      />
+      {undecided > 0 && <p class="dim">{counted(undecided, 'conversion')} of erased people cannot be decided again.</p>}
+    </Dialog>
   );
 }

@@ -14,6 +14,7 @@ import { problemOf } from '../problem.js';
 import { type Site, useSession } from '../session.js';
 import {
   type Connection,
+  connectedNames,
   connectionNamed,
   connectionState,
   fieldTitle,
@@ -53,7 +54,7 @@ export function Integrations({ site: { host } }: { site: Site }) {
       <Show of={loaded}>
         {({ platforms, connections }) => {
           const edited = connectionNamed(connecting, connections, platforms);
-          const connected = connections.filter((connection) => connection.connected).map(({ platform }) => platform);
+          const connected = connectedNames(connections);
           return (
             <>
               <div class="cards">

@@ -4,6 +4,7 @@ import { EventKindOptions } from '../components/forms/event-kind-options.js';
 import { Field, type fieldsOf, SelectField, TextField, useFields } from '../components/forms/fields.js';
 import { connectionTitle } from '../format.js';
 import { useGet } from '../hooks/use-data.js';
+import { connectedNames } from '../views/connection-view.js';
 import { type JobForm, jobRequest } from '../views/new-job-view.js';
 
 const KINDS = [
@@ -32,7 +33,7 @@ interface NewJobProps {
 export function NewJob({ site, onCreated, onClose }: NewJobProps) {
   const path = { site };
   const connections = useGet('/api/v1/sites/{site}/connections', { path });
-  const connected = connections.data?.items.filter((item) => item.connected).map(({ platform }) => platform) ?? [];
+  const connected = connectedNames(connections.data?.items);
   const { values, field } = useFields(EMPTY);
   const form = { ...values, connection: values.connection || (connected[0] ?? '') };
   const create = async () => {

@@ -159,7 +159,7 @@ function Country({ site }: { site: string }) {
               help="A number such as 030 123456 is completed with the code of this country, unless the conversion states the customer’s. Without one it cannot be matched, and is not sent."
               value={country ?? ''}
               options={options}
-              disabled={isReadOnly}
+              isDisabled={isReadOnly}
               onValue={(value) => void change({ country: value === '' ? null : value })}
             />
           )}
@@ -169,45 +169,21 @@ function Country({ site }: { site: string }) {
   );
 }
 
-function MoveText({ host, move }: { readonly host: string; readonly move: NonNullable<Site['move']> }) {
+function MoveText({ host, move }: { host: string; move: NonNullable<Site['move']> }) {
   const cell = move.url === undefined ? move.to : <a href={move.url}>{move.to}</a>;
-  switch (move.state) {
-    case 'arriving':
-      return (
-        <>
-          <strong>{host} is on its way to this cell.</strong> Until then, the cell that it comes from acts for it.
-        </>
-      );
-    case 'copying':
-      return (
-        <>
-          <strong>
-            {host} is being copied to cell {cell}.
-          </strong>{' '}
-          Until it has moved, nothing changes.
-        </>
-      );
-    case 'elsewhere':
-      return (
-        <>
-          <strong>
-            Cell {cell} has {host}.
-          </strong>{' '}
-          The database of this cell was restored or failed over, and has lost that the site moved. Senders are asked to
-          try again later: let the DNS name of the site lead to the other cell.
-        </>
-      );
-    case 'leaving':
-      return (
-        <>
-          <strong>{host} is about to move.</strong> Conversions are accepted; cell {cell} will send them.
-        </>
-      );
-    default:
-      return (
-        <>
-          <strong>{host} has moved.</strong> Cell {cell} acts for it; what you see here is the state when it left.
-        </>
-      );
-  }
+  const [what, consequence] = {
+    arriving: [`${host} is on its way to this cell.`, 'Until then, the cell that it comes from acts for it.'],
+    copying: [[`${host} is being copied to cell `, cell, '.'], 'Until it has moved, nothing changes.'],
+    elsewhere: [['Cell ', cell, ` has ${host}.`], LOST_MOVE],
+    leaving: [`${host} is about to move.`, ['Conversions are accepted; cell ', cell, ' will send them.']],
+    left: [`${host} has moved.`, ['Cell ', cell, ' acts for it; what you see here is the state when it left.']],
+  }[move.state];
+  return (
+    <>
+      <strong>{what}</strong> {consequence}
+    </>
+  );
 }
+
+const LOST_MOVE =
+  'The database of this cell was restored or failed over, and has lost that the site moved. Senders are asked to try again later: let the DNS name of the site lead to the other cell.';

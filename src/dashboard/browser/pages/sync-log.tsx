@@ -15,6 +15,7 @@ import { PAGE_ROWS } from '../page-window.js';
 import { type Site, useSession } from '../session.js';
 import { exportedText, readLines, saveFile, syncLogCsv } from '../sync-log-export.js';
 import { hasFilters, matchText, queryOf, readFilters, withFilter } from '../sync-log-filters.js';
+import { connectedNames } from '../views/connection-view.js';
 import { reasonText } from '../views/reason-view.js';
 import { retrySelections, retryStatuses } from '../views/retry-view.js';
 import { RetryDialog } from './retry-dialog.js';
@@ -43,7 +44,7 @@ export function SyncLog({ site }: { site: Site }) {
     pages.reload();
   };
   const connections = useGet('/api/v1/sites/{site}/connections', { path: of });
-  const connected = connections.data?.items.filter((item) => item.connected).map(({ platform }) => platform) ?? [];
+  const connected = connectedNames(connections.data?.items);
   const exportLines = () =>
     exporting.run(() =>
       attempt(async () => {

@@ -35,7 +35,7 @@ export function Tag({ site }: { site: Site }) {
                   label="Read the address when a form is submitted"
                   help="It is hashed in the browser; the address itself is neither stored nor sent."
                   value={settings.emailCapture}
-                  disabled={isReadOnly}
+                  isDisabled={isReadOnly}
                   onValue={(emailCapture) => void change({ emailCapture })}
                 />
               </div>

@@ -32,11 +32,10 @@ export function Traffic({ site: { host } }: { site: Site }) {
               >
                 {(field) => (
                   <>
-                    <Threshold {...field('botThreshold')} disabled={isReadOnly} />
+                    <Threshold {...field('botThreshold')} isDisabled={isReadOnly} />
                     <SelectField
                       {...field('botMode')}
                       label="Mode"
-                      disabled={isReadOnly}
                       options={[
                         ['observe', 'Observe: judge and count, remove nothing'],
                         ['enforce', 'Enforce: remove bots'],
@@ -45,18 +44,13 @@ export function Traffic({ site: { host } }: { site: Site }) {
                     <SelectField
                       {...field('botFilter')}
                       label="Conversions of bots"
-                      disabled={isReadOnly}
                       options={[
                         ['leads', 'Remove those without an order ID'],
                         ['all', 'Remove all'],
                         ['none', 'Keep all'],
                       ]}
                     />
-                    <CheckField
-                      {...field('blockDisposable')}
-                      label="Block disposable email addresses"
-                      disabled={isReadOnly}
-                    />
+                    <CheckField {...field('blockDisposable')} label="Block disposable email addresses" />
                   </>
                 )}
               </SettingsForm>
@@ -85,11 +79,11 @@ export function Traffic({ site: { host } }: { site: Site }) {
 
 interface ThresholdProps {
   value: number;
-  disabled: boolean;
+  isDisabled: boolean;
   onValue(value: number): void;
 }
 
-function Threshold({ value, disabled, onValue }: ThresholdProps) {
+function Threshold({ value, isDisabled, onValue }: ThresholdProps) {
   return (
     <Field label="Threshold" help={`A visit with a score of ${value} or more is a bot.`}>
       {(control) => (
@@ -100,7 +94,7 @@ function Threshold({ value, disabled, onValue }: ThresholdProps) {
             min={0}
             max={100}
             value={value}
-            disabled={disabled}
+            disabled={isDisabled}
             onInput={(event) => onValue(event.currentTarget.valueAsNumber)}
           />
           <output for={control.id}>{value}</output>

@@ -4,12 +4,8 @@ import { type Action, useAction } from '../../hooks/use-data.js';
 import { fieldError, type Problem } from '../../problem.js';
 import { ProblemNote } from '../frame.js';
 
-const FormProblem = createContext<Problem | undefined>(undefined);
-
-/** What the API said is wrong with a field of the form around it. */
-function useFieldError(name: string | undefined): string | undefined {
-  return fieldError(useContext(FormProblem), name);
-}
+/** What fields know of the form around them. */
+const FormState = createContext<{ problem?: Problem | undefined; isReadOnly?: boolean }>({});
 
 export interface FormProps {
   /** What the button that submits says. */
@@ -18,7 +14,7 @@ export interface FormProps {
   isDangerous?: boolean;
   /** Another button is the one that comes next. */
   isMinor?: boolean;
-  /** Without buttons. */
+  /** Without buttons, and nothing can be entered. */
   isReadOnly?: boolean;
   /** False while there is nothing to submit. */
   isReady?: boolean;
@@ -32,7 +28,7 @@ export interface FormProps {
 
 /** Fields, what is wrong with them or with the request, and the button that submits: one request at a time. */
 export function Form(props: FormProps) {
-  const { verb, isDangerous, isMinor, isReadOnly, isReady = true, otherButtons, onSubmit, children } = props;
+  const { verb, isDangerous, isMinor, isReadOnly = false, isReady = true, otherButtons, onSubmit, children } = props;
   const own = useAction();
   const { isBusy, problem, run } = props.action ?? own;
   return (
@@ -43,7 +39,7 @@ export function Form(props: FormProps) {
         if (isReady) void run(onSubmit);
       }}
     >
-      <FormProblem.Provider value={problem}>{children}</FormProblem.Provider>
+      <FormState.Provider value={{ problem, isReadOnly }}>{children}</FormState.Provider>
       <ProblemNote problem={problem} />
       {!isReadOnly && (
         <div class="buttons">
@@ -104,15 +100,7 @@ interface Named<Value> {
   onValue(value: Value): void;
 }
 
-type Attribute =
-  | 'autocomplete'
-  | 'autofocus'
-  | 'maxLength'
-  | 'minLength'
-  | 'pattern'
-  | 'placeholder'
-  | 'readOnly'
-  | 'required';
+type Attribute = 'autocomplete' | 'autofocus' | 'maxLength' | 'minLength' | 'pattern' | 'placeholder' | 'required';
 
 interface TextFieldProps extends Named<string>, Pick<JSX.IntrinsicElements['input'], Attribute> {
   type?: 'text' | 'email' | 'password' | 'url' | 'datetime-local';
@@ -121,12 +109,17 @@ interface TextFieldProps extends Named<string>, Pick<JSX.IntrinsicElements['inpu
 }
 
 export function TextField({ label, help, name, error, onValue, ...input }: TextFieldProps) {
-  const answered = useFieldError(name);
+  const { problem, isReadOnly = false } = useContext(FormState);
   return (
-    <Field label={label} help={help} error={error ?? answered}>
+    <Field label={label} help={help} error={error ?? fieldError(problem, name)}>
       {(control) => (
         // The types tie every kind of input to its roles, of which none is set here.
-        <input {...(input as { type: 'text' })} {...control} onInput={(event) => onValue(event.currentTarget.value)} />
+        <input
+          {...(input as { type: 'text' })}
+          {...control}
+          readOnly={isReadOnly}
+          onInput={(event) => onValue(event.currentTarget.value)}
+        />
       )}
     </Field>
   );
@@ -136,18 +129,19 @@ export type Options<Value extends string = string> = readonly (readonly [value: 
 
 interface SelectProps<Value extends string> extends Named<Value> {
   options: Options<Value>;
-  disabled?: boolean;
+  isDisabled?: boolean;
 }
 
 export function SelectField<Value extends string>({ label, help, ...select }: SelectProps<Value>) {
-  const { value, options, onValue, disabled = false } = select;
+  const { value, options, onValue, isDisabled = false } = select;
+  const { isReadOnly = false } = useContext(FormState);
   return (
     <Field label={label} help={help}>
       {(control) => (
         <select
           {...control}
           value={value}
-          disabled={disabled}
+          disabled={isDisabled || isReadOnly}
           onChange={(event) => onValue(event.currentTarget.value as Value)}
         >
           <OptionList options={options} />
@@ -191,7 +185,14 @@ export function Choice<Value extends string>({ label, value, options, onValue, .
   );
 }
 
-export function CheckField({ label, help, value, onValue, disabled }: Named<boolean> & { disabled?: boolean }) {
+export function CheckField({
+  label,
+  help,
+  value,
+  onValue,
+  isDisabled = false,
+}: Named<boolean> & { isDisabled?: boolean }) {
+  const { isReadOnly = false } = useContext(FormState);
   const id = useId();
   return (
     <div class="field check">
@@ -199,7 +200,7 @@ export function CheckField({ label, help, value, onValue, disabled }: Named<bool
         id={id}
         type="checkbox"
         checked={value}
-        disabled={disabled === true}
+        disabled={isDisabled || isReadOnly}
         aria-describedby={`${id}-help`}
         onChange={(event) => onValue(event.currentTarget.checked)}
       />
