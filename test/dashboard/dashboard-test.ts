@@ -108,6 +108,13 @@ export class DashboardTest {
     return { host, key };
   }
 
+  /** A site that delivers to Segment. */
+  async newDeliveringSite(): Promise<DashboardSite> {
+    const site = await this.newSite();
+    await this.connectSegment(site);
+    return site;
+  }
+
   /** Connects Segment to the sandbox, where every delivery succeeds. */
   async connectSegment({ host }: DashboardSite): Promise<void> {
     const connection = { settings: { write_key: 'demo' }, endpoint: `${this.sandbox.url}/segment@${host}` };
@@ -163,6 +170,25 @@ export class DashboardTest {
   /** Resolves when the page has this address. The browser reports an address a moment after the page has changed it. */
   at(path: string) {
     return this.page.waitForURL(this.admin.url + path);
+  }
+
+  /** Holds back requests of the page until the returned function is called. @returns also how many were made */
+  async hold(url: string): Promise<{ release(): void; count(): number }> {
+    let requests = 0;
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await this.page.route(url, async (route) => {
+      requests += 1;
+      await released;
+      await route.fallback();
+    });
+    return { release, count: () => requests };
+  }
+
+  row(text: string) {
+    return this.page.getByRole('row').filter({ hasText: text });
   }
 
   click(name: string | RegExp) {

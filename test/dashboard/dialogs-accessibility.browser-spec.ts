@@ -26,8 +26,7 @@ function ofSite(path: string): string {
 }
 
 beforeAll(async () => {
-  site = await test.newSite();
-  await test.connectSegment(site);
+  site = await test.newDeliveringSite();
   const path = `/sites/${site.host}`;
   await test.succeed(`${path}/aliases`, 'PATCH', { add: ['www.shop.example'] });
   await test.succeed(`${path}/webhook`, 'PUT', { url: test.receiver.url });

@@ -36,7 +36,7 @@ describe('every page of the dashboard', () => {
       async () => {
         await test.open(`/sites/${site.host}/conversions`);
         await test.loaded();
-        return page.getByRole('row').filter({ hasText: 'ORD-' }).count();
+        return test.row('ORD-').count();
       },
       (count) => count === 3,
     );
@@ -117,7 +117,7 @@ describe('every page of the dashboard', () => {
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.getByRole('alert').filter({ hasText: 'The service cannot be reached.' }).first().waitFor();
     await test.context.setOffline(false);
-    await page.getByRole('row').filter({ hasText: 'Shop backend' }).first().waitFor();
+    await test.row('Shop backend').first().waitFor();
     await page.getByText('No connection to the service.').waitFor({ state: 'detached' });
     expect(await page.evaluate('globalThis.isSameDocument')).toBe(true);
   });
@@ -139,24 +139,13 @@ describe('every page of the dashboard', () => {
     const { page } = test;
     await test.succeed(`/sites/${host}/webhook`, 'PUT', { url: `${test.receiver.url}/once` });
     await test.open(`/sites/${host}/webhook`);
-    let asked = 0;
-    let release = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    await page.route('**/webhook/test', async (route) => {
-      asked += 1;
-      await released;
-      await route.continue();
-    });
+    const held = await test.hold('**/webhook/test');
+    const asked = page.waitForRequest('**/webhook/test');
     await page.getByRole('button', { name: 'Test' }).dblclick();
-    await eventually(
-      async () => asked,
-      (count) => count > 0,
-    );
-    release();
+    await asked;
+    held.release();
     await test.message(/The receiver answered 20\d/);
-    expect(asked).toBe(1);
+    expect(held.count()).toBe(1);
   });
 
   it('asks to sign in when the session has ended, and goes on at the same address', async () => {

@@ -45,7 +45,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <div class="top">
         <button
           type="button"
-          class="menu"
+         
           aria-expanded={isMenuOpen}
           aria-controls="sidebar"
           onClick={() => setMenuOpen(!isMenuOpen)}
@@ -53,7 +53,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           Menu
         </button>
         <Brand />
-        <button type="button" class="menu" aria-label="Search" onClick={() => setShown('search')}>
+        <button type="button" aria-label="Search" onClick={() => setShown('search')}>
           Search
         </button>
       </div>
