@@ -1,6 +1,7 @@
+import { SITE_PAGES } from '../../src/dashboard/browser/navigation.js';
 import { eventually } from '../support/waiting.js';
 import { answerWith } from '../support/webhook-receiver.js';
-import { SITE_PAGES, testDashboard } from './dashboard-test.js';
+import { testDashboard } from './dashboard-test.js';
 
 /** Buttons that change nothing but what is shown. */
 const READING_BUTTONS = /^(?:Refresh|Export CSV|Cop(?:y|ied).*|Show earlier|Pause|Find|Check again)$/;
@@ -110,12 +111,8 @@ describe('the configuration of a site in the dashboard', () => {
   it('connects a platform by signing in there', async () => {
     const site = await test.newSite();
     const { host } = site;
-    await test.sendConversion(site, 'ORD-1', 'renewal');
     // The dialog names events of conversions that are listed.
-    await eventually(
-      () => test.api(`/sites/${host}/conversions`),
-      (reply) => reply.body.items.length === 1,
-    );
+    await test.sendListedConversion(site, 'ORD-1', 'renewal');
     const { page } = test;
     await test.open('/settings/oauth-apps');
     await test.click('Set the app of LinkedIn');
@@ -334,7 +331,7 @@ describe('the configuration of a site in the dashboard', () => {
     const { cookie } = await test.newSession('analyst', [site.host]);
     await test.openPage(cookie);
     const { page } = test;
-    for (const name of SITE_PAGES) {
+    for (const { page: name } of SITE_PAGES) {
       await test.open(`/sites/${site.host}/${name}`);
       await test.loaded();
       const buttons = await page.locator('main button').allTextContents();

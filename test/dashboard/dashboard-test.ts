@@ -8,12 +8,6 @@ import { INBOUND, send, startTestService, type TestService } from '../support/se
 import { eventually } from '../support/waiting.js';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
 
-/** The pages of a site, as in their addresses. */
-export const SITE_PAGES = [
-  ...['overview', 'live', 'conversions', 'sync-log', 'integrations', 'webhook', 'keys', 'tag', 'consent', 'traffic'],
-  ...['duplicates', 'mapping', 'site', 'history', 'erasures', 'audit', 'first-steps'],
-];
-
 export interface DashboardSite {
   readonly host: string;
   readonly key: string;
@@ -133,6 +127,16 @@ export class DashboardTest {
     const headers = { Host: host, 'X-CC-Api-Key': key, 'Content-Type': 'application/json' };
     const reply = await send(this.service, { method: 'POST', path: INBOUND, headers, body: JSON.stringify(body) });
     expect(reply.status).toBe(200);
+  }
+
+  /** @returns the id of the conversion, once it is listed */
+  async sendListedConversion(site: DashboardSite, orderId: string, event?: string): Promise<string> {
+    await this.sendConversion(site, orderId, event);
+    const { body } = await eventually(
+      () => this.api(`/sites/${site.host}/conversions?order=${orderId}`),
+      (reply) => reply.body.items.length > 0,
+    );
+    return body.items[0].conversionId;
   }
 
   async succeed(path: string, method: string, body: unknown) {

@@ -31,15 +31,9 @@ describe('every page of the dashboard', () => {
   it('has tables whose rows can be chosen and opened by keyboard', async () => {
     const site = await test.newSite();
     const { page } = test;
-    for (const orderId of ['ORD-1', 'ORD-2', 'ORD-3']) await test.sendConversion(site, orderId);
-    await eventually(
-      async () => {
-        await test.open(`/sites/${site.host}/conversions`);
-        await test.loaded();
-        return test.row('ORD-').count();
-      },
-      (count) => count === 3,
-    );
+    for (const orderId of ['ORD-1', 'ORD-2', 'ORD-3']) await test.sendListedConversion(site, orderId);
+    await test.open(`/sites/${site.host}/conversions`);
+    await test.row('ORD-1').waitFor();
     const rowWithFocus = () =>
       page.evaluate<string>(
         `document.activeElement.matches('tr') ? /ORD-\\d/.exec(document.activeElement.textContent)[0] : ''`,
@@ -93,10 +87,7 @@ describe('every page of the dashboard', () => {
       await test.click(name);
       await test.dialog().getByRole('button', { name: 'Cancel' }).click();
       await test.dialog().waitFor({ state: 'detached' });
-      await eventually(
-        () => page.evaluate('location.search'),
-        (query) => query === '',
-      );
+      await test.at(`/sites/${host}/keys`);
     }
     await test.click('Create a key');
     await page.goBack();

@@ -6,10 +6,10 @@ const refused = new RequestFailed(toProblem(429, undefined));
 
 describe('a request that is sent again', () => {
   it.each<[string, readonly (string | Error)[], object]>([
-    ['once, after the time that the answer says', [busy, 'data'], { end: 'data', waits: [3_000], left: 0 }],
-    ['no more than once', [busy, busy, 'data'], { end: busy, waits: [3_000], left: 1 }],
-    ['not after another answer', ['data', 'data'], { end: 'data', waits: [], left: 1 }],
-    ['not if the answer names no time', [refused, 'data'], { end: refused, waits: [], left: 1 }],
+    ['again after the time that the answer says', [busy, 'data'], { end: 'data', waits: [3_000], left: 0 }],
+    ['again no more than once', [busy, busy, 'data'], { end: busy, waits: [3_000], left: 1 }],
+    ['once if it is answered', ['data', 'data'], { end: 'data', waits: [], left: 1 }],
+    ['once if the refusal names no time', [refused, 'data'], { end: refused, waits: [], left: 1 }],
   ])('is sent %s', async (_, answers, expected) => {
     const waits: number[] = [];
     const left = [...answers];

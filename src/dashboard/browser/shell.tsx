@@ -45,7 +45,6 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <div class="top">
         <button
           type="button"
-         
           aria-expanded={isMenuOpen}
           aria-controls="sidebar"
           onClick={() => setMenuOpen(!isMenuOpen)}

@@ -148,7 +148,7 @@ function RemoveSite({ site: { host }, onClose }: { site: Site; onClose: () => vo
 
 function Country({ site }: { site: string }) {
   const { loaded, change, isReadOnly } = useSiteSettings(site);
-  const options = useMemo(() => [['', 'None'] as const, ...countryOptions(navigator.language)], []);
+  const options = useMemo(() => [['', 'None'] as const, ...countryOptions()], []);
   return (
     <Panel title="Phone numbers" note="Those without a country code">
       <div class="pad form">
