@@ -52,8 +52,8 @@ function calls(): Set<string> {
   return new Set(
     files
       .map((path) => readFileSync(join(BROWSER, path), 'utf8'))
-      .flatMap((text) => [...text.matchAll(/\bapi\.([A-Z]+)\(\s*'([^']+)'/g)])
-      .map(([, method, path]) => `${method} ${path}`),
+      .flatMap((text) => [...text.matchAll(/(?:\bapi\s*\.([A-Z]+)|\buse(?:Get|List))\(\s*'([^']+)'/g)])
+      .map(([, method = 'GET', path]) => `${method} ${path}`),
   );
 }
 

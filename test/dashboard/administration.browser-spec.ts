@@ -3,7 +3,6 @@ import { eventually } from '../support/waiting.js';
 import { testDashboard } from './dashboard-test.js';
 
 const test = testDashboard();
-const row = (text: string) => test.page.getByRole('row').filter({ hasText: text });
 
 describe('erasures in the dashboard', () => {
   it('counts what is stored about a person, erases it after asking, and proves it', async () => {
@@ -22,7 +21,7 @@ describe('erasures in the dashboard', () => {
     await test.dialog().getByRole('button', { name: 'Erase' }).click();
     const proof = page.getByRole('region', { name: 'Proof' });
     await proof.getByText('Stored about the person afterwards: nothing').waitFor();
-    await row('a person').getByText(test.email).waitFor();
+    await test.row('a person').getByText(test.email).waitFor();
     const { body } = await test.api(`/sites/${site.host}/erasures`);
     expect(body.items).toMatchObject([{ events: 1 }]);
     expect(await proof.textContent()).toContain(body.items[0].id);
@@ -155,12 +154,12 @@ describe('the installation in the dashboard', () => {
   it('removes an OAuth app after asking', async () => {
     await test.succeed('/oauth-apps/reddit', 'PUT', { clientId: 'own-app', clientSecret: 'own-app-secret' });
     await test.open('/settings/oauth-apps');
-    await row('own-app').waitFor();
+    await test.row('own-app').waitFor();
     await test.click('Remove the app of Reddit');
     await test.dialog().getByText('Connections keep working with the tokens that they have').waitFor();
     await test.dialog().getByRole('button', { name: 'Remove' }).click();
     await test.message('The app of Reddit is removed');
-    await row('Reddit').getByText('no app').waitFor();
+    await test.row('Reddit').getByText('no app').waitFor();
     expect((await test.api('/oauth-apps/reddit')).body.clientId).toBeUndefined();
   });
 
@@ -170,26 +169,25 @@ describe('the installation in the dashboard', () => {
     const park = `UPDATE cc.projections SET parked = true, reason = 'event 1 at position 7 (a.v1): no field' WHERE name = 'key_usage'`;
     await test.admin.postgres.pool.query(park);
     await test.open('/settings/projections');
-    await row('key_usage').getByText('parked', { exact: true }).waitFor();
-    await row('key_usage').getByText('It stopped at event 1 at position 7').waitFor();
+    await test.row('key_usage').getByText('parked', { exact: true }).waitFor();
+    await test.row('key_usage').getByText('It stopped at event 1 at position 7').waitFor();
     await test.click('Rebuild key_usage');
     await test.dialog().getByText('The whole log is read again').waitFor();
     await test.dialog().getByRole('button', { name: 'Rebuild' }).click();
     await test.message('key_usage is being rebuilt');
-    await row('key_usage').getByText('running', { exact: true }).waitFor();
+    await test.row('key_usage').getByText('running', { exact: true }).waitFor();
     await page.getByText('none is parked').waitFor();
   });
 
   it('disables a user after asking, and enables it at once', async () => {
     const { cookie, email } = await test.newSession('analyst');
-    const { page } = test;
     await test.open('/settings/users');
     await test.click(`Disable ${email}`);
     await test.dialog().getByText('signed out everywhere at once').waitFor();
     await test.dialog().getByRole('button', { name: 'Disable' }).click();
-    await page.getByRole('row').filter({ hasText: email }).getByText('disabled', { exact: true }).waitFor();
+    await test.row(email).getByText('disabled', { exact: true }).waitFor();
     expect((await test.admin.withHeaders({ cookie })('/session')).status).toBe(401);
     await test.click(`Enable ${email}`);
-    await page.getByRole('row').filter({ hasText: email }).getByText('active', { exact: true }).waitFor();
+    await test.row(email).getByText('active', { exact: true }).waitFor();
   });
 });

@@ -5,8 +5,8 @@ import type { Page } from 'playwright-core';
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** All rules for both layouts; in the other colour scheme only the contrast can differ. */
-export const CONTRAST = { runOnly: ['color-contrast'] };
-export const RUNS = [
+const CONTRAST = { runOnly: ['color-contrast'] };
+const RUNS = [
   [1440, 'light', {}],
   [1440, 'dark', CONTRAST],
   [360, 'dark', {}],
@@ -16,10 +16,10 @@ export const RUNS = [
 const NEXT_FRAMES = 'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))';
 
 /** What axe finds in each of the layouts and colour schemes, and whether the page is wider than the screen. */
-export async function problemsIn(page: Page, runs: readonly (typeof RUNS)[number][]): Promise<unknown[]> {
+export async function problemsIn(page: Page): Promise<unknown[]> {
   const found: unknown[] = [];
   await page.evaluate(AXE);
-  for (const [width, colorScheme, options] of runs) {
+  for (const [width, colorScheme, options] of RUNS) {
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme });
     // Charts follow the width of the page a frame later.

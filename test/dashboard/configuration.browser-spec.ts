@@ -1,6 +1,7 @@
+import { SITE_PAGES } from '../../src/dashboard/browser/navigation.js';
 import { eventually } from '../support/waiting.js';
 import { answerWith } from '../support/webhook-receiver.js';
-import { SITE_PAGES, testDashboard } from './dashboard-test.js';
+import { testDashboard } from './dashboard-test.js';
 
 /** Buttons that change nothing but what is shown. */
 const READING_BUTTONS = /^(?:Refresh|Export CSV|Cop(?:y|ied).*|Show earlier|Pause|Find|Check again)$/;
@@ -16,12 +17,11 @@ describe('the configuration of a site in the dashboard', () => {
     await test.open(`/sites/${host}/keys`);
     await test.click('Revoke Old system');
     await test.dialog().getByRole('button', { name: 'Revoke' }).click();
-    await test.page.getByRole('row').filter({ hasText: 'Old system' }).getByText('revoked').waitFor();
+    await test.row('Old system').getByText('revoked').waitFor();
   });
 
   it('rotates a key, both of which are accepted until the time that is shown', async () => {
     const { host, key: old } = await test.newSite();
-    const { page } = test;
     await test.open(`/sites/${host}/keys`);
     await test.click('Rotate Shop backend');
     await test.dialog().getByLabel('Both keys are accepted for').selectOption('7 days');
@@ -30,7 +30,7 @@ describe('the configuration of a site in the dashboard', () => {
     await test.dialog().getByRole('button', { name: 'Done' }).click();
     const { body } = await test.api(`/sites/${host}/keys`);
     const [replaced] = body.items.filter(({ newKeyId }: { newKeyId?: string }) => newKeyId !== undefined);
-    const row = page.getByRole('row').filter({ hasText: 'until' });
+    const row = test.row('until');
     await row.locator(`time[datetime="${replaced.expiresAt}"]`).waitFor();
     await row.getByRole('button', { name: 'Revoke Shop backend' }).waitFor();
     expect(await row.getByRole('button', { name: 'Rotate Shop backend' }).count()).toBe(0);
@@ -89,8 +89,7 @@ describe('the configuration of a site in the dashboard', () => {
   });
 
   it('connects a platform a second time, under a name', async () => {
-    const site = await test.newSite();
-    await test.connectSegment(site);
+    const site = await test.newDeliveringSite();
     const { page } = test;
     await test.open(`/sites/${site.host}/integrations`);
     const card = page.getByRole('region', { name: 'Segment', exact: true });
@@ -112,12 +111,8 @@ describe('the configuration of a site in the dashboard', () => {
   it('connects a platform by signing in there', async () => {
     const site = await test.newSite();
     const { host } = site;
-    await test.sendConversion(site, 'ORD-1', 'renewal');
     // The dialog names events of conversions that are listed.
-    await eventually(
-      () => test.api(`/sites/${host}/conversions`),
-      (reply) => reply.body.items.length === 1,
-    );
+    await test.sendListedConversion(site, 'ORD-1', 'renewal');
     const { page } = test;
     await test.open('/settings/oauth-apps');
     await test.click('Set the app of LinkedIn');
@@ -206,7 +201,7 @@ describe('the configuration of a site in the dashboard', () => {
     const { body } = await test.api(`/sites/${host}/settings`);
     expect(body).toMatchObject({ botThreshold: 32, consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
     await test.open(`/sites/${host}/audit`);
-    await page.getByRole('row').filter({ hasText: 'dedup window: 2h' }).getByText(test.email).waitFor();
+    await test.row('dedup window: 2h').getByText(test.email).waitFor();
   });
 
   it('tells what changed settings would have done in the last seven days', async () => {
@@ -242,8 +237,7 @@ describe('the configuration of a site in the dashboard', () => {
   });
 
   it('shows what a platform would get while a mapping is edited, and saves it', async () => {
-    const site = await test.newSite();
-    await test.connectSegment(site);
+    const site = await test.newDeliveringSite();
     const { page } = test;
     await test.open(`/sites/${site.host}/mapping?platform=segment`);
     const preview = page.getByRole('region', { name: 'Payload' });
@@ -265,7 +259,7 @@ describe('the configuration of a site in the dashboard', () => {
     await test.open(`/sites/${host}/history`);
     await test.click('New job');
     await test.dialog().getByRole('button', { name: 'Start' }).click();
-    const row = page.getByRole('row').filter({ hasText: 'Export as csv' });
+    const row = test.row('Export as csv');
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       row.getByRole('link', { name: /Download/ }).click(),
@@ -290,7 +284,7 @@ describe('the configuration of a site in the dashboard', () => {
     await test.dialog().getByRole('button', { name: 'Save' }).click();
     await page.getByRole('row', { name: `grace@team.example operator ${host} active` }).waitFor();
     await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Audit' }).click();
-    const change = page.getByRole('row').filter({ hasText: 'User changed' }).filter({ hasText: 'grace@team.example' });
+    const change = test.row('User changed').filter({ hasText: 'grace@team.example' });
     await change.getByText(test.email).waitFor();
     await page.getByRole('link', { name: 'API tokens' }).click();
     await test.click('Create a token');
@@ -301,7 +295,7 @@ describe('the configuration of a site in the dashboard', () => {
     await test.dialog().getByRole('button', { name: 'Done' }).click();
     await test.click('Revoke Terraform');
     await test.dialog().getByRole('button', { name: 'Revoke' }).click();
-    await page.getByRole('row').filter({ hasText: 'Terraform' }).getByText('revoked').waitFor();
+    await test.row('Terraform').getByText('revoked').waitFor();
   });
 
   it('ends the sessions of a user, and the API tokens only if they are to be revoked', async () => {
@@ -310,9 +304,8 @@ describe('the configuration of a site in the dashboard', () => {
     const { body } = await own('/tokens', { method: 'POST', body: { name: 'CRM import', scopes: ['read'] } });
     const statusOfToken = async () =>
       (await test.admin.withHeaders({ authorization: `Bearer ${body.token}` })('/sites')).status;
-    const { page } = test;
     await test.open('/settings/tokens');
-    const row = page.getByRole('row').filter({ hasText: 'CRM import' });
+    const row = test.row('CRM import');
     await row.getByRole('cell', { name: email, exact: true }).waitFor();
     await test.open('/settings/users');
     await test.click(`New link for ${email}`);
@@ -333,13 +326,12 @@ describe('the configuration of a site in the dashboard', () => {
   });
 
   it('shows an analyst what may be read, and nothing to change it with', async () => {
-    const site = await test.newSite();
-    await test.connectSegment(site);
+    const site = await test.newDeliveringSite();
     await test.sendConversion(site, 'ORD-1');
     const { cookie } = await test.newSession('analyst', [site.host]);
     await test.openPage(cookie);
     const { page } = test;
-    for (const name of SITE_PAGES) {
+    for (const { page: name } of SITE_PAGES) {
       await test.open(`/sites/${site.host}/${name}`);
       await test.loaded();
       const buttons = await page.locator('main button').allTextContents();

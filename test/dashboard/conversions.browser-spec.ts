@@ -11,15 +11,14 @@ const shownLines = (text: string, expected: number) =>
   eventually(
     async () => {
       await test.click('Refresh');
-      return test.page.getByRole('row').filter({ hasText: text }).count();
+      return test.row(text).count();
     },
     (count) => count === expected,
   );
 
 describe('conversions in the dashboard', () => {
   it('shows a conversion as it arrives, what happened to it and where it was delivered', async () => {
-    const site = await test.newSite();
-    await test.connectSegment(site);
+    const site = await test.newDeliveringSite();
     const { page } = test;
     await test.open(`/sites/${site.host}/live?show=conversions&text=ord-1`);
     await page.getByText('live', { exact: true }).waitFor();
@@ -48,20 +47,12 @@ describe('conversions in the dashboard', () => {
   });
 
   it('offers no request of a trial, which was not sent', async () => {
-    const site = await test.newSite();
-    await test.connectSegment(site);
+    const site = await test.newDeliveringSite();
     const { key } = await test.succeed(`/sites/${site.host}/keys`, 'POST', { name: 'Trial', trial: true });
     await test.service.refreshSites();
-    await test.sendConversion({ ...site, key }, 'ORD-1');
+    await test.sendListedConversion({ ...site, key }, 'ORD-1');
     const { page } = test;
-    await eventually(
-      async () => {
-        await test.open(`/sites/${site.host}/conversions?order=ORD-1`);
-        await test.loaded();
-        return page.getByRole('link', { name: 'ORD-1', exact: true }).count();
-      },
-      (count) => count === 1,
-    );
+    await test.open(`/sites/${site.host}/conversions?order=ORD-1`);
     await page.getByRole('link', { name: 'ORD-1', exact: true }).click();
     await page.getByRole('region', { name: 'Payload for Segment' }).getByText('ORD-1').waitFor();
     expect(await page.getByRole('button', { name: /^Request as curl/ }).count()).toBe(0);
@@ -81,8 +72,7 @@ describe('conversions in the dashboard', () => {
   });
 
   it('shows the totals of the site, and what is left to set up', async () => {
-    const site = await test.newSite();
-    await test.connectSegment(site);
+    const site = await test.newDeliveringSite();
     for (const orderId of ['ORD-1', 'ORD-2']) await test.sendConversion(site, orderId);
     const { page } = test;
     await test.open(`/sites/${site.host}`);
@@ -117,8 +107,7 @@ describe('conversions in the dashboard', () => {
   });
 
   it('solves what needs attention with the button beside it', async () => {
-    const site = await test.newSite();
-    await test.connectSegment(site);
+    const site = await test.newDeliveringSite();
     await test.succeed(`/sites/${site.host}/connections/segment/pause`, 'POST', undefined);
     await test.open(`/sites/${site.host}/overview?days=1`);
     await test.click('Resume: Segment is paused');
@@ -127,23 +116,15 @@ describe('conversions in the dashboard', () => {
   });
 
   it('filters the sync log in the address, exports what matches, and shows what a retry would send', async () => {
-    const site = await test.newSite();
-    await test.connectSegment(site);
+    const site = await test.newDeliveringSite();
     await test.sendConversion(site, 'ORD-2');
     const { page } = test;
     await test.open(`/sites/${site.host}/sync-log`);
     await shownLines('ORD-2', 1);
-    let release = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    await page.route('**/sync-log?*status=failed*', async (route) => {
-      await released;
-      await route.continue();
-    });
+    const held = await test.hold('**/sync-log?*status=failed*');
     await page.getByLabel('Outcome').selectOption('failed');
     await page.locator('[aria-busy=true]').filter({ hasText: 'ORD-2' }).waitFor();
-    release();
+    held.release();
     await page.getByText('Nothing matches').waitFor();
     await test.at(`/sites/${site.host}/sync-log?status=failed`);
     await test.click('Remove the filters');
@@ -185,8 +166,7 @@ describe('conversions in the dashboard', () => {
   });
 
   it('sends what failed for a reason again, after a preview', async () => {
-    const site = await test.newSite();
-    await test.connectSegment(site);
+    const site = await test.newDeliveringSite();
     await test.behave(site, 'refuse');
     for (const orderId of ['ORD-1', 'ORD-2']) await test.sendConversion(site, orderId);
     const { page } = test;
@@ -211,12 +191,11 @@ describe('conversions in the dashboard', () => {
     await test.dialog().waitFor({ state: 'detached' });
     await test.click('Remove the filters');
     await shownLines('delivered', 2);
-    expect(await page.getByRole('row').filter({ hasText: 'failed' }).count()).toBe(2);
+    expect(await test.row('failed').count()).toBe(2);
   });
 
   it('says that a preview which took a minute is not complete, and sends no more than it looked at', async () => {
-    const site = await test.newSite();
-    await test.connectSegment(site);
+    const site = await test.newDeliveringSite();
     await test.behave(site, 'refuse');
     for (const orderId of ['ORD-1', 'ORD-2']) await test.sendConversion(site, orderId);
     const { page } = test;
@@ -247,28 +226,22 @@ describe('conversions in the dashboard', () => {
     await test.message('1 delivery is sent again');
     await test.dialog().waitFor({ state: 'detached' });
     await shownLines('delivered', 1);
-    expect(await page.getByRole('row').filter({ hasText: 'failed' }).count()).toBe(2);
+    expect(await test.row('failed').count()).toBe(2);
   });
 
   it('searches on where the first page of a search is empty, and may export and retry what it has not found yet', async () => {
-    const site = await test.newSite();
-    await test.connectSegment(site);
+    const site = await test.newDeliveringSite();
     await test.behave(site, 'refuse');
     await test.sendConversion(site, 'ORD-1');
     const { page } = test;
     await test.open(`/sites/${site.host}/sync-log`);
     await shownLines('failed', 1);
-    let release = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const held = await test.hold('**/sync-log?*reason=MALFORMED*');
     // A search that has looked at a part of the log in its time answers so.
     const searched = Number.MAX_SAFE_INTEGER;
     await page.route('**/sync-log?*reason=MALFORMED*', async (route) => {
       const { searchParams } = new URL(route.request().url());
-      if (!searchParams.has('cursor')) return route.fulfill({ json: { items: [], next: searched } });
-      await released;
-      return route.continue();
+      return searchParams.has('cursor') ? route.fallback() : route.fulfill({ json: { items: [], next: searched } });
     });
     await page.getByLabel('Reason', { exact: true }).fill('MALFORMED');
     await page.keyboard.press('Enter');
@@ -276,9 +249,9 @@ describe('conversions in the dashboard', () => {
     await page.getByRole('button', { name: 'Searching …' }).waitFor();
     for (const name of ['Export CSV', 'Retry …'])
       expect([name, await page.getByRole('button', { name }).isEnabled()]).toEqual([name, true]);
-    release();
+    held.release();
     await page.getByText('1 matches').waitFor();
-    await page.getByRole('row').filter({ hasText: 'ORD-1' }).waitFor();
+    await test.row('ORD-1').waitFor();
   });
 
   it('pauses the live events, and lists those with a text', async () => {
@@ -287,26 +260,25 @@ describe('conversions in the dashboard', () => {
     await test.open(`/sites/${site.host}/live?show=conversions`);
     await page.getByText('live', { exact: true }).waitFor();
     await test.sendConversion(site, 'ORD-1');
-    const rowOf = (orderId: string) => page.getByRole('row').filter({ hasText: orderId });
-    await rowOf('ORD-1').waitFor();
+    await test.row('ORD-1').waitFor();
     await test.click('Pause');
     await page.getByText('paused', { exact: true }).waitFor();
     await test.sendConversion(site, 'ORD-2');
     await page.getByRole('button', { name: 'Continue (1 new)' }).waitFor();
-    expect(await rowOf('ORD-2').count()).toBe(0);
+    expect(await test.row('ORD-2').count()).toBe(0);
     await test.click('Continue (1 new)');
-    await rowOf('ORD-2').waitFor();
+    await test.row('ORD-2').waitFor();
     await page.getByLabel('Text in the event').fill('ord-2');
-    await rowOf('ORD-1').waitFor({ state: 'detached' });
-    expect(await rowOf('ORD-2').count()).toBe(1);
+    await test.row('ORD-1').waitFor({ state: 'detached' });
+    expect(await test.row('ORD-2').count()).toBe(1);
     await test.at(`/sites/${site.host}/live?show=conversions&text=ord-2`);
     await page.getByLabel('Show').selectOption('Conversion received');
     await test.at(`/sites/${site.host}/live?show=conversion.received.v1&text=ord-2`);
-    await rowOf('ORD-2').waitFor();
+    await test.row('ORD-2').waitFor();
     await page.getByText('live', { exact: true }).waitFor();
     await test.sendConversion(site, 'ORD-3');
     await test.sendConversion(site, 'ORD-20');
-    await rowOf('ORD-20').waitFor();
-    expect(await rowOf('ORD-3').count()).toBe(0);
+    await test.row('ORD-20').waitFor();
+    expect(await test.row('ORD-3').count()).toBe(0);
   });
 });

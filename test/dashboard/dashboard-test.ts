@@ -8,12 +8,6 @@ import { INBOUND, send, startTestService, type TestService } from '../support/se
 import { eventually } from '../support/waiting.js';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
 
-/** The pages of a site, as in their addresses. */
-export const SITE_PAGES = [
-  ...['overview', 'live', 'conversions', 'sync-log', 'integrations', 'webhook', 'keys', 'tag', 'consent', 'traffic'],
-  ...['duplicates', 'mapping', 'site', 'history', 'erasures', 'audit', 'first-steps'],
-];
-
 export interface DashboardSite {
   readonly host: string;
   readonly key: string;
@@ -108,6 +102,13 @@ export class DashboardTest {
     return { host, key };
   }
 
+  /** A site that delivers to Segment. */
+  async newDeliveringSite(): Promise<DashboardSite> {
+    const site = await this.newSite();
+    await this.connectSegment(site);
+    return site;
+  }
+
   /** Connects Segment to the sandbox, where every delivery succeeds. */
   async connectSegment({ host }: DashboardSite): Promise<void> {
     const connection = { settings: { write_key: 'demo' }, endpoint: `${this.sandbox.url}/segment@${host}` };
@@ -126,6 +127,16 @@ export class DashboardTest {
     const headers = { Host: host, 'X-CC-Api-Key': key, 'Content-Type': 'application/json' };
     const reply = await send(this.service, { method: 'POST', path: INBOUND, headers, body: JSON.stringify(body) });
     expect(reply.status).toBe(200);
+  }
+
+  /** @returns the id of the conversion, once it is listed */
+  async sendListedConversion(site: DashboardSite, orderId: string, event?: string): Promise<string> {
+    await this.sendConversion(site, orderId, event);
+    const { body } = await eventually(
+      () => this.api(`/sites/${site.host}/conversions?order=${orderId}`),
+      (reply) => reply.body.items.length > 0,
+    );
+    return body.items[0].conversionId;
   }
 
   async succeed(path: string, method: string, body: unknown) {
@@ -163,6 +174,25 @@ export class DashboardTest {
   /** Resolves when the page has this address. The browser reports an address a moment after the page has changed it. */
   at(path: string) {
     return this.page.waitForURL(this.admin.url + path);
+  }
+
+  /** Holds back requests of the page until the returned function is called. @returns also how many were made */
+  async hold(url: string): Promise<{ release(): void; count(): number }> {
+    let requests = 0;
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await this.page.route(url, async (route) => {
+      requests += 1;
+      await released;
+      await route.fallback();
+    });
+    return { release, count: () => requests };
+  }
+
+  row(text: string) {
+    return this.page.getByRole('row').filter({ hasText: text });
   }
 
   click(name: string | RegExp) {

@@ -1,33 +1,32 @@
 import { eventually } from '../support/waiting.js';
-import { problemsIn, RUNS } from './axe.js';
+import { problemsIn } from './axe.js';
 import { type DashboardSite, testDashboard } from './dashboard-test.js';
 
 const test = testDashboard();
 let site: DashboardSite;
 /** Ids of what the dialogs are about. */
-let ids: Record<'key' | 'user' | 'token', string>;
+let ids: Record<'key' | 'user' | 'token' | 'conversion', string>;
 
-/** Questions before something that cannot be undone or ends access. */
-const CONFIRMATIONS = [
-  ...['keys?dialog=revoke&item=:key', 'keys?dialog=rotate&item=:key', 'keys?dialog=refuse'].map(ofSite),
-  ...['integrations?dialog=disconnect&item=segment', 'webhook?dialog=rotate'].map(ofSite),
-  ...['site?dialog=remove', 'site?dialog=pause', 'site?dialog=remove-host&item=www.shop.example'].map(ofSite),
-  ...['users?dialog=change', 'users?dialog=disable', 'users?dialog=reset'].map(
-    (path) => `/settings/${path}&item=:user`,
-  ),
-  '/settings/tokens?dialog=revoke&item=:token',
-  '/settings/oauth-apps?dialog=remove&item=reddit',
-  '/settings/projections?dialog=rebuild&item=sites',
+const DIALOGS = [
+  ...[
+    ...['keys?dialog=new', 'keys?dialog=refuse', 'keys?dialog=revoke&item=:key', 'keys?dialog=rotate&item=:key'],
+    ...['integrations?connection=meta', 'integrations?dialog=add&item=segment'],
+    ...['integrations?dialog=disconnect&item=segment', 'webhook?dialog=set', 'webhook?dialog=rotate'],
+    ...['site?dialog=remove', 'site?dialog=pause', 'site?dialog=remove-host&item=www.shop.example'],
+    ...['history?dialog=new', 'sync-log?dialog=retry', 'conversions/:conversion?dialog=curl'],
+    ...['conversions/:conversion?send=segment', 'conversions/:conversion?dialog=request&item=segment'],
+  ].map((path) => `/sites/:site/${path}`),
+  ...[
+    ...['users?dialog=new', 'users?dialog=change&item=:user', 'users?dialog=disable&item=:user'],
+    ...['users?dialog=reset&item=:user', 'tokens?dialog=new', 'tokens?dialog=revoke&item=:token'],
+    ...['oauth-apps?dialog=set&item=meta', 'oauth-apps?dialog=remove&item=reddit'],
+    'projections?dialog=rebuild&item=sites',
+  ].map((path) => `/settings/${path}`),
   ...['/account?dialog=others', '/account?dialog=everywhere'],
 ];
 
-function ofSite(path: string): string {
-  return `/sites/:site/${path}`;
-}
-
 beforeAll(async () => {
-  site = await test.newSite();
-  await test.connectSegment(site);
+  site = await test.newDeliveringSite();
   const path = `/sites/${site.host}`;
   await test.succeed(`${path}/aliases`, 'PATCH', { add: ['www.shop.example'] });
   await test.succeed(`${path}/webhook`, 'PUT', { url: test.receiver.url });
@@ -35,20 +34,23 @@ beforeAll(async () => {
   const { body: keys } = await test.api(`${path}/keys`);
   const { id: token } = await test.succeed('/tokens', 'POST', { name: 'CRM', scopes: ['read'] });
   const { id: user } = await test.admin.addUser('analyst');
-  ids = { key: keys.items[0].id, user, token };
+  const conversion = await test.sendListedConversion(site, 'ORD-0');
+  ids = { key: keys.items[0].id, user, token, conversion };
   // Another session of the administrator, which can be signed out.
   const { body: self } = await test.api('/session');
   await test.admin.openSession(self.id);
 });
 
 const addressOf = (template: string) =>
-  template.replace(':site', site.host).replace(/:(key|user|token)/, (_, name: keyof typeof ids) => ids[name]);
+  template
+    .replace(':site', site.host)
+    .replace(/:(key|user|token|conversion)\b/, (_, name: keyof typeof ids) => ids[name]);
 
-it.each(CONFIRMATIONS)('the dashboard has no serious accessibility problem in the dialog %s', async (template) => {
+it.each(DIALOGS)('the dashboard has no serious accessibility problem in the dialog %s', async (template) => {
   await test.open(addressOf(template));
   await test.dialog().waitFor();
   await test.loaded();
-  expect(await problemsIn(test.page, RUNS)).toEqual([]);
+  expect(await problemsIn(test.page)).toEqual([]);
 });
 
 it('the dashboard has no serious accessibility problem in the question before an erasure or its proof', async () => {
@@ -58,11 +60,11 @@ it('the dashboard has no serious accessibility problem in the question before an
   await test.click('Count what is stored');
   await test.click('Erase …');
   await test.dialog().waitFor();
-  expect(await problemsIn(page, RUNS)).toEqual([]);
+  expect(await problemsIn(page)).toEqual([]);
   await test.dialog().getByRole('button', { name: 'Erase' }).click();
   await page.getByRole('region', { name: 'Proof' }).waitFor();
   await test.loaded();
-  expect(await problemsIn(page, RUNS)).toEqual([]);
+  expect(await problemsIn(page)).toEqual([]);
 });
 
 it('the dashboard has no serious accessibility problem in the question before a replay', async () => {
@@ -76,7 +78,7 @@ it('the dashboard has no serious accessibility problem in the question before a 
   await test.open(`/sites/${site.host}/history`);
   await test.click('Send these');
   await test.dialog().waitFor();
-  expect(await problemsIn(test.page, RUNS)).toEqual([]);
+  expect(await problemsIn(test.page)).toEqual([]);
 });
 
 it.each([
@@ -87,12 +89,12 @@ it.each([
   await test.loaded();
   await test.page.keyboard.press(key);
   await test.dialog().getByRole('heading', { name: title }).waitFor();
-  expect(await problemsIn(test.page, RUNS)).toEqual([]);
+  expect(await problemsIn(test.page)).toEqual([]);
   if (key !== '/') return;
   // Without a result there is an empty list.
   await test.page.getByRole('combobox', { name: 'Page or site' }).fill('sync log');
   await test.dialog().getByRole('option', { name: 'Sync log' }).first().waitFor();
-  expect(await problemsIn(test.page, RUNS)).toEqual([]);
+  expect(await problemsIn(test.page)).toEqual([]);
 });
 
 it('the dashboard has no serious accessibility problem where a password is chosen, also after an error', async () => {
@@ -100,13 +102,13 @@ it('the dashboard has no serious accessibility problem where a password is chose
   const { page } = test;
   await test.open('/sign-in#unknown-link');
   await test.heading('Choose a password');
-  expect(await problemsIn(page, RUNS)).toEqual([]);
+  expect(await problemsIn(page)).toEqual([]);
   await page.getByLabel('New password').fill('correct horse battery staple');
   await test.click('Choose and sign in');
   await page.getByRole('alert').waitFor();
-  expect(await problemsIn(page, RUNS)).toEqual([]);
+  expect(await problemsIn(page)).toEqual([]);
   await test.open('/');
   await test.open('/sign-in#first_unknown');
   await test.heading('Create the first administrator');
-  expect(await problemsIn(page, RUNS)).toEqual([]);
+  expect(await problemsIn(page)).toEqual([]);
 });

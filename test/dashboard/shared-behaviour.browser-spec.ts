@@ -31,15 +31,9 @@ describe('every page of the dashboard', () => {
   it('has tables whose rows can be chosen and opened by keyboard', async () => {
     const site = await test.newSite();
     const { page } = test;
-    for (const orderId of ['ORD-1', 'ORD-2', 'ORD-3']) await test.sendConversion(site, orderId);
-    await eventually(
-      async () => {
-        await test.open(`/sites/${site.host}/conversions`);
-        await test.loaded();
-        return page.getByRole('row').filter({ hasText: 'ORD-' }).count();
-      },
-      (count) => count === 3,
-    );
+    for (const orderId of ['ORD-1', 'ORD-2', 'ORD-3']) await test.sendListedConversion(site, orderId);
+    await test.open(`/sites/${site.host}/conversions`);
+    await test.row('ORD-1').waitFor();
     const rowWithFocus = () =>
       page.evaluate<string>(
         `document.activeElement.matches('tr') ? /ORD-\\d/.exec(document.activeElement.textContent)[0] : ''`,
@@ -93,10 +87,7 @@ describe('every page of the dashboard', () => {
       await test.click(name);
       await test.dialog().getByRole('button', { name: 'Cancel' }).click();
       await test.dialog().waitFor({ state: 'detached' });
-      await eventually(
-        () => page.evaluate('location.search'),
-        (query) => query === '',
-      );
+      await test.at(`/sites/${host}/keys`);
     }
     await test.click('Create a key');
     await page.goBack();
@@ -117,7 +108,7 @@ describe('every page of the dashboard', () => {
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.getByRole('alert').filter({ hasText: 'The service cannot be reached.' }).first().waitFor();
     await test.context.setOffline(false);
-    await page.getByRole('row').filter({ hasText: 'Shop backend' }).first().waitFor();
+    await test.row('Shop backend').first().waitFor();
     await page.getByText('No connection to the service.').waitFor({ state: 'detached' });
     expect(await page.evaluate('globalThis.isSameDocument')).toBe(true);
   });
@@ -139,24 +130,13 @@ describe('every page of the dashboard', () => {
     const { page } = test;
     await test.succeed(`/sites/${host}/webhook`, 'PUT', { url: `${test.receiver.url}/once` });
     await test.open(`/sites/${host}/webhook`);
-    let asked = 0;
-    let release = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    await page.route('**/webhook/test', async (route) => {
-      asked += 1;
-      await released;
-      await route.continue();
-    });
+    const held = await test.hold('**/webhook/test');
+    const asked = page.waitForRequest('**/webhook/test');
     await page.getByRole('button', { name: 'Test' }).dblclick();
-    await eventually(
-      async () => asked,
-      (count) => count > 0,
-    );
-    release();
+    await asked;
+    held.release();
     await test.message(/The receiver answered 20\d/);
-    expect(asked).toBe(1);
+    expect(held.count()).toBe(1);
   });
 
   it('asks to sign in when the session has ended, and goes on at the same address', async () => {

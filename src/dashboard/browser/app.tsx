@@ -1,14 +1,14 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf, whenSignedOut } from './api.js';
-import { Loading, ProblemNote } from './components/states.js';
+import { api, whenSignedOut } from './api.js';
+import { Loading, ProblemNote } from './components/frame.js';
 import { attempt, Toasts, toast } from './components/toasts.js';
 import { CurrentPage } from './current-page.js';
 import { formatDuration } from './format.js';
-import { useData } from './hooks/use-data.js';
+import { useGet } from './hooks/use-data.js';
 import { SignIn } from './pages/sign-in.js';
 import { takeAddress } from './return-address.js';
-import { type Session, SessionContext, type User } from './session.js';
+import { mayWrite, type Session, SessionContext, type User } from './session.js';
 import { Shell } from './shell.js';
 
 /** Whether the dashboard is opened on the machine of the service, which then accepts conversions on localhost, too. */
@@ -20,7 +20,7 @@ const LOST_SIGN_IN =
 
 export function App() {
   const [user, setUser] = useState<User | null>();
-  const loaded = useData('session', () => dataOf(api.GET('/api/v1/session')));
+  const loaded = useGet('/api/v1/session');
   const [hasEnded, setEnded] = useState(false);
   const leave = useCallback((isEnd: boolean) => {
     setUser(null);
@@ -55,12 +55,13 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: bool
     if (isLost) toast(LOST_SIGN_IN, 'bad');
     if (path === '/' && (address !== undefined || isLost)) route(address ?? '/', true);
   }, []);
-  const sites = useData('sites', () => dataOf(api.GET('/api/v1/sites')));
-  const installation = useData('installation', () => dataOf(api.GET('/api/v1/installation')));
+  const sites = useGet('/api/v1/sites');
+  const installation = useGet('/api/v1/installation');
   const { reload } = sites;
   const session: Session = useMemo(
     () => ({
       user,
+      isWriter: mayWrite(user),
       sites: sites.data?.items ?? [],
       localUrl: IS_LOCAL ? installation.data?.localUrl : undefined,
       sandboxUrl: installation.data?.sandboxUrl,
@@ -70,7 +71,7 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: bool
       reloadSites: reload,
       signOut: (where) => {
         void attempt(async () => {
-          await dataOf(where === 'here' ? api.DELETE('/api/v1/session') : api.DELETE('/api/v1/sessions'));
+          await (where === 'here' ? api.DELETE('/api/v1/session') : api.DELETE('/api/v1/sessions'));
           if (user.provider) {
             location.assign('/api/v1/session/provider/sign-out');
             return 'Signing out at your organisation …';

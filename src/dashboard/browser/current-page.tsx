@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { Empty, Loading } from './components/states.js';
+import { Empty, Loading } from './components/frame.js';
+import { SettingsPage } from './components/settings/settings-page.js';
 import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, type SitePage } from './navigation.js';
 import { Account } from './pages/account.js';
 import { AddSite } from './pages/add-site.js';
@@ -29,7 +30,7 @@ import { SyncLog } from './pages/sync-log.js';
 import { Tag } from './pages/tag.js';
 import { Traffic } from './pages/traffic.js';
 import { Webhook } from './pages/webhook.js';
-import { hasAllSites, type Site, settingsOf, useSession } from './session.js';
+import { hasAllSites, type SettingsPath, type Site, settingsOf, settingsPage, useSession } from './session.js';
 
 const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => preact.JSX.Element>> = {
   overview: Overview,
@@ -51,6 +52,15 @@ const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => prea
   audit: Audit,
 };
 
+const SETTINGS_COMPONENTS: Readonly<Record<SettingsPath, () => preact.JSX.Element>> = {
+  '/settings/users': SettingsUsers,
+  '/settings/oauth-apps': SettingsOauthApps,
+  '/settings/tokens': SettingsTokens,
+  '/settings/health': SettingsHealth,
+  '/settings/projections': SettingsProjections,
+  '/settings/audit': SettingsAudit,
+};
+
 /** The page that the address names. */
 export function CurrentPage() {
   const { path } = useLocation();
@@ -64,12 +74,7 @@ export function CurrentPage() {
   if (path === '/sites/new') return <AddSite />;
   if (path === ACCOUNT_PATH) return <Account />;
   if (path === '/settings') return <Redirect to={settingsOf(user)[0]?.path ?? '/'} />;
-  if (path === '/settings/users') return <SettingsUsers />;
-  if (path === '/settings/oauth-apps') return <SettingsOauthApps />;
-  if (path === '/settings/audit') return <SettingsAudit />;
-  if (path === '/settings/health') return <SettingsHealth />;
-  if (path === '/settings/projections') return <SettingsProjections />;
-  if (path === '/settings/tokens') return <SettingsTokens />;
+  if (Object.hasOwn(SETTINGS_COMPONENTS, path)) return <Settings path={path as SettingsPath} />;
   const { site: host, page, item } = readPath(path);
   const site = sites.find((candidate) => candidate.host === host);
   if (site && page === undefined && path.split('/').length === 3)
@@ -78,6 +83,18 @@ export function CurrentPage() {
   if (page === 'conversions' && item !== undefined) return <Conversion key={item} site={site} id={item} />;
   const Component = SITE_COMPONENTS[page];
   return <Component key={site.host} site={site} />;
+}
+
+function Settings({ path }: { path: SettingsPath }) {
+  const { user } = useSession();
+  const { may, refusal } = settingsPage(path);
+  const Component = SETTINGS_COMPONENTS[path];
+  if (refusal === undefined || may(user)) return <Component />;
+  return (
+    <SettingsPage path={path}>
+      <Empty title={refusal} />
+    </SettingsPage>
+  );
 }
 
 function Redirect({ to }: { to: string }) {

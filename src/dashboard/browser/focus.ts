@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 
 /** Moves the focus to the heading of the page, where a screen reader goes on reading. */
-export function focusHeading(): void {
+function focusHeading(): void {
   const heading = document.querySelector<HTMLElement>('#main h1') ?? document.getElementById('main');
   if (!heading) return;
   heading.tabIndex = -1;

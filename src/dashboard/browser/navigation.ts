@@ -83,7 +83,7 @@ export function readShortcut(key: string, pending: string | undefined): { shortc
   return {};
 }
 
-export interface Destination {
+interface Destination {
   readonly title: string;
   readonly detail: string;
   readonly path: string;
@@ -92,7 +92,7 @@ export interface Destination {
 export const CONVERSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** What the user may open. */
-export interface SearchScope {
+interface SearchScope {
   readonly sites: readonly string[];
   /** The one that is shown. */
   readonly site: string | undefined;

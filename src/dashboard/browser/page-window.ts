@@ -1,10 +1,10 @@
 /** Rows that a list keeps: as many as a page can show without becoming slow, whatever was loaded. */
-export const ROWS_MAX = 60;
+const ROWS_MAX = 60;
 
 /** Rows of one request: few enough that a slow device renders them in a tenth of a second. */
 export const PAGE_ROWS = 30;
 
-export interface PageWindow<Item> {
+interface PageWindow<Item> {
   /** Newest first. */
   readonly items: readonly Item[];
   /** How many newer items were dropped. */

@@ -1,4 +1,4 @@
-import { noAnswer, toProblem } from './problem.js';
+import { fieldError, noAnswer, toProblem } from './problem.js';
 
 describe('problems of requests', () => {
   it('distinguish a lost connection, a timeout and an unreadable answer', () => {
@@ -9,10 +9,24 @@ describe('problems of requests', () => {
     expect(titles).toEqual(['No connection', 'No answer', 'Unreadable answer']);
   });
 
-  it('are made from an answer that contains no problem, and read from one that does', () => {
-    expect(toProblem(502, '<html>')).toMatchObject({ title: 'HTTP 502', status: 502 });
-    expect(toProblem(409, { title: 'Conflict', status: 409, detail: 'Taken.' }).detail).toBe('Taken.');
-    const refused = { title: 'Unprocessable Entity', status: 422, detail: 'pixel_id: must be digits only' };
-    expect(toProblem(422, refused)).toEqual({ ...refused, title: 'Not accepted' });
+  it('are made from an answer that contains no problem', () => {
+    for (const body of ['<html>', undefined])
+      expect(toProblem(502, body)).toMatchObject({
+        title: 'HTTP 502',
+        status: 502,
+        detail: expect.stringMatching(/Try again/),
+      });
   });
+
+  it.each([400, 409, 422])(
+    'are read from an answer %s, with a plain title and what is wrong with each field',
+    (status) => {
+      const errors = [{ field: 'name', message: 'Too long' }];
+      const problem = { title: 'Of HTTP', status, detail: 'No.', errors };
+      const title = status === 409 ? 'Not possible now' : 'Not accepted';
+      expect(toProblem(status, problem)).toEqual({ ...problem, title });
+      expect(fieldError(problem, 'name')).toBe('Too long');
+      expect(fieldError(problem, 'other')).toBeUndefined();
+    },
+  );
 });

@@ -6,6 +6,23 @@ export interface Problem {
   readonly errors?: readonly { readonly field: string; readonly message: string }[];
 }
 
+/** An error that the API answered, or that no answer came. */
+export class RequestFailed extends Error {
+  /** @param retryAfterSeconds when to try again; not a number if the answer does not say it */
+  constructor(
+    readonly problem: Problem,
+    readonly retryAfterSeconds = Number.NaN,
+  ) {
+    super(problem.detail);
+  }
+}
+
+/** What is shown of any error. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof RequestFailed) return error.problem;
+  return { title: 'Error', status: 0, detail: error instanceof Error ? error.message : String(error) };
+}
+
 /** In place of the names of HTTP. */
 const TITLES: Readonly<Record<number, string>> = {
   400: 'Not accepted',
@@ -25,6 +42,10 @@ export function toProblem(status: number, body: unknown): Problem {
   const detail =
     status >= 500 ? 'The service or a proxy before it has an error. Try again.' : 'The request was refused.';
   return { title: `HTTP ${status}`, status, detail };
+}
+
+function isProblem(body: unknown): body is Problem {
+  return typeof body === 'object' && body !== null && typeof (body as Problem).detail === 'string';
 }
 
 /** Why a request has no answer, by the error of `fetch`. */
@@ -49,10 +70,6 @@ export function noAnswer(failure: unknown): Problem {
 }
 
 /** What is wrong with one field of a form. Fields of the API are named by their path: `settings.pixel_id`. */
-export function fieldError(problem: Problem | undefined, field: string): string | undefined {
+export function fieldError(problem: Problem | undefined, field: string | undefined): string | undefined {
   return problem?.errors?.find((error) => error.field === field)?.message;
-}
-
-function isProblem(body: unknown): body is Problem {
-  return typeof body === 'object' && body !== null && typeof (body as Problem).detail === 'string';
 }

@@ -1,29 +1,25 @@
+import { RequestFailed, toProblem } from './problem.js';
 import { pauseUntil, retryOnce } from './retry-once.js';
 
-const answer = (status: number, headers: Record<string, string> = {}) => ({
-  response: { status, headers: new Headers(headers) },
-});
-
-async function statusesOf(...answers: ReturnType<typeof answer>[]) {
-  const waits: number[] = [];
-  const left = [...answers];
-  const last = await retryOnce(
-    async () => left.shift() as ReturnType<typeof answer>,
-    async (ms) => void waits.push(ms),
-  );
-  return { status: last.response.status, waits, left: left.length };
-}
+const busy = new RequestFailed(toProblem(429, undefined), 3);
+const refused = new RequestFailed(toProblem(429, undefined));
 
 describe('a request that is sent again', () => {
-  it('waits as long as the answer says, and is sent again once', async () => {
-    const busy = answer(429, { 'retry-after': '3' });
-    expect(await statusesOf(busy, answer(200))).toEqual({ status: 200, waits: [3_000], left: 0 });
-    expect(await statusesOf(busy, busy, answer(200))).toEqual({ status: 429, waits: [3_000], left: 1 });
-  });
-
-  it('is not sent again after other answers', async () => {
-    expect(await statusesOf(answer(200), answer(200))).toEqual({ status: 200, waits: [], left: 1 });
-    expect(await statusesOf(answer(429), answer(200))).toEqual({ status: 429, waits: [], left: 1 });
+  it.each<[string, readonly (string | Error)[], object]>([
+    ['again after the time that the answer says', [busy, 'data'], { end: 'data', waits: [3_000], left: 0 }],
+    ['again no more than once', [busy, busy, 'data'], { end: busy, waits: [3_000], left: 1 }],
+    ['once if it is answered', ['data', 'data'], { end: 'data', waits: [], left: 1 }],
+    ['once if the refusal names no time', [refused, 'data'], { end: refused, waits: [], left: 1 }],
+  ])('is sent %s', async (_, answers, expected) => {
+    const waits: number[] = [];
+    const left = [...answers];
+    const request = async () => {
+      const answer = left.shift();
+      if (answer instanceof Error) throw answer;
+      return answer;
+    };
+    const end = await retryOnce(request, async (ms) => void waits.push(ms)).catch((error: unknown) => error);
+    expect({ end, waits, left: left.length }).toEqual(expected);
   });
 
   it('is not sent again once it is no longer needed', async () => {

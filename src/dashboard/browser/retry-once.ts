@@ -1,18 +1,18 @@
-interface Answered {
-  readonly response: Pick<Response, 'status' | 'headers'>;
-}
+import { RequestFailed } from './problem.js';
 
 /** Sends a request again, once, if the service has too much to do: after the time that its answer names. */
-export async function retryOnce<Answer extends Answered>(
-  request: () => Promise<Answer>,
+export async function retryOnce<Data>(
+  request: () => Promise<Data>,
   pause: (ms: number) => Promise<void>,
-): Promise<Answer> {
-  const answer = await request();
-  const { status, headers } = answer.response;
-  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
-  if (status !== 429 || !Number.isFinite(seconds)) return answer;
-  await pause(seconds * 1_000);
-  return request();
+): Promise<Data> {
+  try {
+    return await request();
+  } catch (error) {
+    if (!(error instanceof RequestFailed) || error.problem.status !== 429) throw error;
+    if (!Number.isFinite(error.retryAfterSeconds)) throw error;
+    await pause(error.retryAfterSeconds * 1_000);
+    return request();
+  }
 }
 
 /** Rejects as soon as the request is no longer needed. */

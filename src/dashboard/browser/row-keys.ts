@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 
-export type RowStep = 1 | -1;
+type RowStep = 1 | -1;
 
 const ROWS = 'tbody tr';
 const TABLE = '.table';

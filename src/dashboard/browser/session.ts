@@ -7,6 +7,8 @@ export type Site = Schemas['Site'];
 
 export interface Session {
   readonly user: User;
+  /** Whether the user may change sites. The API decides; this hides what it would refuse. */
+  readonly isWriter: boolean;
   /** Those that the user may see. */
   readonly sites: readonly Site[];
   /** Where the service accepts conversions on its own machine. Undefined if the dashboard is used from another one. */
@@ -51,15 +53,66 @@ export function mayAdminister({ role }: Pick<User, 'role'>): boolean {
   return role === 'admin';
 }
 
+interface SettingsPageFacts {
+  readonly path: string;
+  readonly title: string;
+  readonly note: string;
+  /** Who has a link to it. The API decides what others may see. */
+  may(user: Pick<User, 'role' | 'sites'>): boolean;
+  /** In place of the page, for others. */
+  readonly refusal?: string;
+}
+
+/** The pages of the settings of the whole installation, in the order of their links. */
+const SETTINGS_PAGES = [
+  {
+    path: '/settings/users',
+    title: 'Users',
+    note: 'Who may use this installation',
+    may: mayAdminister,
+    refusal: 'Only administrators manage users',
+  },
+  {
+    path: '/settings/oauth-apps',
+    title: 'OAuth apps',
+    note: 'Your apps at platforms, for connecting by signing in there',
+    may: mayAdminister,
+  },
+  {
+    path: '/settings/tokens',
+    title: 'API tokens',
+    note: 'With which programs call the management API in your name',
+    may: () => true,
+  },
+  {
+    path: '/settings/health',
+    title: 'Health',
+    note: 'Whether the service and what it depends on work',
+    may: mayOperateAll,
+  },
+  {
+    path: '/settings/projections',
+    title: 'Projections',
+    note: 'The rows that numbers and searches are read from, folded from the log',
+    may: mayOperateAll,
+    refusal: 'Only those who operate all sites see the projections',
+  },
+  {
+    path: '/settings/audit',
+    title: 'Audit',
+    note: 'Who changed users, API tokens and OAuth apps',
+    may: mayAdminister,
+    refusal: 'Only administrators see who changed users',
+  },
+] as const satisfies readonly SettingsPageFacts[];
+
+export type SettingsPath = (typeof SETTINGS_PAGES)[number]['path'];
+
+export function settingsPage(path: SettingsPath): SettingsPageFacts {
+  return SETTINGS_PAGES.find((page) => page.path === path) as SettingsPageFacts;
+}
+
 /** The pages of the settings that the user may open. */
-export function settingsOf(user: Pick<User, 'role' | 'sites'>): { path: string; title: string }[] {
-  const isAdministrator = mayAdminister(user);
-  return [
-    ...(isAdministrator ? [{ path: '/settings/users', title: 'Users' }] : []),
-    ...(isAdministrator ? [{ path: '/settings/oauth-apps', title: 'OAuth apps' }] : []),
-    { path: '/settings/tokens', title: 'API tokens' },
-    ...(mayOperateAll(user) ? [{ path: '/settings/health', title: 'Health' }] : []),
-    ...(mayOperateAll(user) ? [{ path: '/settings/projections', title: 'Projections' }] : []),
-    ...(isAdministrator ? [{ path: '/settings/audit', title: 'Audit' }] : []),
-  ];
+export function settingsOf(user: Pick<User, 'role' | 'sites'>) {
+  return SETTINGS_PAGES.filter(({ may }) => may(user));
 }

@@ -1,19 +1,19 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { ConnectionBanner } from './components/connection-banner.js';
+import { reachability } from './api.js';
+import { Button } from './components/basics.js';
 import { ErrorBoundary } from './components/error-boundary.js';
+import { Dialog } from './components/forms/dialog.js';
+import { Choice } from './components/forms/fields.js';
 import { Search } from './components/forms/search.js';
-import { RowKeysHint } from './components/row-keys-hint.js';
-import { ShortcutHelp } from './components/shortcut-help.js';
+import { RowKeysHint } from './components/table.js';
 import { useNewPage } from './focus.js';
 import { useShortcuts } from './hooks/use-shortcuts.js';
 import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
 import { moveToRow, useRowKeys } from './row-keys.js';
 import { hasAllSites, mayOperateAll, type Site, useSession } from './session.js';
-import { applyTheme, readTheme, THEMES, type Theme } from './theme.js';
-
-const THEME_TITLES: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
+import { applyTheme, readTheme, THEMES } from './theme.js';
 
 /** Sidebar, search and main area. */
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -45,7 +45,6 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <div class="top">
         <button
           type="button"
-          class="menu"
           aria-expanded={isMenuOpen}
           aria-controls="sidebar"
           onClick={() => setMenuOpen(!isMenuOpen)}
@@ -53,7 +52,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           Menu
         </button>
         <Brand />
-        <button type="button" class="menu" aria-label="Search" onClick={() => setShown('search')}>
+        <button type="button" aria-label="Search" onClick={() => setShown('search')}>
           Search
         </button>
       </div>
@@ -158,25 +157,62 @@ function Account() {
         </span>
       </a>
       <div class="row">
-        <select
-          aria-label="Colours"
+        <Choice
+          label="Colours"
           value={theme}
-          onChange={(event) => {
-            const chosen = event.currentTarget.value as Theme;
+          options={THEMES}
+          onValue={(chosen) => {
             applyTheme(chosen);
             setTheme(chosen);
           }}
-        >
-          {THEMES.map((name) => (
-            <option key={name} value={name}>
-              {THEME_TITLES[name]}
-            </option>
-          ))}
-        </select>
-        <button type="button" onClick={() => signOut('here')}>
-          Sign out
-        </button>
+        />
+        <Button label="Sign out" onClick={() => signOut('here')} />
       </div>
     </div>
+  );
+}
+
+/** Says that the service does not answer. What is shown stays, and is loaded again when it does. */
+function ConnectionBanner() {
+  const [isReachable, setReachable] = useState(reachability.isReachable);
+  useEffect(() => reachability.watch(() => setReachable(reachability.isReachable)), []);
+  return (
+    <div role="status">
+      {!isReachable && (
+        <div class="problem warn">
+          <span>
+            <strong>No connection to the service.</strong> What you see may be out of date. It is asked again and again;
+            this page need not be reloaded.
+          </span>
+          <Button label="Ask now" onClick={() => reachability.askNow()} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function ShortcutHelp({ onClose }: { onClose: () => void }) {
+  const keys = [
+    ['/', 'Search'],
+    ['?', 'This list'],
+    ['j', 'Next row'],
+    ['k', 'Previous row'],
+    ['Enter', 'Open the row'],
+    ...SITE_PAGES.map(({ key, title }) => [`g ${key}`, title]),
+    ['g ,', 'Settings'],
+  ] as const;
+  return (
+    <Dialog title="Keys" closeLabel="Close" onClose={onClose}>
+      <dl class="keys">
+        {keys.map(([key, title]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{title}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
   );
 }

@@ -1,14 +1,14 @@
+import { escapeFormula } from '../../kernel/formulas.js';
 import type { Schemas } from './api.js';
-import { toCsv } from './csv.js';
 import { counted } from './format.js';
 
 type SyncLine = Schemas['SyncLine'];
 
 /** More is for an export on the page History. */
-export const EXPORT_MAX = 10_000;
+const EXPORT_MAX = 10_000;
 const PAGE = 500;
 /** A page of a filter that little matches may be empty although there are more, so not the requests are bounded. */
-export const EXPORT_MINUTES = 2;
+const EXPORT_MINUTES = 2;
 
 const COLUMNS = [
   ['time', ({ time }) => time],
@@ -54,7 +54,7 @@ interface LinePage {
   readonly next?: number | undefined;
 }
 
-export interface ExportedLines {
+interface ExportedLines {
   readonly lines: readonly SyncLine[];
   /** `full`, `timed out`: there may be more than are exported. */
   readonly end: 'complete' | 'full' | 'timed out';
@@ -82,4 +82,27 @@ export function exportedText({ lines, end }: ExportedLines): string {
   if (end === 'complete') return `${exported} exported`;
   const why = end === 'full' ? '' : `The search stopped after ${EXPORT_MINUTES} minutes. `;
   return `${why}The newest ${exported} exported. Choose a shorter time for the others.`;
+}
+
+/** Rows as CSV (RFC 4180). */
+export function toCsv(rows: readonly (readonly (string | number | undefined)[])[]): string {
+  return rows.map((row) => `${row.map(cellOf).join(',')}\r\n`).join('');
+}
+
+function cellOf(value: string | number | undefined): string {
+  if (value === undefined) return '';
+  if (typeof value === 'number') return String(value);
+  const text = escapeFormula(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Offers a text as a download. */
+export function saveFile(name: string, type: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser reads it after the click.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -1,5 +1,4 @@
-import { toCsv } from './csv.js';
-import { exportedText, readLines, syncLogCsv } from './sync-log-export.js';
+import { exportedText, readLines, syncLogCsv, toCsv } from './sync-log-export.js';
 import { matchText, queryOf, readFilters, searchOf, withFilter } from './sync-log-filters.js';
 
 const ID = '01980000-0000-7000-8000-000000000000';

@@ -1,11 +1,15 @@
-export type Theme = 'system' | 'light' | 'dark';
+export const THEMES = [
+  ['system', 'System'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+] as const;
+type Theme = (typeof THEMES)[number][0];
 
-export const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
 const STORED = 'cc.theme';
 
 export function readTheme(): Theme {
   const stored = localStorage.getItem(STORED);
-  return THEMES.find((theme) => theme === stored) ?? 'system';
+  return THEMES.find(([theme]) => theme === stored)?.[0] ?? 'system';
 }
 
 export function applyTheme(theme: Theme): void {

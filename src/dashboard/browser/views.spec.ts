@@ -1,5 +1,4 @@
 import { curlLine, repeatedCurlLine, tagSnippet } from './curl-line.js';
-import { fieldError, toProblem } from './problem.js';
 import { auditActor, auditDetail, auditSubject } from './views/audit-view.js';
 import {
   changedSettings,
@@ -86,25 +85,6 @@ describe('a connection on the page', () => {
       'URL',
       'Event purchase',
     ]);
-  });
-});
-
-describe('a problem', () => {
-  it('is shown as the API described it, with a plain title', () => {
-    const problem = {
-      title: 'Bad Request',
-      status: 400,
-      detail: 'No.',
-      errors: [{ field: 'name', message: 'Too long' }],
-    };
-    expect(toProblem(400, problem)).toEqual({ ...problem, title: 'Not accepted' });
-    expect(fieldError(problem, 'name')).toBe('Too long');
-    expect(fieldError(problem, 'other')).toBeUndefined();
-  });
-
-  it('is made from the status where a proxy answered', () => {
-    expect(toProblem(502, '<html>')).toMatchObject({ status: 502, title: 'HTTP 502' });
-    expect(toProblem(502, undefined).detail).toMatch(/Try again/);
   });
 });
 

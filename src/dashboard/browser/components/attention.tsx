@@ -1,7 +1,6 @@
-import { api, dataOf } from '../api.js';
+import { api } from '../api.js';
 import { connectionTitle } from '../format.js';
-import { useAction } from '../hooks/use-data.js';
-import { mayOperateAll, mayWrite, useSession } from '../session.js';
+import { mayOperateAll, useSession } from '../session.js';
 import {
   type AttentionAction,
   type AttentionItem,
@@ -9,12 +8,13 @@ import {
   attentionDetail,
   attentionTitle,
 } from '../views/attention-view.js';
-import { Time } from './time.js';
+import { Button, Time } from './basics.js';
+import { Panel } from './frame.js';
 import { attempt } from './toasts.js';
 
 interface AttentionProps {
   items: readonly AttentionItem[];
-  withSite?: boolean;
+  withSite: boolean;
   onChanged(): void;
 }
 
@@ -22,7 +22,7 @@ interface AttentionProps {
 export function Attention({ items, withSite, onChanged }: AttentionProps) {
   if (items.length === 0) return null;
   return (
-    <section class="panel" aria-label="Needs attention">
+    <Panel label="Needs attention">
       <ul class="attention">
         {items.map((item) => {
           const { kind, severity, site, platform, subject, time } = item;
@@ -33,12 +33,8 @@ export function Attention({ items, withSite, onChanged }: AttentionProps) {
                 <span class="dim">
                   {withSite && site !== undefined && `${site} · `}
                   {attentionDetail(item)}
-                  {time !== undefined && (
-                    <>
-                      {' · '}
-                      <Time time={time} as="age" />
-                    </>
-                  )}
+                  {time !== undefined && ' · '}
+                  {time !== undefined && <Time time={time} as="age" />}
                 </span>
               </div>
               <ActionButton item={item} onChanged={onChanged} />
@@ -46,51 +42,44 @@ export function Attention({ items, withSite, onChanged }: AttentionProps) {
           );
         })}
       </ul>
-    </section>
+    </Panel>
   );
 }
 
 function ActionButton({ item, onChanged }: { item: AttentionItem; onChanged(): void }) {
-  const { user } = useSession();
-  const running = useAction();
-  const action = attentionAction(item, { mayWrite: mayWrite(user), mayOperateAll: mayOperateAll(user) });
+  const { user, isWriter } = useSession();
+  const action = attentionAction(item, { mayWrite: isWriter, mayOperateAll: mayOperateAll(user) });
   if (!action) return null;
-  const name = `${action.label}: ${attentionTitle(item)}`;
+  const { label } = action;
+  const name = `${label}: ${attentionTitle(item)}`;
   if (action.kind === 'open')
     return (
       <a class="button" href={action.path} aria-label={name}>
-        {action.label}
+        {label}
       </a>
     );
   const run = () =>
-    running.run(() =>
-      attempt(async () => {
-        const said = await carryOut(action);
-        onChanged();
-        return said;
-      }),
-    );
-  return (
-    <button type="button" aria-label={name} disabled={running.isBusy} onClick={() => void run()}>
-      {action.label}
-    </button>
-  );
+    attempt(async () => {
+      const said = await carryOut(action);
+      onChanged();
+      return said;
+    });
+  return <Button label={label} name={name} onClick={run} />;
 }
 
 /** Answers with what was done. */
 async function carryOut(action: Exclude<AttentionAction, { kind: 'open' }>): Promise<string> {
-  const { site } = action;
+  const path = { site: action.site };
   if (action.kind === 'resume') {
-    const path = { site, connection: action.connection };
-    await dataOf(api.POST('/api/v1/sites/{site}/connections/{connection}/resume', { params: { path } }));
-    return `${connectionTitle(action.connection)} sends again`;
+    const { connection } = action;
+    await api.POST('/api/v1/sites/{site}/connections/{connection}/resume', { path: { ...path, connection } });
+    return `${connectionTitle(connection)} sends again`;
   }
-  const params = { path: { site } };
   if (action.kind === 'enable') {
-    await dataOf(api.PUT('/api/v1/sites/{site}/webhook/enabled', { params, body: { enabled: true } }));
+    await api.PUT('/api/v1/sites/{site}/webhook/enabled', { path, body: { enabled: true } });
     return 'The webhook is enabled';
   }
-  const { ok, reason } = await dataOf(api.POST('/api/v1/sites/{site}/webhook/test', { params }));
+  const { ok, reason } = await api.POST('/api/v1/sites/{site}/webhook/test', { path });
   if (!ok) throw new Error(`The webhook did not accept the test: ${reason ?? 'no reason given'}`);
   return 'The webhook accepted the test';
 }

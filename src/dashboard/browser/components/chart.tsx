@@ -12,8 +12,8 @@ import {
   unfinishedFrom,
 } from '../views/chart-view.js';
 import type { Series } from '../views/overview-view.js';
+import { Time } from './basics.js';
 import { Table } from './table.js';
-import { Time } from './time.js';
 
 const HEIGHT = 240;
 /** Pixels that the text of a mark needs. */
@@ -116,8 +116,8 @@ function Numbers({ series: { buckets } }: { series: Series }) {
             { title: 'From', cell: ({ start }) => <Time time={start} /> },
             ...LAYERS.map(({ title, of }) => ({
               title,
-              isNumber: true,
-              cell: (bucket: Series['buckets'][number]) => formatNumber(of(bucket)),
+              kind: 'number' as const,
+              cell: (bucket: Series['buckets'][number]) => of(bucket),
             })),
           ]}
         />
@@ -151,13 +151,6 @@ function optionsOf(
     width: 1.5,
     points: { show: buckets.length < 3 },
   }));
-  const colors = {
-    bad: color('--bad'),
-    warn: color('--warn'),
-    ok: color('--ok'),
-    wait: color('--wait'),
-    plain: color('--dim'),
-  };
   const days = new Set(buckets.map(({ start }) => new Date(start).toDateString())).size;
   return {
     width,
@@ -190,7 +183,7 @@ function optionsOf(
     hooks: {
       draw: [
         (plot) => unfinished !== undefined && fadeFrom(plot, unfinished, color('--panel')),
-        (plot) => drawMarks(plot, marks, colors),
+        (plot) => drawMarks(plot, marks, (tone) => color(tone === 'plain' ? '--dim' : `--${tone}`)),
       ],
       setCursor: [onPointer],
     },
@@ -227,7 +220,7 @@ function fadeFrom(plot: uPlot, time: string, background: string): void {
 }
 
 /** A dashed line where something happened, with the text where there is room. */
-function drawMarks(plot: uPlot, marks: readonly Mark[], colors: Readonly<Record<Mark['tone'], string>>): void {
+function drawMarks(plot: uPlot, marks: readonly Mark[], colorOf: (tone: Mark['tone']) => string): void {
   const { ctx, bbox } = plot;
   const positionOf = (time: string) => plot.valToPos(Date.parse(time) / 1_000, 'x', true);
   const shown = marks.filter(({ time }) => {
@@ -240,8 +233,8 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], colors: Readonly<Record<
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
   for (const mark of shown) {
     const x = positionOf(mark.time);
-    ctx.strokeStyle = colors[mark.tone];
-    ctx.fillStyle = colors[mark.tone];
+    ctx.strokeStyle = colorOf(mark.tone);
+    ctx.fillStyle = colorOf(mark.tone);
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);

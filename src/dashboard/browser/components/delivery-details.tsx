@@ -1,9 +1,7 @@
 import { type Attempt, type AttemptView, attemptViews, type Delivery, isUnsettled } from '../conversion-story.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
 import { reasonText } from '../views/reason-view.js';
-import { StatusBadge } from './badge.js';
-import { CopyText } from './copy.js';
-import { Time } from './time.js';
+import { Button, CopyJson, CopyText, StatusBadge, Time } from './basics.js';
 
 interface DeliveryDetailsProps {
   delivery: Delivery;
@@ -29,16 +27,14 @@ export function DeliveryDetails({ delivery, isOpen, onRequest }: DeliveryDetails
       </summary>
       {reason !== undefined && <p class={status === 'skipped' ? 'dim' : 'reason'}>{reasonText(reason)}</p>}
       {isUnsettled(status) && <NextAttempt last={attempts.at(-1)} />}
-      <ol class="attempts">
+      <ol>
         {attemptViews(attempts).map((view) => (
           <AttemptDetails key={`${view.attempt.attempt} ${view.attempt.time}`} platform={title} view={view} />
         ))}
       </ol>
       <Payload platform={title} delivery={delivery} />
       {onRequest && delivery.payload !== undefined && (
-        <button type="button" aria-label={`Request as curl: ${title}`} onClick={onRequest}>
-          Request as curl
-        </button>
+        <Button label="Request as curl" name={`Request as curl: ${title}`} onClick={onRequest} />
       )}
     </details>
   );
@@ -47,18 +43,10 @@ export function DeliveryDetails({ delivery, isOpen, onRequest }: DeliveryDetails
 function NextAttempt({ last }: { last: Attempt | undefined }) {
   return (
     <p class="dim">
-      {last?.nextTry === undefined ? (
-        'It waits for its first attempt.'
-      ) : (
-        <>
-          Next attempt <Time time={last.nextTry} as="age" />
-        </>
-      )}
-      {last?.giveUpAt !== undefined && (
-        <>
-          , kept until <Time time={last.giveUpAt} as="day" />
-        </>
-      )}
+      {last?.nextTry === undefined ? 'It waits for its first attempt.' : 'Next attempt '}
+      {last?.nextTry !== undefined && <Time time={last.nextTry} as="age" />}
+      {last?.giveUpAt !== undefined && ', kept until '}
+      {last?.giveUpAt !== undefined && <Time time={last.giveUpAt} as="day" />}
     </p>
   );
 }
@@ -79,20 +67,15 @@ function AttemptDetails({ platform, view }: { platform: string; view: AttemptVie
           {platform} has not confirmed it yet. It is asked again <Time time={asksAt} as="age" />.
         </p>
       )}
-      {attempt.response !== undefined && attempt.response !== '' && (
+      {attempt.response && (
         <CopyText label={`Answer of ${platform}, attempt ${attempt.attempt}`} text={attempt.response} />
       )}
     </li>
   );
 }
 
-function Payload({
-  platform,
-  delivery: { payload, payloadIsExact, attempts },
-}: {
-  platform: string;
-  delivery: Delivery;
-}) {
+function Payload({ platform, delivery }: { platform: string; delivery: Delivery }) {
+  const { payload, payloadIsExact, attempts } = delivery;
   if (payload === undefined) return null;
   const digest = attempts.findLast(({ bodySha256 }) => bodySha256 !== undefined)?.bodySha256;
   return (
@@ -100,12 +83,11 @@ function Payload({
       <p>
         <strong>Payload</strong>{' '}
         <span class="dim">
-          {payloadIsExact
-            ? `exactly as sent${digest === undefined ? '' : ` · digest ${digest.slice(0, 8)}…`}`
-            : 'rebuilt; what was sent differed in a detail'}
+          {payloadIsExact ? 'exactly as sent' : 'rebuilt; what was sent differed in a detail'}
+          {payloadIsExact && digest !== undefined && ` · digest ${digest.slice(0, 8)}…`}
         </span>
       </p>
-      <CopyText label={`Payload for ${platform}`} text={JSON.stringify(payload, null, 2)} />
+      <CopyJson label={`Payload for ${platform}`} value={payload} />
     </>
   );
 }

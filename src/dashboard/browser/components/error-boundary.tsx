@@ -1,11 +1,8 @@
 import { Component, type ComponentChildren } from 'preact';
-
-interface ErrorBoundaryProps {
-  children: ComponentChildren;
-}
+import { Button } from './basics.js';
 
 /** Shows the error of a page in its place: the navigation around it stays. Give it a key, which a new page changes. */
-export class ErrorBoundary extends Component<ErrorBoundaryProps, { error?: Error }> {
+export class ErrorBoundary extends Component<{ children: ComponentChildren }, { error?: Error }> {
   override state: { error?: Error } = {};
 
   static override getDerivedStateFromError(error: unknown): { error: Error } {
@@ -28,9 +25,7 @@ export class ErrorBoundary extends Component<ErrorBoundaryProps, { error?: Error
             error with the address of this one.
           </p>
         </div>
-        <button type="button" onClick={() => this.setState({ error: undefined as never })}>
-          Try again
-        </button>
+        <Button label="Try again" onClick={() => this.setState({ error: undefined as never })} />
       </div>
     );
   }

@@ -1,14 +1,22 @@
 import { useState } from 'preact/hooks';
 import { useData } from '../hooks/use-data.js';
 import { useEventStream } from '../hooks/use-event-stream.js';
+import { conversionPath } from '../navigation.js';
 import { readEarlierEvents } from '../stream/earlier-events.js';
-import { addToFeed, EMPTY_FEED, eventDetail, type Feed, type LiveEvent, typesOf } from '../stream/live-events.js';
-import { STREAM_STATES } from '../views/stream-view.js';
-import { Badge } from './badge.js';
-import { EventName } from './event-name.js';
-import { Panel } from './panel.js';
-import { Empty, Show } from './states.js';
-import { Time } from './time.js';
+import {
+  addToFeed,
+  conversionIdOf,
+  EMPTY_FEED,
+  eventDetail,
+  eventTitle,
+  eventTone,
+  type Feed,
+  type LiveEvent,
+  STREAM_STATES,
+  typesOf,
+} from '../stream/live-events.js';
+import { Badge, Time } from './basics.js';
+import { Empty, Panel, Show } from './frame.js';
 
 const SHOWN_MAX = 12;
 /** Apart from changes of the site, which the viewer makes, and the windows of pushes. */
@@ -56,4 +64,11 @@ export function EventFeed({ site, onEvents }: EventFeedProps) {
       </Show>
     </Panel>
   );
+}
+
+/** What happened, which leads to its conversion. */
+export function EventName({ site, event }: { site: string; event: LiveEvent }) {
+  const id = conversionIdOf(event);
+  const badge = <Badge tone={eventTone(event.type)}>{eventTitle(event.type)}</Badge>;
+  return id === undefined ? badge : <a href={conversionPath(site, id)}>{badge}</a>;
 }

@@ -1,7 +1,15 @@
+import type { ComponentChildren } from 'preact';
 import { formatNumber, formatShare } from '../format.js';
-import { changeOf, exactValues, pointsOf, type SummedTotals, valuesOf, valuesText } from '../views/overview-view.js';
-import { Money } from './money.js';
-import { Tile } from './tile.js';
+import {
+  type Change,
+  changeOf,
+  exactValues,
+  pointsOf,
+  type SummedTotals,
+  valuesOf,
+  valuesText,
+} from '../views/overview-view.js';
+import { Money } from './basics.js';
 
 interface FiguresProps {
   totals: SummedTotals;
@@ -54,5 +62,36 @@ export function Figures({ totals, before, days }: FiguresProps) {
         />
       )}
     </dl>
+  );
+}
+
+interface TileProps {
+  title: string;
+  value: ComponentChildren;
+  change?: Change | undefined;
+  /** What it is compared with. */
+  comparison?: string;
+  /** A further number. */
+  note?: ComponentChildren;
+}
+
+const ARROWS = { up: '▲ ', down: '▼ ', same: '±' } as const;
+
+/** One figure with its comparison. */
+function Tile({ title, value, change, comparison, note }: TileProps) {
+  return (
+    <div class="panel tile">
+      <dt>{title}</dt>
+      <dd>
+        <strong>{value}</strong>
+        <span class="dim">
+          {change && <span class={change.direction}>{ARROWS[change.direction] + change.text}</span>}
+          {change && ' '}
+          {comparison}
+          {change && note && '· '}
+          {note}
+        </span>
+      </dd>
+    </div>
   );
 }

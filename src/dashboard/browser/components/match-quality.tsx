@@ -7,31 +7,27 @@ import {
   type PlatformQuality,
   qualityRows,
 } from '../views/match-quality-view.js';
-import { Panel } from './panel.js';
-import { Empty } from './states.js';
+import { AsOf } from './basics.js';
+import { Empty, Panel } from './frame.js';
 import { Table } from './table.js';
-import { AsOf } from './time.js';
 
 /** For each platform: which identifiers its conversions carried, and which missing one would help most. */
 export function MatchQuality({ quality: { items, asOf } }: { quality: Schemas['MatchQuality'] }) {
   const rows = qualityRows(items);
   return (
     <Panel title="Match quality" note={<AsOf time={asOf.time} />}>
-      {rows.length === 0 ? (
-        <Empty title="No conversion for a connected platform in this period" />
-      ) : (
-        <Table
-          label="Match quality"
-          rows={rows}
-          rowKey={({ platform }) => platform}
-          columns={[
-            { title: 'Platform', cell: ({ platform }) => connectionTitle(platform) },
-            { title: 'Matched', isNumber: true, cell: ({ matchRate }) => formatShare(matchRate ?? 0) },
-            { title: 'Conversions carried', isText: true, cell: (row) => <Carried quality={row} /> },
-            { title: 'Would help most', isText: true, cell: (row) => <Advice quality={row} /> },
-          ]}
-        />
-      )}
+      <Table
+        label="Match quality"
+        rows={rows}
+        rowKey={({ platform }) => platform}
+        empty={<Empty title="No conversion for a connected platform in this period" />}
+        columns={[
+          { title: 'Platform', cell: ({ platform }) => connectionTitle(platform) },
+          { title: 'Matched', kind: 'number', cell: ({ matchRate }) => formatShare(matchRate ?? 0) },
+          { title: 'Conversions carried', kind: 'text', cell: (row) => <Carried quality={row} /> },
+          { title: 'Would help most', kind: 'text', cell: (row) => <Advice quality={row} /> },
+        ]}
+      />
     </Panel>
   );
 }

@@ -1,15 +1,12 @@
 import type { Schemas } from '../api.js';
-import { connectionTitle, formatNumber } from '../format.js';
+import { connectionTitle, formatNumber, formatShare, formatTime } from '../format.js';
 import { pathOf, withQuery } from '../navigation.js';
-import { acceptanceSlots } from '../views/chart-view.js';
-import { type Connection, connectionState } from '../views/connection-view.js';
+import { type AcceptanceSlot, acceptanceSlots, acceptanceTone } from '../views/chart-view.js';
+import { type Connection, connectedNames, connectionState } from '../views/connection-view.js';
 import { type PlatformRow, platformRows, type Series } from '../views/overview-view.js';
-import { Badge } from './badge.js';
-import { Acceptance } from './forms/acceptance.js';
-import { Panel } from './panel.js';
-import { Empty } from './states.js';
+import { AsOf, Badge } from './basics.js';
+import { Empty, Panel } from './frame.js';
 import { type Column, Table } from './table.js';
-import { AsOf } from './time.js';
 
 interface PlatformsProps {
   site: string;
@@ -20,60 +17,44 @@ interface PlatformsProps {
 
 /** A row per platform: its state in words, what it accepted over time, and what waits. */
 export function Platforms({ site, series, connections, waiting }: PlatformsProps) {
-  const connected = connections.filter((connection) => connection.connected);
-  const rows = platformRows(
-    series,
-    connected.map(({ platform }) => platform),
-    waiting.items,
-  );
-  const stateOf = (platform: string) =>
+  const connected = connectedNames(connections);
+  const stateOf = ({ platform }: PlatformRow) =>
     connectionState(connections.find((connection) => connection.platform === platform) ?? { connected: false });
   return (
     <Panel title="Platforms" note={<AsOf time={waiting.asOf.time} />}>
-      {rows.length === 0 && (
-        <Empty title="No platform is connected">
-          <a href={pathOf(site, 'integrations')}>Connect one</a>, and conversions are delivered there.
-        </Empty>
-      )}
-      {rows.length > 0 && (
-        <Table
-          label="Platforms"
-          rows={rows}
-          rowKey={({ platform }) => platform}
-          columns={[
-            {
-              title: 'Platform',
-              cell: ({ platform }) => (
-                <a class="plain" href={withQuery(pathOf(site, 'sync-log'), { platform })}>
-                  {connectionTitle(platform)}
-                </a>
-              ),
+      <Table
+        label="Platforms"
+        rows={platformRows(series, connected, waiting.items)}
+        rowKey={({ platform }) => platform}
+        empty={
+          <Empty title="No platform is connected">
+            <a href={pathOf(site, 'integrations')}>Connect one</a>, and conversions are delivered there.
+          </Empty>
+        }
+        columns={[
+          {
+            title: 'Platform',
+            cell: ({ platform }) => (
+              <a class="plain" href={withQuery(pathOf(site, 'sync-log'), { platform })}>
+                {connectionTitle(platform)}
+              </a>
+            ),
+          },
+          {
+            title: 'State',
+            cell: (row) => {
+              const [tone, words] = stateOf(row);
+              return <Badge tone={tone}>{words}</Badge>;
             },
-            {
-              title: 'State',
-              cell: ({ platform }) => {
-                const [tone, words] = stateOf(platform);
-                return <Badge tone={tone}>{words}</Badge>;
-              },
-            },
-            acceptanceColumn(series),
-            ACCEPTED,
-            {
-              title: 'Unconfirmed',
-              isNumber: true,
-              isMinor: true,
-              cell: ({ unconfirmed }) => (
-                <span title="Accepted by the platform, which has not said yet whether it counts them">
-                  {formatWaiting(unconfirmed)}
-                </span>
-              ),
-            },
-            { title: 'Queued', isNumber: true, cell: ({ queued }) => formatWaiting(queued) },
-            REFUSED,
-            NOT_SENT,
-          ]}
-        />
-      )}
+          },
+          acceptanceColumn(series),
+          ACCEPTED,
+          UNCONFIRMED,
+          { title: 'Queued', kind: 'number', cell: ({ queued }) => formatWaiting(queued) },
+          REFUSED,
+          NOT_SENT,
+        ]}
+      />
     </Panel>
   );
 }
@@ -114,13 +95,19 @@ function acceptanceColumn(series: Series): Column<PlatformRow> {
   };
 }
 
-const ACCEPTED: Column<PlatformRow> = {
-  ...{ title: 'Accepted', isNumber: true },
-  cell: ({ accepted }) => formatNumber(accepted),
+const ACCEPTED: Column<PlatformRow> = { title: 'Accepted', kind: 'number', cell: ({ accepted }) => accepted };
+
+const UNCONFIRMED: Column<PlatformRow> = {
+  ...{ title: 'Unconfirmed', kind: 'number', isMinor: true },
+  cell: ({ unconfirmed }) => (
+    <span title="Accepted by the platform, which has not said yet whether it counts them">
+      {formatWaiting(unconfirmed)}
+    </span>
+  ),
 };
 
 const REFUSED: Column<PlatformRow> = {
-  ...{ title: 'Refused', isNumber: true },
+  ...{ title: 'Refused', kind: 'number' },
   cell: ({ rejected, failed }) => (
     <span title={`${formatNumber(failed)} failed, ${formatNumber(rejected)} rejected later`}>
       {formatNumber(rejected + failed)}
@@ -129,8 +116,10 @@ const REFUSED: Column<PlatformRow> = {
 };
 
 const NOT_SENT: Column<PlatformRow> = {
-  ...{ title: 'Not sent', isNumber: true, isMinor: true },
-  cell: ({ skipped }) => formatNumber(skipped),
+  title: 'Not sent',
+  kind: 'number',
+  isMinor: true,
+  cell: ({ skipped }) => skipped,
 };
 
 /** The service counts up to this. */
@@ -138,4 +127,51 @@ const COUNTED_MAX = 10_000;
 
 function formatWaiting(count: number): string {
   return count >= COUNTED_MAX ? `${formatNumber(count)}+` : formatNumber(count);
+}
+
+const [WIDTH, GAP, HEIGHT] = [4, 1, 18];
+
+interface AcceptanceProps {
+  platform: string;
+  share: number | null;
+  /** Accepted, and not confirmed yet. */
+  unconfirmed: number;
+  slots: readonly AcceptanceSlot[];
+}
+
+/** The share that a platform accepted, and how it changed: a bar for each part of the period. */
+function Acceptance({ platform, share, unconfirmed, slots }: AcceptanceProps) {
+  if (share === null) return <span class="dim">{unconfirmed > 0 ? 'none confirmed yet' : 'nothing sent'}</span>;
+  const worst = slots
+    .filter(({ acceptance }) => acceptance !== null)
+    .reduce((one, other) => ((other.acceptance ?? 1) < (one.acceptance ?? 1) ? other : one));
+  const lowest = `lowest ${formatShare(worst.acceptance ?? 1)} from ${formatTime(worst.start)} on`;
+  return (
+    <span class="share">
+      <svg
+        role="img"
+        aria-label={`Acceptance of ${platform} over time: ${lowest}`}
+        width={slots.length * (WIDTH + GAP)}
+        height={HEIGHT}
+      >
+        {slots.map(({ start, sent, acceptance }, index) => (
+          <rect
+            key={start}
+            class={acceptanceTone(acceptance)}
+            x={index * (WIDTH + GAP)}
+            width={WIDTH}
+            height={HEIGHT}
+            rx="1"
+          >
+            <title>
+              {acceptance === null
+                ? `From ${formatTime(start)}: nothing sent`
+                : `From ${formatTime(start)}: ${formatShare(acceptance)} of ${formatNumber(sent)}`}
+            </title>
+          </rect>
+        ))}
+      </svg>
+      {formatShare(share)}
+    </span>
+  );
 }

@@ -1,10 +1,8 @@
 import type { Schemas } from '../api.js';
 import { formatNumber } from '../format.js';
 import { GROUPINGS, type Grouping, sourceRows } from '../views/overview-view.js';
-import { Money } from './money.js';
-import { Panel } from './panel.js';
-import { Empty } from './states.js';
-import { AsOf } from './time.js';
+import { AsOf, Money } from './basics.js';
+import { Empty, Panel } from './frame.js';
 
 /** The others are one row. */
 export const SOURCES_SHOWN = 6;

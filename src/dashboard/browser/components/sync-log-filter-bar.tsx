@@ -2,9 +2,11 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import { SYNC_STATUSES } from '../../../kernel/sync-statuses.js';
 import type { Schemas } from '../api.js';
 import { connectionTitle } from '../format.js';
+import { fromLocal, toLocal } from '../local-time.js';
 import { hasFilters, KINDS, SPANS, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
 import { reasonText } from '../views/reason-view.js';
-import { Moment } from './moment.js';
+import { Button } from './basics.js';
+import { Choice, type Options } from './forms/fields.js';
 
 interface SyncLogFilterBarProps {
   connected: readonly string[];
@@ -100,17 +102,15 @@ export function SyncLogFilterBar({ connected, lines, filters, onChange }: SyncLo
         </>
       )}
       {hasFilters(filters) && (
-        <button
-          type="button"
-          class="quiet"
+        <Button
+          kind="quiet"
+          label="Remove the filters"
           onClick={() => {
             setText('');
             setCustom(false);
             onChange(ALL);
           }}
-        >
-          Remove the filters
-        </button>
+        />
       )}
     </div>
   );
@@ -134,7 +134,7 @@ function TextFilter({ label, value = '', suggested, titleOf, onValue }: TextFilt
     <>
       <input
         type="search"
-        class={`chip ${value === '' ? '' : 'set'}`}
+        class={value === '' ? 'chip' : 'chip set'}
         aria-label={label}
         placeholder={`+ ${label}`}
         list={id}
@@ -161,25 +161,38 @@ interface ChipProps {
   /** What is shown while nothing is chosen. */
   all: string;
   value: string | undefined;
-  options: readonly (readonly [value: string, title: string])[];
+  options: Options;
   onValue(value: string): void;
 }
 
 /** A filter that stands out once it is set. */
-function Chip({ label, all, value, options, onValue }: ChipProps) {
+function Chip({ all, value = '', options, ...choice }: ChipProps) {
   return (
-    <select
-      class={`chip ${value === undefined ? '' : 'set'}`}
+    <Choice class={value === '' ? 'chip' : 'chip set'} value={value} options={[['', all], ...options]} {...choice} />
+  );
+}
+
+interface MomentProps {
+  label: string;
+  /** A time, as the API reads it. */
+  value: string | undefined;
+  onValue(value: string | undefined): void;
+}
+
+/** A time in the viewer's zone. It is told when the field is left or Enter is pressed, not with each digit. */
+function Moment({ label, value, onValue }: MomentProps) {
+  const [text, setText] = useState(toLocal(value));
+  useEffect(() => setText(toLocal(value)), [value]);
+  const tell = () => text !== toLocal(value) && onValue(fromLocal(text));
+  return (
+    <input
+      type="datetime-local"
       aria-label={label}
-      value={value ?? ''}
-      onChange={(event) => onValue(event.currentTarget.value)}
-    >
-      <option value="">{all}</option>
-      {options.map(([option, title]) => (
-        <option key={option} value={option}>
-          {title}
-        </option>
-      ))}
-    </select>
+      title={label}
+      value={text}
+      onInput={(event) => setText(event.currentTarget.value)}
+      onBlur={tell}
+      onKeyDown={(event) => event.key === 'Enter' && tell()}
+    />
   );
 }

@@ -1,19 +1,21 @@
 import { Component, type ComponentChildren } from 'preact';
+import { formatNumber } from '../format.js';
+import { type Pages, SEARCH_SECONDS } from '../hooks/use-pages.js';
 import { useRowsInSteps } from '../stream/rows-in-steps.js';
-import { ROW_KEYS_ID } from './row-keys-hint.js';
+import { Button } from './basics.js';
+import { Empty, Loading, ProblemNote } from './frame.js';
 
 export interface Column<Row> {
   readonly title: string;
-  /** Right-aligned, with digits of one width. */
-  readonly isNumber?: boolean;
-  /** With letters of one width: times and ids are compared, and more rows do not change the widths of the columns. */
-  readonly isCode?: boolean;
-  /** Breaks into lines. */
-  readonly isText?: boolean;
+  /**
+   * `number`: right-aligned, with digits of one width. `code`: with letters of one width: times and ids are compared, and more
+   * rows do not change the widths of the columns. `text`: breaks into lines. `action`: for buttons, whose column needs no
+   * visible title.
+   */
+  readonly kind?: 'number' | 'code' | 'text' | 'action';
   /** Hidden on narrow screens. */
   readonly isMinor?: boolean;
-  /** For buttons, whose column needs no visible title. */
-  readonly isAction?: boolean;
+  /** A number is shown in the viewer's locale. */
   cell(row: Row): ComponentChildren;
 }
 
@@ -23,10 +25,24 @@ interface TableProps<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   rowKey(row: Row): string | number;
+  /** In place of a table without rows. */
+  empty?: ComponentChildren;
 }
 
-export function Table<Row>({ label, columns, rows, rowKey }: TableProps<Row>) {
+const ROW_KEYS_ID = 'row-keys';
+
+/** What a screen reader says about every table: once on a page. */
+export function RowKeysHint() {
+  return (
+    <p id={ROW_KEYS_ID} hidden>
+      j and k move between the rows, Enter opens one.
+    </p>
+  );
+}
+
+export function Table<Row>({ label, columns, rows, rowKey, empty }: TableProps<Row>) {
   const shown = useRowsInSteps(rows, rowKey);
+  if (rows.length === 0 && empty !== undefined) return <>{empty}</>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
     <section class="table" aria-label={label} aria-describedby={ROW_KEYS_ID} tabIndex={0}>
@@ -35,7 +51,7 @@ export function Table<Row>({ label, columns, rows, rowKey }: TableProps<Row>) {
           <tr>
             {columns.map((column) => (
               <th key={column.title} scope="col" class={classOf(column)}>
-                {column.isAction ? <span class="hidden">{column.title}</span> : column.title}
+                {column.kind === 'action' ? <span class="hidden">{column.title}</span> : column.title}
               </th>
             ))}
           </tr>
@@ -65,7 +81,7 @@ class TableRow<Row> extends Component<TableRowProps<Row>> {
       <tr tabIndex={-1}>
         {columns.map((column) => (
           <td key={column.title} class={classOf(column)}>
-            {column.cell(row)}
+            {contentOf(column.cell(row))}
           </td>
         ))}
       </tr>
@@ -73,8 +89,56 @@ class TableRow<Row> extends Component<TableRowProps<Row>> {
   }
 }
 
-function classOf<Row>({ isNumber, isCode, isText, isMinor, isAction }: Column<Row>): string {
-  return [isNumber && 'number', isCode && 'code', isText && 'text', isMinor && 'minor', isAction && 'action']
-    .filter(Boolean)
-    .join(' ');
+function contentOf(cell: ComponentChildren): ComponentChildren {
+  return typeof cell === 'number' ? formatNumber(cell) : cell;
+}
+
+function classOf<Row>({ kind, isMinor }: Column<Row>): string {
+  return [kind, isMinor && 'minor'].filter(Boolean).join(' ');
+}
+
+interface PagedTableProps<Row> extends Omit<TableProps<Row>, 'rows'> {
+  pages: Pages<Row>;
+  /** What helps against a long search, such as `choose a shorter time`. */
+  advice?: string;
+}
+
+/** A list with a button for its next page. A page may be empty although more follow. */
+export function PagedTable<Row>({ pages, empty, advice, ...table }: PagedTableProps<Row>) {
+  const { items, dropped, problem, isLoading, isStale, loadMore, reload, retry } = pages;
+  const hasItems = items !== undefined && items.length > 0;
+  const isNothing = items !== undefined && !hasItems && !isLoading;
+  return (
+    <>
+      <ProblemNote problem={problem} retry={retry} />
+      {dropped > 0 && (
+        <div class="more">
+          <Button label="Back to the newest" onClick={reload} />
+        </div>
+      )}
+      {items === undefined && !problem && <Loading />}
+      {hasItems && (
+        <div aria-busy={isStale}>
+          <Table {...table} rows={items} />
+        </div>
+      )}
+      {isNothing && !loadMore && empty}
+      {isNothing && loadMore && !problem && (
+        <Empty title="Nothing found so far">
+          The search stopped after {SEARCH_SECONDS} seconds. Earlier rows have not been searched yet: go on
+          {advice !== undefined && `, or ${advice}`}.
+        </Empty>
+      )}
+      {items !== undefined && (loadMore || isLoading) && (
+        <div class="more">
+          <Button label={moreLabel(hasItems, isLoading)} isDisabled={!loadMore} onClick={() => loadMore?.()} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function moreLabel(hasItems: boolean, isLoading: boolean): string {
+  if (isLoading) return hasItems ? 'Loading …' : 'Searching …';
+  return hasItems ? 'Show earlier' : 'Search earlier';
 }

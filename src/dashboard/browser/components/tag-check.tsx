@@ -1,19 +1,15 @@
-import { useCallback, useEffect } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
-import { useData, useInterval } from '../hooks/use-data.js';
-import { Badge } from './badge.js';
-import { ProblemNote } from './states.js';
-import { Time } from './time.js';
+import { useEffect } from 'preact/hooks';
+import { useGet, useInterval } from '../hooks/use-data.js';
+import { Badge, Time } from './basics.js';
+import { ProblemNote } from './frame.js';
 
 const POLL_MS = 5_000;
 
 /** Whether the tag reported a visit, and from where. Asks again until it has. */
 export function TagCheck({ site, onSeen }: { site: string; onSeen?: () => void }) {
-  const { data, problem, reload } = useData(`tag ${site}`, () =>
-    dataOf(api.GET('/api/v1/sites/{site}/tag', { params: { path: { site } } })),
-  );
+  const { data, problem, reload } = useGet('/api/v1/sites/{site}/tag', { path: { site } });
   const isSeen = data?.seenAt !== undefined;
-  useInterval(useCallback(reload, [reload]), POLL_MS, data !== undefined && !isSeen);
+  useInterval(reload, POLL_MS, data !== undefined && !isSeen);
   useEffect(() => {
     if (isSeen) onSeen?.();
   }, [isSeen]);
@@ -21,15 +17,11 @@ export function TagCheck({ site, onSeen }: { site: string; onSeen?: () => void }
   return (
     <div role="status">
       <ProblemNote problem={problem} retry={reload} />
-      {data?.seenAt !== undefined && (
+      {data && isSeen && (
         <p>
           <Badge tone="ok">seen</Badge> <Time time={data.seenAt} as="age" />
-          {data.host !== undefined && (
-            <>
-              {' '}
-              on <code>{data.host}</code>
-            </>
-          )}
+          {data.host !== undefined && ' on '}
+          {data.host !== undefined && <code>{data.host}</code>}
         </p>
       )}
       {data && !isSeen && (

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { problemOf } from '../api.js';
+import { problemOf } from '../problem.js';
 import { onceForButton } from '../used-button.js';
 
 interface Toast {

@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { problemOf } from '../api.js';
-import type { Problem } from '../problem.js';
-import { useRecovery } from './use-recovery.js';
+import { type Answer, api, type InputArguments, type PathWith, reachability } from '../api.js';
+import { type Problem, problemOf } from '../problem.js';
 
 export interface Loaded<Data> {
   /** Undefined until the first answer. */
@@ -38,6 +37,23 @@ export function useData<Data>(key: string, load: (signal: AbortSignal) => Promis
   return { data: isStale ? undefined : state.data, problem: isStale ? undefined : state.problem, reload, set };
 }
 
+/** Loads again as soon as the service answers, if the problem was that it did not. */
+export function useRecovery(problem: Problem | undefined, reload: () => void): void {
+  const isOwed = problem?.status === 0;
+  useEffect(() => {
+    if (!isOwed) return;
+    return reachability.watch(() => reachability.isReachable && reload());
+  }, [isOwed, reload]);
+}
+
+/** Loads what one request answers. */
+export function useGet<Path extends PathWith<'get'>>(
+  path: Path,
+  ...input: InputArguments<'get', Path>
+): Loaded<Answer<'get', Path>> {
+  return useData(JSON.stringify([path, ...input]), () => api.GET(path, ...input));
+}
+
 /** Whether each has data or an error, so that a page appears at once rather than piece by piece. */
 export function areSettled(...all: readonly Pick<Loaded<unknown>, 'data' | 'problem'>[]): boolean {
   return all.every(({ data, problem }) => data !== undefined || problem !== undefined);
@@ -48,7 +64,6 @@ export interface Action {
   readonly problem: Problem | undefined;
   /** Runs the work unless another is running. True if it succeeded. */
   run(work: () => Promise<unknown>): Promise<boolean>;
-  clear(): void;
 }
 
 /** A change that the user starts: one at a time, with its error. */
@@ -73,7 +88,7 @@ export function useAction(): Action {
       setBusy(false);
     }
   };
-  return { isBusy, problem, run, clear: () => setProblem(undefined) };
+  return { isBusy, problem, run };
 }
 
 /** Calls `work` every so often while the page is visible. */

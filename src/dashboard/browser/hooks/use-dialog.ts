@@ -38,11 +38,14 @@ export interface OpenedDialog {
   close(): void;
 }
 
-/** Dialogs are part of the address: they can be linked to, stay after a reload, and a step back closes them. */
-export function useDialog(): OpenedDialog {
+/**
+ * Dialogs are part of the address: they can be linked to, stay after a reload, and a step back closes them. None opens for a
+ * user to whom they are not allowed.
+ */
+export function useDialog(isAllowed = true): OpenedDialog {
   const { path, query, route } = useLocation();
   return {
-    opened: query['dialog'],
+    opened: isAllowed ? query['dialog'] : undefined,
     item: query['item'],
     open: (dialog, item = '') => openDialog(route, withQuery(path, { ...query, dialog, item })),
     close: () => leaveDialog(route, withQuery(path, { ...query, dialog: '', item: '' })),

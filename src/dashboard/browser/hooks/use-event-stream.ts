@@ -1,16 +1,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
+import { api } from '../api.js';
 import { followEvents, type StreamState } from '../stream/event-stream.js';
 import type { LiveEvent } from '../stream/live-events.js';
 import { WaitingEvents } from '../stream/waiting-events.js';
-import { useIsVisible } from './use-visible.js';
-
-export type { StreamState } from '../stream/event-stream.js';
 
 /** Events are handed over in batches, so that hundreds in a second cost a few renders. */
 const BATCH_EVERY_MS = 200;
 
-export interface StreamOptions {
+interface StreamOptions {
   readonly site: string;
   /** Undefined: events of all types. */
   readonly types?: readonly string[] | undefined;
@@ -49,7 +46,7 @@ export function useEventStream({ site, types, after, onEvents, onSkipped }: Stre
       onEvents: (events) => waiting.add(events),
       onSkipped: () => latest.current.onSkipped?.(),
       // If the session has ended, this leads to the sign-in.
-      onFailed: () => void dataOf(api.GET('/api/v1/session')).catch(() => {}),
+      onFailed: () => void api.GET('/api/v1/session').catch(() => {}),
     });
     const timer = setInterval(handOver, BATCH_EVERY_MS);
     return () => {
@@ -59,4 +56,19 @@ export function useEventStream({ site, types, after, onEvents, onSkipped }: Stre
     };
   }, [key, after, isVisible]);
   return state;
+}
+
+/** Whether the tab is shown. */
+function useIsVisible(): boolean {
+  const [isVisible, setVisible] = useState(isShown);
+  useEffect(() => {
+    const update = () => setVisible(isShown());
+    document.addEventListener('visibilitychange', update);
+    return () => document.removeEventListener('visibilitychange', update);
+  }, []);
+  return isVisible;
+}
+
+function isShown(): boolean {
+  return document.visibilityState === 'visible';
 }

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf, problemOf } from '../api.js';
+import { api } from '../api.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle } from '../format.js';
-import type { Problem } from '../problem.js';
+import { type Problem, problemOf } from '../problem.js';
 
 /**
  * What became of a sign-in at a platform, which sends the browser back with its id in the address. Calls `onGranted` if the
@@ -18,9 +18,9 @@ export function useFinishedSignIn(
   const { connection, 'sign-in': id } = query;
   useEffect(() => {
     if (connection === undefined || id === undefined) return;
-    const params = { path: { site, connection, id } };
     const title = connectionTitle(connection);
-    dataOf(api.GET('/api/v1/sites/{site}/connections/{connection}/sign-in/{id}', { params }))
+    api
+      .GET('/api/v1/sites/{site}/connections/{connection}/sign-in/{id}', { path: { site, connection, id } })
       .then(({ status, reason }) => {
         if (status === 'granted') onGranted(connection, id);
         else if (status === 'connected') toast(`${title} is connected`);

@@ -1,8 +1,8 @@
 import { useCallback, useLayoutEffect, useState } from 'preact/hooks';
-import { problemOf } from '../api.js';
+import { type Answer, api, type Input, type InputArguments, type PathWith } from '../api.js';
 import { addPage } from '../page-window.js';
-import type { Problem } from '../problem.js';
-import { useRecovery } from './use-recovery.js';
+import { type Problem, problemOf } from '../problem.js';
+import { useRecovery } from './use-data.js';
 
 interface CursorPage<Item, Cursor> {
   readonly items: readonly Item[];
@@ -106,4 +106,16 @@ export function usePages<Item, Cursor extends number | string = number>(
       ? undefined
       : () => setRequest(({ count }) => ({ cursor: next, count: count + 1, searching: newSearch() }));
   return { items, dropped, problem, isLoading, isStale, loadMore, hasMore: next !== undefined, reload, retry };
+}
+
+type ItemOf<Data> = Data extends { items: readonly (infer Item)[] } ? Item : never;
+
+/** The list that the API has at a path, newest first. What is shown stays while its query changes. */
+export function useList<Path extends PathWith<'get'>>(path: Path, input: Input<'get', Path>) {
+  type Item = ItemOf<Answer<'get', Path>>;
+  const load = (cursor: number | string | undefined) => {
+    const page = [{ ...input, query: { ...input.query, cursor } }] as unknown as InputArguments<'get', Path>;
+    return api.GET(path, ...page) as Promise<CursorPage<Item, number | string>>;
+  };
+  return usePages(JSON.stringify([path, input]), load, JSON.stringify([path, input.path]));
 }

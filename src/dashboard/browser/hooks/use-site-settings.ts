@@ -1,29 +1,30 @@
 import { useRef } from 'preact/hooks';
-import { api, dataOf, problemOf, type Schemas } from '../api.js';
+import { api, type Schemas } from '../api.js';
 import { toast } from '../components/toasts.js';
-import { mayWrite, useSession } from '../session.js';
-import { type Loaded, useData } from './use-data.js';
+import { problemOf } from '../problem.js';
+import { useSession } from '../session.js';
+import { type Loaded, useGet } from './use-data.js';
 
 export type SiteSettings = Schemas['SiteSettings'];
-type Change = Partial<Schemas['SiteSettingsChange']>;
+export type SettingsChange = Partial<Schemas['SiteSettingsChange']>;
 
 interface SiteSettingsState {
   readonly loaded: Loaded<SiteSettings>;
   readonly isReadOnly: boolean;
   /** Saves at once. What was saved, or the former value after an error, is then shown. True if it was saved. */
-  change(change: Change): Promise<boolean>;
+  change(change: SettingsChange): Promise<boolean>;
 }
 
 export function useSiteSettings(site: string): SiteSettingsState {
-  const { user } = useSession();
-  const params = { path: { site } };
-  const loaded = useData(`settings ${site}`, () => dataOf(api.GET('/api/v1/sites/{site}/settings', { params })));
+  const { isWriter } = useSession();
+  const path = { site };
+  const loaded = useGet('/api/v1/sites/{site}/settings', { path });
   const last = useRef<Promise<unknown>>(Promise.resolve());
-  const change = (body: Change) => {
+  const change = (body: SettingsChange) => {
     // One after the other: the answer that is shown is that to the last change.
     const saved = last.current.then(async () => {
       try {
-        loaded.set(await dataOf(api.PATCH('/api/v1/sites/{site}/settings', { params, body })));
+        loaded.set(await api.PATCH('/api/v1/sites/{site}/settings', { path, body }));
         toast('Saved');
         return true;
       } catch (error) {
@@ -35,5 +36,5 @@ export function useSiteSettings(site: string): SiteSettingsState {
     last.current = saved;
     return saved;
   };
-  return { loaded, isReadOnly: !mayWrite(user), change };
+  return { loaded, isReadOnly: !isWriter, change };
 }

@@ -1,15 +1,12 @@
-import { useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { Confirm } from '../components/forms/confirm.js';
-import { TextField } from '../components/forms/field.js';
-import { Page, Panel } from '../components/panel.js';
-import { ProblemNote, Show } from '../components/states.js';
+import { api } from '../api.js';
+import { Badge, Button, Facts, Time } from '../components/basics.js';
+import { Confirm } from '../components/forms/dialog.js';
+import { Form, TextField, useFields } from '../components/forms/fields.js';
+import { Page, Panel, Show } from '../components/frame.js';
 import { Table } from '../components/table.js';
-import { Time } from '../components/time.js';
 import { toast } from '../components/toasts.js';
 import { counted } from '../format.js';
-import { useAction, useData } from '../hooks/use-data.js';
+import { useGet } from '../hooks/use-data.js';
 import { useDialog } from '../hooks/use-dialog.js';
 import { useSession } from '../session.js';
 import { accountRows, otherSessions, passwordError, sessionsText } from '../views/account-view.js';
@@ -17,20 +14,13 @@ import { accountRows, otherSessions, passwordError, sessionsText } from '../view
 /** The signed-in user's own password and sessions. */
 export function Account() {
   const { user, signOut } = useSession();
-  const sessions = useData('sessions', () => dataOf(api.GET('/api/v1/sessions')));
+  const sessions = useGet('/api/v1/sessions');
   const { opened, open, close } = useDialog();
   const others = otherSessions(sessions.data?.items ?? []);
   return (
     <Page title="Account" note="Your access, password and sessions">
       <Panel title="You" note="An administrator changes it under Settings">
-        <dl class="facts pad">
-          {accountRows(user).map(([title, value]) => (
-            <div key={title}>
-              <dt>{title}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-        </dl>
+        <Facts isPadded rows={accountRows(user)} />
       </Panel>
       <Panel title="Password">
         {user.provider ? (
@@ -46,14 +36,8 @@ export function Account() {
             note={sessionsText(items)}
             actions={
               <>
-                {others > 0 && (
-                  <button type="button" onClick={() => open('others')}>
-                    Sign out the others
-                  </button>
-                )}
-                <button type="button" onClick={() => open('everywhere')}>
-                  Sign out everywhere
-                </button>
+                {others > 0 && <Button label="Sign out the others" onClick={() => open('others')} />}
+                <Button label="Sign out everywhere" onClick={() => open('everywhere')} />
               </>
             }
           >
@@ -81,8 +65,8 @@ export function Account() {
           title="Sign out all other browsers?"
           verb="Sign out the others"
           onClose={close}
-          onConfirm={async () => {
-            await dataOf(api.DELETE('/api/v1/sessions/others'));
+          onSubmit={async () => {
+            await api.DELETE('/api/v1/sessions/others');
             sessions.reload();
             toast('You are signed out in all other browsers');
           }}
@@ -96,7 +80,7 @@ export function Account() {
           title="Sign out everywhere?"
           verb="Sign out everywhere"
           onClose={close}
-          onConfirm={async () => signOut('everywhere')}
+          onSubmit={async () => signOut('everywhere')}
         >
           All your sessions end at once, also the one in this browser. API tokens stay valid: revoke them under
           Settings.
@@ -106,67 +90,59 @@ export function Account() {
   );
 }
 
+const EMPTY = { current: '', password: '', repeated: '' };
+
 function PasswordForm({ onChanged }: { onChanged: () => void }) {
   const { user } = useSession();
-  const [current, setCurrent] = useState('');
-  const [password, setPassword] = useState('');
-  const [repeated, setRepeated] = useState('');
-  const action = useAction();
+  const { values, set, field } = useFields(EMPTY);
+  const { current, password, repeated } = values;
   const error = passwordError(password, repeated);
   const save = async () => {
-    const isChanged = await action.run(() =>
-      dataOf(api.PUT('/api/v1/session/password', { body: { current, password } })),
-    );
-    if (!isChanged) return;
-    setCurrent('');
-    setPassword('');
-    setRepeated('');
+    await api.PUT('/api/v1/session/password', { body: { current, password } });
+    set(EMPTY);
     onChanged();
     toast('Your password is changed, and your other sessions are ended');
   };
   return (
-    <form
-      class="pad form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (error === undefined) void save();
-      }}
-    >
+    <Form class="pad form" verb="Change the password" isReady={error === undefined} onSubmit={save}>
       <input type="email" autocomplete="username" value={user.email} readOnly hidden />
       <TextField
+        {...field('current')}
         label="Current password"
         type="password"
         autocomplete="current-password"
         required
-        value={current}
-        onValue={setCurrent}
       />
+      <NewPassword {...field('password')} />
       <TextField
-        label="New password"
-        type="password"
-        autocomplete="new-password"
-        required
-        minLength={12}
-        help="At least 12 characters."
-        value={password}
-        onValue={setPassword}
-      />
-      <TextField
+        {...field('repeated')}
         label="New password again"
         type="password"
         autocomplete="new-password"
         required
         error={error}
-        value={repeated}
-        onValue={setRepeated}
       />
       <p class="dim">Your sessions in other browsers end. API tokens stay valid.</p>
-      <ProblemNote problem={action.problem} />
-      <div class="buttons">
-        <button type="submit" class="primary" disabled={action.isBusy || error !== undefined}>
-          Change the password
-        </button>
-      </div>
-    </form>
+    </Form>
+  );
+}
+
+interface NewPasswordProps {
+  autofocus?: boolean;
+  value: string;
+  onValue(value: string): void;
+}
+
+export function NewPassword(props: NewPasswordProps) {
+  return (
+    <TextField
+      {...props}
+      label="New password"
+      type="password"
+      autocomplete="new-password"
+      required
+      minLength={12}
+      help="At least 12 characters."
+    />
   );
 }

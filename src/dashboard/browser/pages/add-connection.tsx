@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks';
 import { FormDialog } from '../components/forms/dialog.js';
-import { TextField } from '../components/forms/field.js';
+import { TextField } from '../components/forms/fields.js';
 import { connectionTitle } from '../format.js';
-import { useAction } from '../hooks/use-data.js';
 
 interface AddConnectionProps {
   platform: string;
@@ -15,16 +14,18 @@ interface AddConnectionProps {
 /** Names another connection of a platform, such as to a second account. Its settings follow. */
 export function AddConnection({ platform, taken, onNamed, onClose }: AddConnectionProps) {
   const [name, setName] = useState('');
-  const action = useAction();
   const connection = `${platform}:${name}`;
   const isTaken = taken.includes(connection);
+  const goOn = async () => {
+    onNamed(connection);
+    return 'replaced' as const;
+  };
   return (
     <FormDialog
       title={`Another connection to ${connectionTitle(platform)}`}
-      action={action}
       verb="Continue"
       isReady={name !== '' && !isTaken}
-      onSubmit={() => onNamed(connection)}
+      onSubmit={goOn}
       onClose={onClose}
     >
       <p>Every conversion is sent to each of them, such as to two accounts.</p>

@@ -1,109 +1,66 @@
-import { useLocation } from 'preact-iso';
-import { api, dataOf, type Schemas } from '../api.js';
-import { Attention } from '../components/attention.js';
-import { Figures } from '../components/figures.js';
-import { PeriodChoice } from '../components/forms/period-choice.js';
-import { OtherCells } from '../components/other-cells.js';
-import { OverTime } from '../components/over-time.js';
-import { Page, Panel } from '../components/panel.js';
+import { api, type Schemas } from '../api.js';
+import { AsOf } from '../components/basics.js';
+import { Panel, ProblemNote } from '../components/frame.js';
+import { PeriodPage } from '../components/period-page.js';
 import { PlatformsOfAllSites } from '../components/platforms.js';
-import { SOURCES_SHOWN } from '../components/sources.js';
-import { Loading, ProblemNote, Show } from '../components/states.js';
-import { Table } from '../components/table.js';
-import { AsOf } from '../components/time.js';
-import { formatNumber, formatShare, zoneName } from '../format.js';
-import { areSettled, useData } from '../hooks/use-data.js';
-import { type ChosenPeriod, usePeriod } from '../hooks/use-period.js';
+import { type Column, Table } from '../components/table.js';
+import { formatShare } from '../format.js';
+import { useGet } from '../hooks/use-data.js';
+import { usePeriod } from '../hooks/use-period.js';
 import { pathOf, withQuery } from '../navigation.js';
 import { mayOperateAll, useSession } from '../session.js';
-import { exactValues, groupingOf, sumTotals, valuesText } from '../views/overview-view.js';
+import { exactValues, sumTotals, valuesText } from '../views/overview-view.js';
 
 /** What needs attention anywhere, the figures of all sites together, and those of each. */
 export function AllSites() {
   const { user } = useSession();
   const period = usePeriod();
-  const { attention, figures, sources } = useAllSites(period);
-  const isShown = areSettled(attention, figures);
   return (
-    <Page
+    <PeriodPage
       title="All sites"
-      note={figures.data && <AsOf time={figures.data.totals.asOf.time} />}
+      period={period}
+      read={{
+        attention: () => api.GET('/api/v1/attention'),
+        totals: (query) => api.GET('/api/v1/totals', { query }),
+        series: (query) => api.GET('/api/v1/series', { query }),
+        sources: (query) => api.GET('/api/v1/sources', { query }),
+      }}
+      sum={({ items }) => sumTotals(items)}
       actions={
-        <>
-          <PeriodChoice period={period} />
-          {mayOperateAll(user) && (
-            <a class="button" href="/sites/new">
-              Add a site
-            </a>
-          )}
-        </>
+        mayOperateAll(user) && (
+          <a class="button" href="/sites/new">
+            Add a site
+          </a>
+        )
       }
     >
-      {!isShown && <Loading />}
-      {isShown && (
+      {(totals, series) => (
         <>
-          <ProblemNote problem={attention.problem} retry={attention.reload} />
-          {attention.data && <Attention items={attention.data.items} withSite onChanged={period.refresh} />}
-          <Show of={figures}>
-            {({ totals, before, series }) => (
-              <>
-                <Figures totals={sumTotals(totals.items)} before={sumTotals(before.items)} days={period.days} />
-                <OverTime series={series} period={period.now} sources={sources} />
-                <Sites totals={totals} period={period} />
-                <OtherCells />
-                <PlatformsOfAllSites series={series} />
-              </>
-            )}
-          </Show>
+          <Sites totals={totals} days={String(period.days)} />
+          <OtherCells />
+          <PlatformsOfAllSites series={series} />
         </>
       )}
-    </Page>
+    </PeriodPage>
   );
 }
 
-function useAllSites({ days, now, before, openedMs }: ChosenPeriod) {
-  const { query } = useLocation();
-  const by = groupingOf(query['by']);
-  const { interval, ...span } = now;
-  const { interval: _, ...earlier } = before;
-  const attention = useData('attention', () => dataOf(api.GET('/api/v1/attention')), openedMs);
-  const figures = useData(
-    `figures of all sites ${days}`,
-    async () => {
-      const [totals, before, series] = await Promise.all([
-        dataOf(api.GET('/api/v1/totals', { params: { query: span } })),
-        dataOf(api.GET('/api/v1/totals', { params: { query: earlier } })),
-        dataOf(api.GET('/api/v1/series', { params: { query: { ...span, interval, timeZone: zoneName() } } })),
-      ]);
-      return { totals, before, series };
-    },
-    openedMs,
-  );
-  const sources = useData(
-    `sources of all sites ${by} ${days}`,
-    () => dataOf(api.GET('/api/v1/sources', { params: { query: { ...span, by, limit: SOURCES_SHOWN } } })),
-    openedMs,
-  );
-  return { attention, figures, sources };
-}
-
-function Sites({ totals, period }: { totals: Schemas['AllTotals']; period: ChosenPeriod }) {
-  const rows = totals.items.toSorted((one, other) => other.conversions - one.conversions);
+function Sites({ totals, days }: { totals: Schemas['AllTotals']; days: string }) {
   return (
     <Panel title="Sites" note={<AsOf time={totals.asOf.time} />}>
       <Table
         label="Sites"
-        rows={rows}
+        rows={totals.items.toSorted((one, other) => other.conversions - one.conversions)}
         rowKey={({ site }) => site}
         columns={[
           {
             title: 'Site',
-            cell: ({ site }) => <a href={withQuery(pathOf(site, 'overview'), { days: String(period.days) })}>{site}</a>,
+            cell: ({ site }) => <a href={withQuery(pathOf(site, 'overview'), { days })}>{site}</a>,
           },
-          { title: 'Conversions', isNumber: true, cell: ({ conversions }) => formatNumber(conversions) },
+          { title: 'Conversions', kind: 'number', cell: ({ conversions }) => conversions },
           {
             title: 'Value',
-            isNumber: true,
+            kind: 'number',
             cell: ({ values }) => {
               const sorted = values.toSorted((one, other) => other.conversions - one.conversions);
               return <span title={exactValues(sorted)}>{valuesText(sorted)}</span>;
@@ -111,29 +68,47 @@ function Sites({ totals, period }: { totals: Schemas['AllTotals']; period: Chose
           },
           {
             title: 'Matched',
-            isNumber: true,
+            kind: 'number',
             cell: ({ matchRate }) => (matchRate === null ? '–' : formatShare(matchRate)),
           },
-          {
-            title: 'Bot traffic removed',
-            isNumber: true,
-            isMinor: true,
-            cell: ({ botTrafficRemoved }) => formatNumber(botTrafficRemoved),
-          },
-          {
-            title: 'Duplicates',
-            isNumber: true,
-            isMinor: true,
-            cell: ({ duplicates }) => formatNumber(duplicates),
-          },
-          { title: 'Refused', isNumber: true, isMinor: true, cell: ({ refused }) => formatNumber(refused) },
-          {
-            title: 'Missing or wrong keys',
-            isNumber: true,
-            isMinor: true,
-            cell: ({ authenticationFailures }) => formatNumber(authenticationFailures),
-          },
+          { title: 'Bot traffic removed', kind: 'number', isMinor: true, cell: (row) => row.botTrafficRemoved },
+          { title: 'Duplicates', kind: 'number', isMinor: true, cell: (row) => row.duplicates },
+          { title: 'Refused', kind: 'number', isMinor: true, cell: (row) => row.refused },
+          { title: 'Missing or wrong keys', kind: 'number', isMinor: true, cell: (row) => row.authenticationFailures },
         ]}
+      />
+    </Panel>
+  );
+}
+
+interface Row {
+  readonly cell: Schemas['Cell'];
+  readonly host: string;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { title: 'Site', cell: ({ cell, host }) => <a href={cell.url + pathOf(host, 'overview')}>{host}</a> },
+  { title: 'Cell', cell: ({ cell }) => cell.name },
+];
+
+/** The sites of other cells, which are changed on the dashboards there. Loaded apart: a cell that is away must not hold the page up. */
+function OtherCells() {
+  const { data, problem, reload } = useGet('/api/v1/cells');
+  if (problem) return <ProblemNote problem={problem} retry={reload} />;
+  if (!data || data.items.length === 0) return null;
+  const rows = data.items.flatMap((cell) => (cell.sites ?? []).map(({ host }) => ({ cell, host })));
+  return (
+    <Panel title="Sites of other cells">
+      {data.items.map(({ name, problem: reason }) =>
+        reason === undefined ? null : (
+          <ProblemNote key={name} problem={{ status: 0, title: `Cell ${name}:`, detail: reason }} retry={reload} />
+        ),
+      )}
+      <Table
+        label="Sites of other cells"
+        rows={rows}
+        rowKey={({ cell, host }) => `${cell.name} ${host}`}
+        columns={COLUMNS}
       />
     </Panel>
   );

@@ -1,15 +1,14 @@
 import { useState } from 'preact/hooks';
 import { type Chosen, choose, listingProblems, optionsOf, pickedEvents, suggestedFor } from '../account-options.js';
-import { api, dataOf, type Schemas } from '../api.js';
+import { api, type Schemas } from '../api.js';
+import { Button } from '../components/basics.js';
 import { FormDialog } from '../components/forms/dialog.js';
-import { TextField } from '../components/forms/field.js';
+import { TextField } from '../components/forms/fields.js';
 import { OptionField } from '../components/forms/option-field.js';
-import { ShownOnce } from '../components/shown-once.js';
-import { Loading, ProblemNote } from '../components/states.js';
+import { Loading, ProblemNote } from '../components/frame.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle, counted } from '../format.js';
 import { useAction, useData } from '../hooks/use-data.js';
-import { fieldError } from '../problem.js';
 import {
   type Connection,
   changedSettings,
@@ -41,7 +40,6 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
   const title = connectionTitle(platform);
   const [typed, setTyped] = useState<Chosen>({});
   const [account, setAccount] = useState<string>();
-  const [secret, setSecret] = useState<string>();
   const action = useAction();
   const path = { site, connection: platform };
   const isListable = kind?.signIn === true && (signIn !== undefined || connected);
@@ -49,18 +47,16 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
     if (!isListable) return NO_OPTIONS;
     const of = account === undefined ? {} : { account };
     return signIn === undefined
-      ? dataOf(api.GET('/api/v1/sites/{site}/connections/{connection}/options', { params: { path, query: of } }))
-      : dataOf(
-          api.POST('/api/v1/sites/{site}/connections/{connection}/sign-in/{id}/options', {
-            params: { path: { ...path, id: signIn } },
-            body: { settings: { ...typed }, ...of },
-          }),
-        );
+      ? api.GET('/api/v1/sites/{site}/connections/{connection}/options', { path, query: of })
+      : api.POST('/api/v1/sites/{site}/connections/{connection}/sign-in/{id}/options', {
+          path: { ...path, id: signIn },
+          body: { settings: { ...typed }, ...of },
+        });
   });
   const received = useData(`received events ${site} ${isListable}`, async () => {
     if (!isListable) return [];
-    const query = { limit: RECEIVED };
-    const { items } = await dataOf(api.GET('/api/v1/sites/{site}/conversions', { params: { path: { site }, query } }));
+    const input = { path: { site }, query: { limit: RECEIVED } };
+    const { items } = await api.GET('/api/v1/sites/{site}/conversions', input);
     return items.map(({ event }) => event);
   });
   const options = listed.data?.options ?? [];
@@ -81,39 +77,25 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
       return [name, current(name) || suggestedFor(eventOptions, event)?.value || ''];
     }),
   );
-  const save = () =>
-    action.run(async () => {
-      const named = Object.entries(events).filter(([name, value]) => value !== (settings[name] ?? ''));
-      const answer = await dataOf(
-        api.PUT('/api/v1/sites/{site}/connections/{connection}', {
-          params: { path },
-          body: {
-            settings: { ...changedSettings(fields, settings, typed), ...Object.fromEntries(named) },
-            ...(signIn !== undefined && { signIn }),
-          },
-        }),
-      );
-      onConnected();
-      toast(connected ? `${title} is changed` : `${title} is connected`);
-      if (answer.secret === undefined) onClose();
-      else setSecret(answer.secret);
+  const save = async () => {
+    const named = Object.entries(events).filter(([name, value]) => value !== (settings[name] ?? ''));
+    const { secret } = await api.PUT('/api/v1/sites/{site}/connections/{connection}', {
+      path,
+      body: {
+        settings: { ...changedSettings(fields, settings, typed), ...Object.fromEntries(named) },
+        ...(signIn !== undefined && { signIn }),
+      },
     });
+    onConnected();
+    toast(connected ? `${title} is changed` : `${title} is connected`);
+    if (secret === undefined) return;
+    const note = 'This secret was generated: give it to the receiver.';
+    return { title: `${title} is connected`, note, label: 'Secret', secret };
+  };
   const goToPlatform = async () => {
-    const { url } = await dataOf(
-      api.POST('/api/v1/sites/{site}/connections/{connection}/sign-in', { params: { path } }),
-    );
+    const { url } = await api.POST('/api/v1/sites/{site}/connections/{connection}/sign-in', { path });
     location.assign(url);
   };
-  if (secret !== undefined)
-    return (
-      <ShownOnce
-        title={`${title} is connected`}
-        note="This secret was generated: give it to the receiver."
-        label="Secret"
-        secret={secret}
-        onClose={onClose}
-      />
-    );
   const input = ({ name, secret: isSecret, required, help }: PlatformField) => {
     const isSet = isStored(connection, name);
     const label = `${fieldTitle(name)}${required ? '' : ' (optional)'}`;
@@ -134,12 +116,12 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
       <TextField
         key={name}
         label={label}
+        name={`settings.${name}`}
         type={isSecret ? 'password' : 'text'}
         autocomplete="off"
         required={required && !isSet}
         placeholder={isSet ? 'Set. Leave empty to keep it' : ''}
         help={help}
-        error={fieldError(action.problem, `settings.${name}`)}
         value={current(name)}
         onValue={(value) => setTyped({ ...typed, [name]: value })}
       />
@@ -147,13 +129,12 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
   };
   const optional = fields.filter(({ required }) => !required);
   const problems = listingProblems(options);
-  const isListing = isListable && !listed.data && !listed.problem;
   return (
     <FormDialog
       title={connected ? `${title}: settings` : `Connect ${title}`}
       action={action}
       verb={connected ? 'Save' : 'Connect'}
-      onSubmit={() => void save()}
+      onSubmit={save}
       onClose={onClose}
     >
       {signIn !== undefined && (
@@ -161,13 +142,11 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
       )}
       {kind?.signIn && signIn === undefined && (
         <p>
-          <button type="button" onClick={() => void action.run(goToPlatform)}>
-            Sign in at {title}
-          </button>{' '}
+          <Button label={`Sign in at ${title}`} onClick={() => action.run(goToPlatform)} />{' '}
           <span class="dim">or enter the credentials:</span>
         </p>
       )}
-      {isListing && <Loading />}
+      {isListable && !listed.data && !listed.problem && <Loading />}
       <ProblemNote problem={listed.problem} retry={listed.reload} />
       {fields.filter(({ required }) => required).map(input)}
       {Object.entries(events).map(([name, value]) => (

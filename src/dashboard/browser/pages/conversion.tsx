@@ -1,32 +1,26 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
-import { api, clock, dataOf } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { CopyText } from '../components/copy.js';
+import { clock } from '../api.js';
+import { Badge, Button, CopyText, Facts, Time } from '../components/basics.js';
 import { DeliveryDetails } from '../components/delivery-details.js';
 import { DeliveryRequest } from '../components/delivery-request.js';
 import { Dialog } from '../components/forms/dialog.js';
-import { Page, Panel } from '../components/panel.js';
+import { Empty, Page, Panel, Show } from '../components/frame.js';
 import { SendAgain } from '../components/send-again.js';
-import { Empty, Show } from '../components/states.js';
-import { Time } from '../components/time.js';
 import { amountOf, type ConversionHistory, conversionStory, type Fact, isDelivered } from '../conversion-story.js';
 import { repeatedCurlLine } from '../curl-line.js';
-import { useData, useInterval } from '../hooks/use-data.js';
+import { useGet, useInterval } from '../hooks/use-data.js';
 import { changeDialog, leaveDialog, openDialog, useDialog } from '../hooks/use-dialog.js';
 import { withQuery } from '../navigation.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 import { rereadAfterMs } from '../stream/reread.js';
 
 /** One conversion: what happened to it, step by step, and each of its deliveries with attempts, payload and answer. */
-export function Conversion({ site, id }: { site: Site; id: string }) {
-  const { localUrl, user } = useSession();
+export function Conversion({ site: { host }, id }: { site: Site; id: string }) {
+  const { localUrl, isWriter } = useSession();
   const { path, query, route } = useLocation();
   const dialog = useDialog();
-  const params = { path: { site: site.host, id } };
-  const history = useData(`conversion ${site.host} ${id}`, () =>
-    dataOf(api.GET('/api/v1/sites/{site}/conversions/{id}', { params })),
-  );
+  const history = useGet('/api/v1/sites/{site}/conversions/{id}', { path: { site: host, id } });
   const deliveries = history.data?.deliveries ?? [];
   const rereadMs = rereadAfterMs(deliveries, clock.nowMs());
   useInterval(history.reload, rereadMs ?? 0, rereadMs !== undefined);
@@ -39,18 +33,10 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
       note={history.data && <Summary history={history.data} />}
       actions={
         <>
-          <button type="button" onClick={history.reload}>
-            Refresh
-          </button>
-          {history.data && (
-            <button type="button" onClick={() => dialog.open('curl')}>
-              Copy as curl
-            </button>
-          )}
-          {first && mayWrite(user) && (
-            <button type="button" class="primary" onClick={() => openDialog(route, sendPath(first.platform))}>
-              Send again …
-            </button>
+          <Button label="Refresh" onClick={history.reload} />
+          {history.data && <Button label="Copy as curl" onClick={() => dialog.open('curl')} />}
+          {first && isWriter && (
+            <Button kind="primary" label="Send again …" onClick={() => openDialog(route, sendPath(first.platform))} />
           )}
         </>
       }
@@ -58,17 +44,17 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
       <Show of={history}>
         {(data) => (
           <div class="two">
-            <Story site={site.host} history={data} />
+            <Story site={host} history={data} />
             <Deliveries
               history={data}
-              onRequest={mayWrite(user) ? (connection) => dialog.open('request', connection) : undefined}
+              onRequest={isWriter ? (connection) => dialog.open('request', connection) : undefined}
             />
           </div>
         )}
       </Show>
-      {query['send'] !== undefined && mayWrite(user) && deliveries.length > 0 && (
+      {query['send'] !== undefined && isWriter && deliveries.length > 0 && (
         <SendAgain
-          site={site.host}
+          site={host}
           conversion={id}
           deliveries={deliveries}
           chosen={query['send']}
@@ -77,18 +63,13 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
           onClose={() => leaveDialog(route, sendPath(''))}
         />
       )}
-      {dialog.opened === 'request' && dialog.item !== undefined && mayWrite(user) && (
-        <DeliveryRequest site={site.host} conversion={id} connection={dialog.item} onClose={dialog.close} />
+      {dialog.opened === 'request' && dialog.item !== undefined && isWriter && (
+        <DeliveryRequest site={host} id={id} connection={dialog.item} onClose={dialog.close} />
       )}
       {dialog.opened === 'curl' && history.data && (
-        <Dialog title="The request, with placeholders" onClose={dialog.close}>
+        <Dialog title="The request, with placeholders" closeLabel="Close" onClose={dialog.close}>
           <p>The key, the email address, names and the phone number are not stored in readable form: replace them.</p>
-          <CopyText label="Request" text={repeatedCurlLine(site.host, history.data, localUrl)} />
-          <div class="buttons">
-            <button type="button" class="primary" onClick={dialog.close}>
-              Close
-            </button>
-          </div>
+          <CopyText label="Request" text={repeatedCurlLine(host, history.data, localUrl)} />
         </Dialog>
       )}
     </Page>
@@ -127,18 +108,7 @@ function Story({ site, history }: { site: string; history: ConversionHistory }) 
             <div class="when">{time !== undefined && <Time time={time} />}</div>
             <div>
               <strong>{title}</strong> <span class="dim">{text}</span>
-              {facts.length > 0 && (
-                <dl class="facts">
-                  {facts.map((fact) => (
-                    <div key={`${fact.name} ${fact.value}`}>
-                      <dt class={fact.isCode ? 'code' : undefined}>{fact.name}</dt>
-                      <dd>
-                        <FactValue fact={fact} />
-                      </dd>
-                    </div>
-                  ))}
-                </dl>
-              )}
+              {facts.length > 0 && <Facts rows={facts.map((fact) => ({ ...fact, value: factValue(fact) }))} />}
             </div>
           </li>
         ))}
@@ -147,7 +117,7 @@ function Story({ site, history }: { site: string; history: ConversionHistory }) 
   );
 }
 
-function FactValue({ fact: { value, path, isCode, isTime } }: { fact: Fact }): ComponentChildren {
+function factValue({ value, path, isCode, isTime }: Fact): ComponentChildren {
   if (isTime) return <Time time={value} />;
   const text = isCode ? <code>{value}</code> : value;
   return path === undefined ? text : <a href={path}>{text}</a>;

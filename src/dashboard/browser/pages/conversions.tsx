@@ -1,92 +1,73 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf, type Schemas } from '../api.js';
-import { StatusBadge } from '../components/badge.js';
-import { Paged } from '../components/paged.js';
-import { Page } from '../components/panel.js';
-import { Empty } from '../components/states.js';
-import { type Column, Table } from '../components/table.js';
-import { Time } from '../components/time.js';
+import type { Schemas } from '../api.js';
+import { StatusBadge, Time } from '../components/basics.js';
+import { Choice } from '../components/forms/fields.js';
+import { Empty, Page, Panel } from '../components/frame.js';
+import { type Column, PagedTable } from '../components/table.js';
 import { amountOf } from '../conversion-story.js';
-import { usePages } from '../hooks/use-pages.js';
+import { useList } from '../hooks/use-pages.js';
 import { conversionPath, pathOf, withQuery } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
 import type { Site } from '../session.js';
 
-type ConversionLine = Schemas['Conversion'];
 const STATUSES = ['received', 'deduplicated', 'filtered'] as const;
 
 /** The conversions of a site, newest first, or those with an order id. The filters are part of the address. */
-export function Conversions({ site }: { site: Site }) {
+export function Conversions({ site: { host } }: { site: Site }) {
   const { path, query, route } = useLocation();
   const { order = '' } = query;
   const status = STATUSES.find((known) => known === query['status']);
-  const pages = usePages<ConversionLine>(
-    `${site.host} ${order} ${status}`,
-    (cursor) =>
-      dataOf(
-        api.GET('/api/v1/sites/{site}/conversions', {
-          params: {
-            path: { site: site.host },
-            query: {
-              limit: PAGE_ROWS,
-              ...(order && { order }),
-              ...(status && { status }),
-              ...(cursor !== undefined && { cursor }),
-            },
-          },
-        }),
-      ),
-    site.host,
-  );
-  const columns = useMemo(() => columnsOf(site.host), [site.host]);
+  const pages = useList('/api/v1/sites/{site}/conversions', {
+    path: { site: host },
+    query: { limit: PAGE_ROWS, order: order || undefined, status },
+  });
+  const columns = useMemo(() => columnsOf(host), [host]);
   const show = (filters: { order: string; status: string }) => route(withQuery(path, filters));
   return (
-    <Page title="Conversions" note={`What the systems of ${site.host} reported`}>
-      <section class="panel">
+    <Page title="Conversions" note={`What the systems of ${host} reported`}>
+      <Panel>
         <div class="filters">
           <OrderSearch order={order} onFind={(found) => show({ order: found, status: status ?? '' })} />
-          <select
-            aria-label="Status"
+          <Choice
+            label="Status"
             value={status ?? ''}
-            onChange={(event) => show({ order, status: event.currentTarget.value })}
-          >
-            <option value="">All</option>
-            {STATUSES.map((name) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </select>
+            options={[['', 'All'], ...STATUSES.map((name) => [name, name] as const)]}
+            onValue={(chosen) => show({ order, status: chosen })}
+          />
           {(order || status) && <a href={path}>Remove the filters</a>}
         </div>
-        <Paged pages={pages} empty={<NoConversions site={site.host} isFiltered={Boolean(order || status)} />}>
-          {(items) => <Table label="Conversions" rows={items} rowKey={({ position }) => position} columns={columns} />}
-        </Paged>
-      </section>
+        <PagedTable
+          label="Conversions"
+          pages={pages}
+          empty={<NoConversions site={host} isFiltered={Boolean(order || status)} />}
+          rowKey={({ position }) => position}
+          columns={columns}
+        />
+      </Panel>
     </Page>
   );
 }
 
-function columnsOf(site: string): Column<ConversionLine>[] {
+function columnsOf(site: string): Column<Schemas['Conversion']>[] {
   return [
     { title: 'Time', cell: ({ time }) => <Time time={time} /> },
     {
       title: 'Order',
-      isCode: true,
+      kind: 'code',
       cell: ({ orderId, conversionId }) => (
         <a href={conversionPath(site, conversionId)}>{orderId ?? conversionId.slice(-12)}</a>
       ),
     },
     { title: 'Event', isMinor: true, cell: ({ event }) => event },
-    { title: 'Value', isNumber: true, cell: (conversion) => amountOf(conversion) },
+    { title: 'Value', kind: 'number', cell: (conversion) => amountOf(conversion) },
     { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
     {
       title: 'Matched',
       isMinor: true,
       cell: ({ matched }) => (matched ? 'to a visit' : <span class="dim">no</span>),
     },
-    { title: 'Reason', isMinor: true, isText: true, cell: ({ reason }) => reason },
+    { title: 'Reason', kind: 'text', isMinor: true, cell: ({ reason }) => reason },
   ];
 }
 

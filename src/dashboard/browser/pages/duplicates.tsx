@@ -1,25 +1,25 @@
 import { useState } from 'preact/hooks';
-import { TextField } from '../components/forms/field.js';
-import { Page, Panel } from '../components/panel.js';
+import { Button } from '../components/basics.js';
+import { Form, TextField } from '../components/forms/fields.js';
+import { Page, Panel, Show } from '../components/frame.js';
 import { SettingsPreview } from '../components/settings/settings-preview.js';
-import { Show } from '../components/states.js';
-import { type SiteSettings, useSiteSettings } from '../hooks/use-site-settings.js';
+import { useSiteSettings } from '../hooks/use-site-settings.js';
 import type { Site } from '../session.js';
 
 /** How long a repeated conversion is a duplicate. */
-export function Duplicates({ site }: { site: Site }) {
-  const { loaded, change, isReadOnly } = useSiteSettings(site.host);
+export function Duplicates({ site: { host } }: { site: Site }) {
+  const { loaded, change, isReadOnly } = useSiteSettings(host);
   return (
     <Page title="Duplicates" note="The same order, sent again, is counted once">
       <Show of={loaded}>
-        {(settings) => (
+        {({ dedupWindow }) => (
           <Panel title="Deduplication window">
             <WindowForm
-              key={settings.dedupWindow}
-              site={site.host}
-              settings={settings}
+              key={dedupWindow}
+              site={host}
+              stored={dedupWindow}
               isReadOnly={isReadOnly}
-              onSave={(dedupWindow) => void change({ dedupWindow })}
+              onSave={(wanted) => change({ dedupWindow: wanted })}
             />
           </Panel>
         )}
@@ -30,42 +30,31 @@ export function Duplicates({ site }: { site: Site }) {
 
 interface WindowFormProps {
   site: string;
-  settings: SiteSettings;
+  stored: string;
   isReadOnly: boolean;
-  onSave(window: string | null): void;
+  onSave(window: string | null): Promise<unknown>;
 }
 
-function WindowForm({ site, settings, isReadOnly, onSave }: WindowFormProps) {
-  const [text, setText] = useState(settings.dedupWindow);
+function WindowForm({ site, stored, isReadOnly, onSave }: WindowFormProps) {
+  const [text, setText] = useState(stored);
   const wanted = text.trim();
-  const isChanged = wanted !== '' && wanted !== settings.dedupWindow;
+  const isChanged = wanted !== '' && wanted !== stored;
   return (
     <div class="two even pad">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          onSave(wanted);
-        }}
+      <Form
+        verb="Save"
+        isReadOnly={isReadOnly}
+        otherButtons={<Button label="Use the default" onClick={() => onSave(null)} />}
+        onSubmit={() => onSave(wanted)}
       >
         <TextField
           label="Window"
           required
-          readOnly={isReadOnly}
           value={text}
           onValue={setText}
           help="For example 30m, 24h or 7d. A conversion with the same order and event within this time is a duplicate: it is answered with “deduped”, kept in the log, and neither counted nor sent."
         />
-        {!isReadOnly && (
-          <div class="buttons">
-            <button type="button" onClick={() => onSave(null)}>
-              Use the default
-            </button>
-            <button type="submit" class="primary">
-              Save
-            </button>
-          </div>
-        )}
-      </form>
+      </Form>
       {!isReadOnly && (
         <SettingsPreview site={site} about="duplicates" change={isChanged ? { dedupWindow: wanted } : {}} />
       )}

@@ -1,29 +1,29 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { CopyText } from '../components/copy.js';
+import { api } from '../api.js';
+import { Badge, Button, CopyText } from '../components/basics.js';
 import { EventFeed } from '../components/event-feed.js';
-import { Page } from '../components/panel.js';
-import { Empty, ProblemNote, Show } from '../components/states.js';
+import { Form, SelectField } from '../components/forms/fields.js';
+import { Empty, Page, Panel, ProblemNote, Show } from '../components/frame.js';
 import { TagCheck } from '../components/tag-check.js';
+import { toast } from '../components/toasts.js';
 import { curlLine, tagSnippet } from '../curl-line.js';
-import { useAction } from '../hooks/use-data.js';
+import { connectionTitle } from '../format.js';
+import { useAction, useGet } from '../hooks/use-data.js';
 import { useSiteProgress } from '../hooks/use-site-progress.js';
 import { pathOf } from '../navigation.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 import { completesStep, firstSteps, nextStep, progressText, type StepName } from '../views/first-steps-view.js';
-import { ConnectToSandbox } from './connect-to-sandbox.js';
 import { SetWebhook } from './set-webhook.js';
 
 /** Walks through what a new site needs until a conversion is delivered, with what happens at the site beside it. */
 export function FirstSteps({ site }: { site: Site }) {
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const progress = useSiteProgress(site.host);
   const { reload } = progress;
   // Kept while the page is open, so that the line to paste has it. It is stored nowhere.
   const [key, setKey] = useState<string>();
-  if (!mayWrite(user))
+  if (!isWriter)
     return (
       <Page title="First steps">
         <Empty title="Analysts change nothing">An operator or an administrator sets the site up.</Empty>
@@ -32,7 +32,13 @@ export function FirstSteps({ site }: { site: Site }) {
   const parts: Readonly<Record<StepName, (isDone: boolean) => ComponentChildren>> = {
     key: (isDone) => <KeyStep site={site.host} isDone={isDone} onCreated={setKey} onChanged={reload} />,
     conversion: (isDone) => <ConversionStep site={site.host} apiKey={key} isDone={isDone} />,
-    tag: (isDone) => <TagStep site={site} isDone={isDone} onSeen={reload} />,
+    tag: (isDone) => (
+      <details open={!isDone}>
+        <summary>Snippet for the head of every page</summary>
+        <CopyText label="Snippet" text={tagSnippet(site.host)} />
+        <TagCheck site={site.host} onSeen={reload} />
+      </details>
+    ),
     platform: (isDone) => <PlatformStep site={site.host} isDone={isDone} onConnected={reload} />,
     webhook: (isDone) => <WebhookStep site={site.host} isDone={isDone} onSet={reload} />,
   };
@@ -44,10 +50,7 @@ export function FirstSteps({ site }: { site: Site }) {
           const next = nextStep(steps);
           return (
             <div class="two">
-              <section class="panel" aria-label="Steps">
-                <div class="panel-head">
-                  <h2>{next ? progressText(steps) : 'Everything is set up'}</h2>
-                </div>
+              <Panel label="Steps" title={next ? progressText(steps) : 'Everything is set up'}>
                 <ol class="walk">
                   {steps.map(({ name, title, text, isDone }) => (
                     <li key={name} aria-current={name === next?.name ? 'step' : undefined}>
@@ -58,19 +61,8 @@ export function FirstSteps({ site }: { site: Site }) {
                     </li>
                   ))}
                 </ol>
-              </section>
-              <EventFeed
-                site={site.host}
-                onEvents={(events) => {
-                  if (
-                    completesStep(
-                      data,
-                      events.map(({ type }) => type),
-                    )
-                  )
-                    reload();
-                }}
-              />
+              </Panel>
+              <EventFeed site={site.host} onEvents={(events) => completesStep(data, events) && reload()} />
             </div>
           );
         }}
@@ -90,17 +82,19 @@ function KeyStep({ site, isDone, onCreated, onChanged }: KeyStepProps) {
   const action = useAction();
   const create = () =>
     action.run(async () => {
-      const params = { path: { site } };
       const body = { name: 'First key', trial: false };
-      onCreated((await dataOf(api.POST('/api/v1/sites/{site}/keys', { params, body }))).key);
+      onCreated((await api.POST('/api/v1/sites/{site}/keys', { path: { site }, body })).key);
       onChanged();
     });
   return (
     <>
       <ProblemNote problem={action.problem} />
-      <button type="button" class={isDone ? '' : 'primary'} disabled={action.isBusy} onClick={() => void create()}>
-        {isDone ? 'Create another key' : 'Create a key'}
-      </button>{' '}
+      <Button
+        kind={isDone ? undefined : 'primary'}
+        label={isDone ? 'Create another key' : 'Create a key'}
+        isDisabled={action.isBusy}
+        onClick={create}
+      />{' '}
       {isDone && <a href={pathOf(site, 'keys')}>All keys</a>}
     </>
   );
@@ -122,16 +116,6 @@ function ConversionStep({ site, apiKey, isDone }: { site: string; apiKey: string
         </p>
       )}
     </>
-  );
-}
-
-function TagStep({ site, isDone, onSeen }: { site: Site; isDone: boolean; onSeen: () => void }) {
-  return (
-    <details open={!isDone}>
-      <summary>Snippet for the head of every page</summary>
-      <CopyText label="Snippet" text={tagSnippet(site.host)} />
-      <TagCheck site={site.host} onSeen={onSeen} />
-    </details>
   );
 }
 
@@ -165,12 +149,46 @@ function WebhookStep({ site, isDone, onSet }: { site: string; isDone: boolean; o
           <a href={pathOf(site, 'webhook')}>Show its pushes</a>
         </p>
       ) : (
-        <button type="button" onClick={() => setEditing(true)}>
-          Set the webhook
-        </button>
+        <Button label="Set the webhook" onClick={() => setEditing(true)} />
       )}
       {/* Also once it is set: the dialog then shows the secret, this once. */}
       {isEditing && <SetWebhook site={site} onSet={onSet} onClose={() => setEditing(false)} />}
     </>
+  );
+}
+
+interface ConnectToSandboxProps {
+  site: string;
+  sandboxUrl: string;
+  onConnected(): void;
+}
+
+/** Connects a platform to the sandbox, which stands in for it: to see deliveries before an account is connected. */
+function ConnectToSandbox({ site, sandboxUrl, onConnected }: ConnectToSandboxProps) {
+  const { data } = useGet('/api/v1/platforms');
+  const [platform, setPlatform] = useState('meta');
+  const connect = async () => {
+    const path = { site, connection: platform };
+    await api.POST('/api/v1/sites/{site}/connections/{connection}/sandbox', { path });
+    toast(`${connectionTitle(platform)} is connected to the sandbox`);
+    onConnected();
+  };
+  return (
+    <Form class="inline" verb="Connect to the sandbox" isReady={data !== undefined} onSubmit={connect}>
+      <SelectField
+        label="Platform"
+        value={platform}
+        options={(data?.items ?? []).map(({ platform: name }) => [name, connectionTitle(name)])}
+        onValue={setPlatform}
+        help={
+          <>
+            The sandbox stands in for it: nothing leaves this machine.{' '}
+            <a href={sandboxUrl} target="_blank" rel="noreferrer">
+              What it received
+            </a>
+          </>
+        }
+      />
+    </Form>
   );
 }

@@ -1,74 +1,67 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf, problemOf } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { Confirm } from '../components/forms/confirm.js';
-import { Page } from '../components/panel.js';
-import { ProblemNote, Show } from '../components/states.js';
-import { Time } from '../components/time.js';
+import { api } from '../api.js';
+import { Badge, Button, Facts, Time } from '../components/basics.js';
+import { Confirm } from '../components/forms/dialog.js';
+import { Page, ProblemNote, Show } from '../components/frame.js';
 import { attempt, toast } from '../components/toasts.js';
 import { connectionTitle } from '../format.js';
 import { useData } from '../hooks/use-data.js';
 import { changeDialog, leaveDialog, openDialog, useDialog } from '../hooks/use-dialog.js';
 import { useFinishedSignIn } from '../hooks/use-finished-sign-in.js';
 import { withQuery } from '../navigation.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { problemOf } from '../problem.js';
+import { type Site, useSession } from '../session.js';
 import {
   type Connection,
+  connectedNames,
   connectionNamed,
   connectionState,
   fieldTitle,
   isOnSandbox,
   orderedConnections,
-  type Platform,
   withoutCommands,
 } from '../views/connection-view.js';
 import { AddConnection } from './add-connection.js';
 import { ConnectDialog } from './connect-dialog.js';
 
-interface Loaded {
-  readonly platforms: readonly Platform[];
-  readonly connections: readonly Connection[];
-}
-
 /** A card per platform, with its state in the platform's own words. */
-export function Integrations({ site }: { site: Site }) {
-  const params = { path: { site: site.host } };
-  const loaded = useData<Loaded>(`connections ${site.host}`, async () => {
+export function Integrations({ site: { host } }: { site: Site }) {
+  const loaded = useData(`connections ${host}`, async () => {
     const [platforms, connections] = await Promise.all([
-      dataOf(api.GET('/api/v1/platforms')),
-      dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
+      api.GET('/api/v1/platforms'),
+      api.GET('/api/v1/sites/{site}/connections', { path: { site: host } }),
     ]);
     return { platforms: platforms.items, connections: connections.items };
   });
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const { path, query, route } = useLocation();
-  const dialog = useDialog();
+  const dialog = useDialog(isWriter);
   const [signedIn, setSignedIn] = useState<{ connection: string; signIn: string }>();
-  const finished = useFinishedSignIn(site.host, (connection, signIn) => setSignedIn({ connection, signIn }));
+  const finished = useFinishedSignIn(host, (connection, signIn) => setSignedIn({ connection, signIn }));
   // The list of what needs attention links here with the connection. With a sign-in, the platform has sent the browser back.
   const asked = query['sign-in'] === undefined ? query['connection'] : undefined;
-  const connecting = mayWrite(user) ? (signedIn?.connection ?? asked) : undefined;
-  const disconnecting = dialog.opened === 'disconnect' && mayWrite(user) ? dialog.item : undefined;
-  const adding = dialog.opened === 'add' && mayWrite(user) ? dialog.item : undefined;
+  const connecting = isWriter ? (signedIn?.connection ?? asked) : undefined;
+  const disconnecting = dialog.opened === 'disconnect' ? dialog.item : undefined;
+  const adding = dialog.opened === 'add' ? dialog.item : undefined;
   const closeSettings = () => {
     setSignedIn(undefined);
     leaveDialog(route, path);
   };
   return (
-    <Page title="Integrations" note={`Where the conversions of ${site.host} are delivered`}>
+    <Page title="Integrations" note={`Where the conversions of ${host} are delivered`}>
       <ProblemNote problem={finished} />
       <Show of={loaded}>
         {({ platforms, connections }) => {
           const edited = connectionNamed(connecting, connections, platforms);
-          const isConnected = connections.some(({ platform, connected }) => platform === disconnecting && connected);
+          const connected = connectedNames(connections);
           return (
             <>
               <div class="cards">
                 {orderedConnections(connections).map((connection) => (
                   <ConnectionCard
                     key={connection.platform}
-                    site={site.host}
+                    site={host}
                     connection={connection}
                     onChanged={loaded.reload}
                     onConnect={() => openDialog(route, withQuery(path, { connection: connection.platform }))}
@@ -80,7 +73,7 @@ export function Integrations({ site }: { site: Site }) {
               {adding !== undefined && platforms.some(({ platform }) => platform === adding) && (
                 <AddConnection
                   platform={adding}
-                  taken={connections.filter(({ connected }) => connected).map(({ platform }) => platform)}
+                  taken={connected}
                   onNamed={(connection) => changeDialog(route, withQuery(path, { connection }))}
                   onClose={dialog.close}
                 />
@@ -88,7 +81,7 @@ export function Integrations({ site }: { site: Site }) {
               {edited && (
                 <ConnectDialog
                   key={edited.platform}
-                  site={site.host}
+                  site={host}
                   connection={edited}
                   platform={platforms.find(({ platform }) => platform === edited.platform.split(':')[0])}
                   signIn={signedIn?.signIn}
@@ -96,14 +89,14 @@ export function Integrations({ site }: { site: Site }) {
                   onConnected={loaded.reload}
                 />
               )}
-              {disconnecting !== undefined && isConnected && (
+              {disconnecting !== undefined && connected.includes(disconnecting) && (
                 <Confirm
                   title={`Disconnect ${connectionTitle(disconnecting)}?`}
                   verb="Disconnect"
                   onClose={dialog.close}
-                  onConfirm={async () => {
-                    const path = { site: site.host, connection: disconnecting };
-                    await dataOf(api.DELETE('/api/v1/sites/{site}/connections/{connection}', { params: { path } }));
+                  onSubmit={async () => {
+                    const of = { site: host, connection: disconnecting };
+                    await api.DELETE('/api/v1/sites/{site}/connections/{connection}', { path: of });
                     loaded.reload();
                   }}
                 >
@@ -129,41 +122,20 @@ interface CardProps {
   onDisconnect(): void;
 }
 
-function ConnectionCard({ site, connection, onChanged, onConnect, onAdd, onDisconnect }: CardProps) {
-  const { user, sandboxUrl } = useSession();
-  const { platform, connected, state, reason, next, since, settings, needsReconnection } = connection;
+function ConnectionCard(props: CardProps) {
+  const { isWriter, sandboxUrl } = useSession();
+  const { connection } = props;
+  const { platform, connected, reason, next, since, settings } = connection;
   const title = connectionTitle(platform);
   const [tone, words] = connectionState(connection);
-  const path = { params: { path: { site, connection: platform } } };
-  const change = (verb: 'pause' | 'resume') =>
-    attempt(async () => {
-      await dataOf(
-        verb === 'pause'
-          ? api.POST('/api/v1/sites/{site}/connections/{connection}/pause', path)
-          : api.POST('/api/v1/sites/{site}/connections/{connection}/resume', path),
-      );
-      onChanged();
-      return verb === 'pause' ? `${title} is paused; conversions are queued` : `${title} sends again`;
-    });
-  const test = () =>
-    attempt(async () => {
-      const answer = await dataOf(api.POST('/api/v1/sites/{site}/connections/{connection}/test', path));
-      if (!answer.ok) throw new Error(`${title}: ${answer.reason ?? answer.status}. ${answer.fix ?? ''}`);
-      return `${title} works${answer.sent ? ': a conversion was accepted in test mode' : ''}`;
-    });
-  /** A sign-in at the platform renews the credentials, and the connection sends again. */
-  const reconnect = async () => {
-    try {
-      const { url } = await dataOf(api.POST('/api/v1/sites/{site}/connections/{connection}/sign-in', path));
-      location.assign(url);
-    } catch (error) {
-      toast(problemOf(error).detail, 'bad');
-    }
-  };
   const shown = Object.entries(settings).filter(([, value]) => value !== true);
+  const facts = shown.slice(0, 4).map(([name, value]) => ({
+    name: fieldTitle(name),
+    value: <span title={String(value)}>{value}</span>,
+  }));
   const step = withoutCommands(next);
   return (
-    <section class={`panel card ${connected ? '' : 'off'}`} aria-label={title}>
+    <section class={connected ? 'panel card' : 'panel card off'} aria-label={title}>
       <div class="panel-head">
         <h2>{title}</h2>
         <span>
@@ -178,65 +150,62 @@ function ConnectionCard({ site, connection, onChanged, onConnect, onAdd, onDisco
       )}
       {step !== undefined && <p class="dim">{step}</p>}
       {connected && (
-        <dl class="facts">
-          {shown.slice(0, 4).map(([name, value]) => (
-            <div key={name}>
-              <dt>{fieldTitle(name)}</dt>
-              <dd title={String(value)}>{value}</dd>
-            </div>
-          ))}
-          {since !== undefined && (
-            <div>
-              <dt>Since</dt>
-              <dd>
-                <Time time={since} as="day" />
-              </dd>
-            </div>
-          )}
-        </dl>
+        <Facts
+          rows={since === undefined ? facts : [...facts, { name: 'Since', value: <Time time={since} as="day" /> }]}
+        />
       )}
-      {mayWrite(user) && (
+      {isWriter && (
         <div class="buttons">
-          {!connected && (
-            <button type="button" onClick={onConnect}>
-              Connect <span class="hidden">{title}</span>
-            </button>
-          )}
-          {connected && (
-            <>
-              {needsReconnection && (
-                <button type="button" class="primary" onClick={() => void reconnect()}>
-                  Reconnect
-                </button>
-              )}
-              {state !== 'active' && (
-                <button type="button" class={needsReconnection ? '' : 'primary'} onClick={() => void change('resume')}>
-                  Resume
-                </button>
-              )}
-              <button type="button" onClick={() => void test()}>
-                Test
-              </button>
-              <button type="button" onClick={onConnect}>
-                Edit
-              </button>
-              {state === 'active' && (
-                <button type="button" onClick={() => void change('pause')}>
-                  Pause
-                </button>
-              )}
-              {!platform.includes(':') && (
-                <button type="button" class="quiet" onClick={onAdd}>
-                  Add another
-                </button>
-              )}
-              <button type="button" class="quiet" onClick={onDisconnect}>
-                Disconnect
-              </button>
-            </>
+          {connected ? (
+            <ConnectedButtons {...props} title={title} />
+          ) : (
+            <Button label="Connect" about={title} onClick={props.onConnect} />
           )}
         </div>
       )}
     </section>
+  );
+}
+
+function ConnectedButtons({ site, connection, title, ...actions }: CardProps & { title: string }) {
+  const { platform, state, needsReconnection } = connection;
+  const path = { site, connection: platform };
+  const pause = async () => {
+    await api.POST('/api/v1/sites/{site}/connections/{connection}/pause', { path });
+    actions.onChanged();
+    return `${title} is paused; conversions are queued`;
+  };
+  const resume = async () => {
+    await api.POST('/api/v1/sites/{site}/connections/{connection}/resume', { path });
+    actions.onChanged();
+    return `${title} sends again`;
+  };
+  const test = async () => {
+    const answer = await api.POST('/api/v1/sites/{site}/connections/{connection}/test', { path });
+    if (!answer.ok) throw new Error(`${title}: ${answer.reason ?? answer.status}. ${answer.fix ?? ''}`);
+    return `${title} works${answer.sent ? ': a conversion was accepted in test mode' : ''}`;
+  };
+  /** A sign-in at the platform renews the credentials, and the connection sends again. */
+  const reconnect = async () => {
+    try {
+      const { url } = await api.POST('/api/v1/sites/{site}/connections/{connection}/sign-in', { path });
+      location.assign(url);
+    } catch (error) {
+      toast(problemOf(error).detail, 'bad');
+    }
+  };
+  const isActive = state === 'active';
+  return (
+    <>
+      {needsReconnection && <Button kind="primary" label="Reconnect" onClick={reconnect} />}
+      {!isActive && (
+        <Button kind={needsReconnection ? undefined : 'primary'} label="Resume" onClick={() => attempt(resume)} />
+      )}
+      <Button label="Test" onClick={() => attempt(test)} />
+      <Button label="Edit" onClick={actions.onConnect} />
+      {isActive && <Button label="Pause" onClick={() => attempt(pause)} />}
+      {!platform.includes(':') && <Button kind="quiet" label="Add another" onClick={actions.onAdd} />}
+      <Button kind="quiet" label="Disconnect" onClick={actions.onDisconnect} />
+    </>
   );
 }

@@ -1,132 +1,109 @@
-import { api, dataOf, type Schemas } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { CopyText } from '../components/copy.js';
-import { Confirm } from '../components/forms/confirm.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty, Show } from '../components/states.js';
+import { useState } from 'preact/hooks';
+import { api, type Schemas } from '../api.js';
+import { Badge, Button, CopyText, Time } from '../components/basics.js';
+import { Confirm, FormDialog } from '../components/forms/dialog.js';
+import { CheckField, SelectField, TextField, useFields } from '../components/forms/fields.js';
+import { Empty, Notice, Page, Panel, Show } from '../components/frame.js';
 import { Table } from '../components/table.js';
-import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import { curlLine } from '../curl-line.js';
-import { useData } from '../hooks/use-data.js';
+import { useGet } from '../hooks/use-data.js';
 import { useDialog } from '../hooks/use-dialog.js';
-import { mayWrite, type Site, useSession } from '../session.js';
-import { CreateKey, RotateKey } from './key-dialogs.js';
+import { type Site, useSession } from '../session.js';
 
 type Key = Schemas['Key'];
 
 /** The keys with which senders post conversions. */
-export function Keys({ site }: { site: Site }) {
-  const { user, localUrl, reloadSites } = useSession();
-  const params = { path: { site: site.host } };
-  const keys = useData(`keys ${site.host}`, () => dataOf(api.GET('/api/v1/sites/{site}/keys', { params })));
-  const isWriter = mayWrite(user);
-  const { opened, item, open, close } = useDialog();
-  const named = isWriter ? keys.data?.items.find(({ id }) => id === item) : undefined;
-  const revoking = opened === 'revoke' && named?.status === 'active' ? named : undefined;
+export function Keys({ site: { host, inbound } }: { site: Site }) {
+  const { isWriter, localUrl, reloadSites } = useSession();
+  const path = { site: host };
+  const keys = useGet('/api/v1/sites/{site}/keys', { path });
+  const { opened, item, open, close } = useDialog(isWriter);
+  const named = keys.data?.items.find(({ id }) => id === item);
   const switchInbound = async (enabled: boolean) => {
-    await dataOf(api.PUT('/api/v1/sites/{site}/inbound', { params, body: { enabled } }));
+    await api.PUT('/api/v1/sites/{site}/inbound', { path, body: { enabled } });
     reloadSites();
-    return `${site.host} accepts ${enabled ? '' : 'no '}conversions`;
+    return `${host} accepts ${enabled ? '' : 'no '}conversions`;
   };
-  const actions = isWriter && (
-    <>
-      {site.inbound && (
-        <button type="button" onClick={() => open('refuse')}>
-          Refuse conversions
-        </button>
-      )}
-      <button type="button" class="primary" onClick={() => open('new')}>
-        Create a key
-      </button>
-    </>
-  );
+  const accept = () => attempt(() => switchInbound(true));
   return (
-    <Page title="Inbound keys" note={`With which your systems send conversions of ${site.host}`} actions={actions}>
-      {!site.inbound && (
-        <div class="problem warn" role="status">
-          <div>
-            <strong>{site.host} accepts no conversions.</strong> Requests are refused, also with a valid key.
-          </div>
-          {isWriter && (
-            <button type="button" onClick={() => void attempt(() => switchInbound(true))}>
-              Accept conversions
-            </button>
-          )}
-        </div>
+    <Page
+      title="Inbound keys"
+      note={`With which your systems send conversions of ${host}`}
+      actions={
+        isWriter && (
+          <>
+            {inbound && <Button label="Refuse conversions" onClick={() => open('refuse')} />}
+            <Button kind="primary" label="Create a key" onClick={() => open('new')} />
+          </>
+        )
+      }
+    >
+      {!inbound && (
+        <Notice action={isWriter && <Button label="Accept conversions" onClick={accept} />}>
+          <strong>{host} accepts no conversions.</strong> Requests are refused, also with a valid key.
+        </Notice>
       )}
       <Show of={keys}>
         {({ items }) => (
           <Panel title="Keys" note="One per sending system, so that each can be revoked by itself">
-            {items.length === 0 ? (
-              <Empty title="No key yet">Create one, and send a conversion with the line that follows.</Empty>
-            ) : (
-              <Table
-                label="Keys"
-                rows={items}
-                rowKey={({ id }) => id}
-                columns={[
-                  { title: 'Name', cell: ({ name }) => <strong>{name}</strong> },
-                  { title: 'Begins with', cell: ({ prefix }) => <code>{prefix}…</code> },
-                  { title: 'State', cell: KeyState },
-                  {
-                    title: 'Last used',
-                    cell: ({ lastUsedAt }) =>
-                      lastUsedAt ? <Time time={lastUsedAt} as="age" /> : <span class="dim">never</span>,
-                  },
-                  { title: 'Created', isMinor: true, cell: ({ createdAt }) => <Time time={createdAt} as="day" /> },
-                  {
-                    title: 'Change',
-                    isAction: true,
-                    cell: (key) =>
-                      isWriter &&
-                      key.status === 'active' && (
-                        <>
-                          {key.newKeyId === undefined && (
-                            <button type="button" class="quiet" onClick={() => open('rotate', key.id)}>
-                              Rotate <span class="hidden">{key.name}</span>
-                            </button>
-                          )}
-                          <button type="button" class="quiet" onClick={() => open('revoke', key.id)}>
-                            Revoke <span class="hidden">{key.name}</span>
-                          </button>
-                        </>
-                      ),
-                  },
-                ]}
-              />
-            )}
+            <Table
+              label="Keys"
+              rows={items}
+              rowKey={({ id }) => id}
+              empty={<Empty title="No key yet">Create one, and send a conversion with the line that follows.</Empty>}
+              columns={[
+                { title: 'Name', cell: ({ name }) => <strong>{name}</strong> },
+                { title: 'Begins with', cell: ({ prefix }) => <code>{prefix}…</code> },
+                { title: 'State', cell: KeyState },
+                { title: 'Last used', cell: ({ lastUsedAt }) => <Time time={lastUsedAt} as="age" /> },
+                { title: 'Created', isMinor: true, cell: ({ createdAt }) => <Time time={createdAt} as="day" /> },
+                {
+                  title: 'Change',
+                  kind: 'action',
+                  cell: ({ id, name, status, newKeyId }) =>
+                    isWriter &&
+                    status === 'active' && (
+                      <>
+                        {newKeyId === undefined && (
+                          <Button kind="quiet" label="Rotate" about={name} onClick={() => open('rotate', id)} />
+                        )}
+                        <Button kind="quiet" label="Revoke" about={name} onClick={() => open('revoke', id)} />
+                      </>
+                    ),
+                },
+              ]}
+            />
           </Panel>
         )}
       </Show>
       <Panel title="Send a conversion" note="Replace the key, and paste it into a terminal">
         <div class="pad">
-          <CopyText label="Sample request" text={curlLine(site.host, 'cc_…', localUrl)} />
+          <CopyText label="Sample request" text={curlLine(host, 'cc_…', localUrl)} />
         </div>
       </Panel>
-      {opened === 'new' && isWriter && <CreateKey site={site.host} onCreated={keys.reload} onClose={close} />}
+      {opened === 'new' && <CreateKey site={host} onCreated={keys.reload} onClose={close} />}
       {opened === 'rotate' && named && (
-        <RotateKey site={site.host} rotated={named} onRotated={keys.reload} onClose={close} />
+        <RotateKey site={host} rotated={named} onRotated={keys.reload} onClose={close} />
       )}
-      {opened === 'refuse' && isWriter && site.inbound && (
+      {opened === 'refuse' && inbound && (
         <Confirm
-          title={`Refuse the conversions of ${site.host}?`}
+          title={`Refuse the conversions of ${host}?`}
           verb="Refuse"
           onClose={close}
-          onConfirm={() => switchInbound(false)}
+          onSubmit={async () => void (await switchInbound(false))}
         >
           Requests are refused at once, also with a valid key, until you accept conversions again. Senders that do not
           repeat a refused request lose their conversions.
         </Confirm>
       )}
-      {revoking && (
+      {opened === 'revoke' && named?.status === 'active' && (
         <Confirm
-          title={`Revoke ${revoking.name}?`}
+          title={`Revoke ${named.name}?`}
           verb="Revoke"
           onClose={close}
-          onConfirm={async () => {
-            const path = { site: site.host, id: revoking.id };
-            await dataOf(api.DELETE('/api/v1/sites/{site}/keys/{id}', { params: { path } }));
+          onSubmit={async () => {
+            await api.DELETE('/api/v1/sites/{site}/keys/{id}', { path: { site: host, id: named.id } });
             keys.reload();
           }}
         >
@@ -148,5 +125,87 @@ function KeyState({ status, trial, expiresAt }: Key) {
         </div>
       )}
     </>
+  );
+}
+
+interface CreateKeyProps {
+  site: string;
+  onCreated(): void;
+  onClose(): void;
+}
+
+function CreateKey({ site, onCreated, onClose }: CreateKeyProps) {
+  const { localUrl } = useSession();
+  const { values, field } = useFields({ name: '', trial: false });
+  const create = async () => {
+    const { key } = await api.POST('/api/v1/sites/{site}/keys', { path: { site }, body: values });
+    onCreated();
+    return {
+      title: `The key of ${values.name}`,
+      note: 'Store it where the sending system reads its secrets.',
+      label: 'Key',
+      secret: key,
+      children: (
+        <>
+          <p>Send a first conversion:</p>
+          <CopyText label="Request with the key" text={curlLine(site, key, localUrl)} />
+        </>
+      ),
+    };
+  };
+  return (
+    <FormDialog title="Create a key" verb="Create" onSubmit={create} onClose={onClose}>
+      <TextField
+        {...field('name')}
+        label="Name"
+        required
+        autofocus
+        maxLength={100}
+        placeholder="Shop backend"
+        help="The system that uses it."
+      />
+      <CheckField
+        {...field('trial')}
+        label="Trial"
+        help="For testing an integration: payloads are built and validated, nothing is sent, and nothing is counted."
+      />
+    </FormDialog>
+  );
+}
+
+/** How long both keys are accepted, as the API names it. */
+const OVERLAPS = [
+  ['0s', 'Not at all: the old key is refused at once'],
+  ['1h', '1 hour'],
+  ['24h', '24 hours'],
+  ['7d', '7 days'],
+  ['30d', '30 days'],
+] as const;
+
+interface RotateKeyProps {
+  site: string;
+  rotated: Schemas['Key'];
+  onRotated(): void;
+  onClose(): void;
+}
+
+/** Replaces a key. The sending system has the overlap to change over, so that no conversion is refused meanwhile. */
+function RotateKey({ site, rotated: { id, name }, onRotated, onClose }: RotateKeyProps) {
+  const [overlap, setOverlap] = useState<string>('24h');
+  const rotate = async () => {
+    const { key } = await api.POST('/api/v1/sites/{site}/keys/{id}/rotate', { path: { site, id }, body: { overlap } });
+    onRotated();
+    return {
+      title: `The new key of ${name}`,
+      note: 'Store it where the sending system reads its secrets. The list says until when the old key is accepted.',
+      label: 'Key',
+      secret: key,
+    };
+  };
+  return (
+    <FormDialog title={`Rotate ${name}`} verb="Rotate" onSubmit={rotate} onClose={onClose}>
+      <p>A new key replaces this one. Give the sending system the new key before the old one is refused.</p>
+      <SelectField label="Both keys are accepted for" value={overlap} options={OVERLAPS} onValue={setOverlap} />
+    </FormDialog>
   );
 }

@@ -1,12 +1,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { Badge } from '../components/badge.js';
-import { EventName } from '../components/event-name.js';
+import { Badge, Button, Time } from '../components/basics.js';
+import { EventName } from '../components/event-feed.js';
 import { EventKindOptions } from '../components/forms/event-kind-options.js';
-import { Page } from '../components/panel.js';
-import { Empty, Show } from '../components/states.js';
+import { Empty, Notice, Page, Panel, Show } from '../components/frame.js';
 import { type Column, Table } from '../components/table.js';
-import { Time } from '../components/time.js';
 import { counted, formatNumber } from '../format.js';
 import { useData } from '../hooks/use-data.js';
 import { useEventStream } from '../hooks/use-event-stream.js';
@@ -22,9 +20,9 @@ import {
   kindOf,
   type LiveEvent,
   moveOn,
+  STREAM_STATES,
   typesOf,
 } from '../stream/live-events.js';
-import { STREAM_STATES } from '../views/stream-view.js';
 
 const EARLIER = 100;
 
@@ -89,25 +87,23 @@ export function Live({ site: { host: site } }: { site: Site }) {
             value={text}
             onInput={(event) => choose({ text: event.currentTarget.value })}
           />
-          <button type="button" onClick={togglePause}>
-            {paused ? `Continue (${formatNumber(paused.arrived)} new)` : 'Pause'}
-          </button>
+          <Button label={paused ? `Continue (${formatNumber(paused.arrived)} new)` : 'Pause'} onClick={togglePause} />
         </>
       }
     >
       {hasGap && (
-        <p class="problem warn" role="status">
+        <Notice>
           This page was away for long. Some of the events in between are not listed here; the sync log has them.
-        </p>
+        </Notice>
       )}
-      <section class="panel">
+      <Panel>
         <Show of={earlier}>
           {() => (shown.length > 0 ? <EventTable site={site} events={shown} /> : <Nothing site={site} text={text} />)}
         </Show>
         {!paused && shown.length < feed.shown.length && (
           <p class="more dim">Pause to see the last {formatNumber(feed.shown.length)}.</p>
         )}
-      </section>
+      </Panel>
     </Page>
   );
 }
@@ -127,8 +123,8 @@ function EventTable({ site, events }: { site: string; events: readonly LiveEvent
     () => [
       { title: 'Time', cell: ({ time }) => <Time time={time} as="clock" /> },
       { title: 'Event', cell: (event) => <EventName site={site} event={event} /> },
-      { title: 'Details', isText: true, cell: (event) => <span class="dim">{eventDetail(event)}</span> },
-      { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => formatNumber(position) },
+      { title: 'Details', kind: 'text', cell: (event) => <span class="dim">{eventDetail(event)}</span> },
+      { title: 'Position', kind: 'number', isMinor: true, cell: ({ position }) => position },
     ],
     [site],
   );

@@ -1,27 +1,22 @@
 import { useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf } from '../api.js';
-import { Badge } from '../components/badge.js';
-import { CopyText } from '../components/copy.js';
-import { TextField } from '../components/forms/field.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty, Loading, ProblemNote, Show } from '../components/states.js';
+import { api } from '../api.js';
+import { Badge, Button, CopyJson } from '../components/basics.js';
+import { Choice, Form, TextField } from '../components/forms/fields.js';
+import { Empty, Loading, Page, Panel, ProblemNote, Show } from '../components/frame.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle } from '../format.js';
-import { useAction, useData } from '../hooks/use-data.js';
+import { useData, useGet } from '../hooks/use-data.js';
 import { useSettled } from '../hooks/use-settled.js';
 import { pathOf, withQuery } from '../navigation.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { type Site, useSession } from '../session.js';
 import type { Connection } from '../views/connection-view.js';
 import { isEdited, type MappingRow, mappingChanges, mappingRows } from '../views/mapping-view.js';
 
 /** How events and fields are named for each platform, with what the platform would get. */
 export function Mapping({ site }: { site: Site }) {
   const { path, query, route } = useLocation();
-  const params = { path: { site: site.host } };
-  const loaded = useData(`connections ${site.host}`, () =>
-    dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
-  );
+  const loaded = useGet('/api/v1/sites/{site}/connections', { path: { site: site.host } });
   const connected = loaded.data?.items.filter((item) => item.connected) ?? [];
   // Edits of each platform stay while others are looked at, and after an error.
   const [drafts, setDrafts] = useState<Readonly<Record<string, readonly MappingRow[]>>>({});
@@ -32,18 +27,15 @@ export function Mapping({ site }: { site: Site }) {
       note="How your events and values are named for a platform"
       actions={
         chosen && (
-          <select
-            aria-label="Platform"
+          <Choice
+            label="Platform"
             value={chosen.platform}
-            onChange={(event) => route(withQuery(path, { platform: event.currentTarget.value }))}
-          >
-            {connected.map(({ platform, settings }) => (
-              <option key={platform} value={platform}>
-                {connectionTitle(platform)}
-                {isEdited(settings, drafts[platform]) && ' (edited)'}
-              </option>
-            ))}
-          </select>
+            options={connected.map(({ platform, settings }) => [
+              platform,
+              `${connectionTitle(platform)}${isEdited(settings, drafts[platform]) ? ' (edited)' : ''}`,
+            ])}
+            onValue={(platform) => route(withQuery(path, { platform }))}
+          />
         )
       }
     >
@@ -59,11 +51,11 @@ export function Mapping({ site }: { site: Site }) {
               onSaved={loaded.reload}
             />
           ) : (
-            <section class="panel">
+            <Panel>
               <Empty title="No platform is connected">
                 <a href={pathOf(site.host, 'integrations')}>Connect one</a> to choose how its events are named.
               </Empty>
-            </section>
+            </Panel>
           )
         }
       </Show>
@@ -80,42 +72,27 @@ interface EditorProps {
 }
 
 function Editor({ site, connection, rows, onRows, onSaved }: EditorProps) {
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const { platform, settings } = connection;
-  const action = useAction();
   const changes = mappingChanges(settings, rows);
-  const isChanged = isEdited(settings, rows);
-  const save = (event: Event) => {
-    event.preventDefault();
-    void action.run(async () => {
-      const path = { site, connection: platform };
-      await dataOf(
-        api.PUT('/api/v1/sites/{site}/connections/{connection}', { params: { path }, body: { settings: changes } }),
-      );
-      onSaved();
-      toast('Saved. Conversions received from now on use it');
-    });
+  const save = async () => {
+    const path = { site, connection: platform };
+    await api.PUT('/api/v1/sites/{site}/connections/{connection}', { path, body: { settings: changes } });
+    onSaved();
+    toast('Saved. Conversions received from now on use it');
   };
-  const isReadOnly = !mayWrite(user);
+  const isReadOnly = !isWriter;
   const list = (kind: MappingRow['kind']) => <Rows kind={kind} rows={rows} isReadOnly={isReadOnly} onChange={onRows} />;
   return (
     <div class="two">
-      <form onSubmit={save}>
+      <Form verb="Save" isReadOnly={isReadOnly} isReady={isEdited(settings, rows)} onSubmit={save}>
         <Panel title="Events" note="your event → the platform’s name or id">
           {list('event')}
         </Panel>
         <Panel title="Fields" note="the platform’s field → your value, or a text in quotes">
           {list('field')}
         </Panel>
-        <ProblemNote problem={action.problem} />
-        {!isReadOnly && (
-          <div class="buttons">
-            <button type="submit" class="primary" disabled={!isChanged || action.isBusy}>
-              Save
-            </button>
-          </div>
-        )}
-      </form>
+      </Form>
       {!isReadOnly && <Preview site={site} platform={platform} changes={changes} />}
     </div>
   );
@@ -130,45 +107,42 @@ interface RowsProps {
 
 function Rows({ kind, rows, isReadOnly, onChange }: RowsProps) {
   const replace = (index: number, row: MappingRow) => onChange(rows.with(index, row));
-  const titles = kind === 'event' ? ['Your event', 'Platform’s event'] : ['Platform’s field', 'Value'];
+  const [nameTitle, valueTitle] =
+    kind === 'event' ? (['Your event', 'Platform’s event'] as const) : (['Platform’s field', 'Value'] as const);
+  const cell = (title: string, value: string, onValue: (value: string) => void) => (
+    <input
+      aria-label={title}
+      placeholder={title}
+      readOnly={isReadOnly}
+      value={value}
+      onInput={(event) => onValue(event.currentTarget.value)}
+    />
+  );
   return (
     <div class="pad">
       {rows.map(
         (row, index) =>
           row.kind === kind && (
             <div key={index} class="mapping">
-              <input
-                aria-label={titles[0]}
-                placeholder={titles[0]}
-                readOnly={isReadOnly}
-                value={row.name}
-                onInput={(event) => replace(index, { ...row, name: event.currentTarget.value })}
-              />
+              {cell(nameTitle, row.name, (name) => replace(index, { ...row, name }))}
               <span aria-hidden="true">→</span>
-              <input
-                aria-label={titles[1]}
-                placeholder={titles[1]}
-                readOnly={isReadOnly}
-                value={row.value}
-                onInput={(event) => replace(index, { ...row, value: event.currentTarget.value })}
-              />
+              {cell(valueTitle, row.value, (value) => replace(index, { ...row, value }))}
               {!isReadOnly && (
-                <button
-                  type="button"
-                  class="quiet"
-                  aria-label={`Remove ${row.name}`}
+                <Button
+                  kind="quiet"
+                  label="✕"
+                  name={`Remove ${row.name}`}
                   onClick={() => onChange(rows.toSpliced(index, 1))}
-                >
-                  ✕
-                </button>
+                />
               )}
             </div>
           ),
       )}
       {!isReadOnly && (
-        <button type="button" onClick={() => onChange([...rows, { kind, name: '', value: '' }])}>
-          Add {kind === 'event' ? 'an event' : 'a field'}
-        </button>
+        <Button
+          label={kind === 'event' ? 'Add an event' : 'Add a field'}
+          onClick={() => onChange([...rows, { kind, name: '', value: '' }])}
+        />
       )}
     </div>
   );
@@ -187,8 +161,8 @@ function Preview({ site, platform, changes }: PreviewProps) {
   const preview = useData(`preview ${site} ${platform} ${wanted}`, () => {
     const { order, settings } = JSON.parse(wanted) as { order: string; settings: Record<string, string> };
     const body = order === '' ? { sample: true as const, settings } : { order, settings };
-    const params = { path: { site, connection: platform } };
-    const answer = dataOf(api.POST('/api/v1/sites/{site}/connections/{connection}/preview', { params, body }));
+    const path = { site, connection: platform };
+    const answer = api.POST('/api/v1/sites/{site}/connections/{connection}/preview', { path, body });
     return answer.then((preview) => ({ ...preview, of: order }));
   });
   // The last answer stays while the next is on its way: the payload does not flicker with each key.
@@ -217,7 +191,7 @@ function Preview({ site, platform, changes }: PreviewProps) {
         />
         <ProblemNote problem={preview.problem} />
         {!shown && !preview.problem && <Loading />}
-        {shown?.payload !== undefined && <CopyText label="Payload" text={JSON.stringify(shown.payload, null, 2)} />}
+        {shown?.payload !== undefined && <CopyJson label="Payload" value={shown.payload} />}
         {shown && shown.payload === undefined && <p>{shown.reason}</p>}
       </div>
     </Panel>

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, clock, dataOf, type Schemas } from '../api.js';
-import { CopyText } from '../components/copy.js';
+import { api, clock, type Schemas } from '../api.js';
+import { Button, CopyJson } from '../components/basics.js';
 import { Dialog } from '../components/forms/dialog.js';
-import { ProblemNote, Show } from '../components/states.js';
+import { ProblemNote, Show } from '../components/frame.js';
 import { Table } from '../components/table.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle, counted, formatNumber } from '../format.js';
@@ -52,12 +52,10 @@ export function RetryDialog({ site, filters, statuses, selections, onSent, onClo
     const { from, to = new Date(openedMs).toISOString() } = queryOf(filters, openedMs);
     const common = { status: [...statuses], to, limit: 500, force: false, dryRun, ...(from !== undefined && { from }) };
     const request = (selection: RetrySelection, cursor: string | undefined) =>
-      dataOf(
-        api.POST('/api/v1/sites/{site}/deliveries/retry', {
-          params: { path: { site } },
-          body: { ...common, ...selection, ...(cursor !== undefined && { cursor }) },
-        }),
-      );
+      api.POST('/api/v1/sites/{site}/deliveries/retry', {
+        path: { site },
+        body: { ...common, ...selection, ...(cursor !== undefined && { cursor }) },
+      });
     const timeout = AbortSignal.timeout((dryRun ? PREVIEW_MINUTES : SENDING_MINUTES) * 60_000);
     return runRetry(selected, request, onAnswer, AbortSignal.any([closing.signal, timeout]));
   };
@@ -90,13 +88,14 @@ export function RetryDialog({ site, filters, statuses, selections, onSent, onClo
       <ProblemNote problem={action.problem} />
       {sent > 0 && <p role="status">{retriedText(sent, count, action.isBusy ? 'complete' : end)}.</p>}
       <div class="buttons">
-        <button type="button" onClick={onClose}>
-          {action.isBusy ? 'Stop' : preview.data && count === 0 ? 'Close' : 'Cancel'}
-        </button>
+        <Button label={action.isBusy ? 'Stop' : preview.data && count === 0 ? 'Close' : 'Cancel'} onClick={onClose} />
         {count > 0 && (
-          <button type="button" class="primary" disabled={action.isBusy} onClick={() => void action.run(send)}>
-            {action.isBusy ? 'Sending …' : `Send ${formatNumber(count)} again`}
-          </button>
+          <Button
+            kind="primary"
+            label={action.isBusy ? 'Sending …' : `Send ${formatNumber(count)} again`}
+            isDisabled={action.isBusy}
+            onClick={() => action.run(send)}
+          />
         )}
       </div>
     </Dialog>
@@ -127,10 +126,10 @@ function Summary({ summary, statuses }: { summary: Preview; statuses: readonly R
         rowKey={({ connection }) => connection}
         columns={[
           { title: 'Platform', cell: ({ connection }) => connectionTitle(connection) },
-          { title: 'Would be sent', isNumber: true, cell: (row) => formatNumber(row.requested) },
+          { title: 'Would be sent', kind: 'number', cell: (row) => row.requested },
           {
             title: 'Not sent',
-            isText: true,
+            kind: 'text',
             cell: ({ notSent }) => (
               <span class="dim">
                 {notSent.map(([status, number]) => `${formatNumber(number)} ${status}`).join(', ')}
@@ -139,7 +138,7 @@ function Summary({ summary, statuses }: { summary: Preview; statuses: readonly R
           },
         ]}
       />
-      {preview?.payload !== undefined && <CopyText label="Payload" text={JSON.stringify(preview.payload, null, 2)} />}
+      {preview?.payload !== undefined && <CopyJson label="Payload" value={preview.payload} />}
       {preview?.reason !== undefined && <p class="dim">{preview.reason}</p>}
     </>
   );

@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf } from '../api.js';
-import { TextField } from '../components/forms/field.js';
-import { ProblemNote } from '../components/states.js';
-import { useAction, useData } from '../hooks/use-data.js';
+import { api } from '../api.js';
+import { Form, TextField, useFields } from '../components/forms/fields.js';
+import { useAction, useGet } from '../hooks/use-data.js';
 import { rememberAddress } from '../return-address.js';
 import type { User } from '../session.js';
+import { NewPassword } from './account.js';
 
 /** Why the sign-in provider's answer was refused, or that signing out did not reach it. */
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -58,19 +58,17 @@ export function SignIn({ user, hasEnded, onSignedIn }: SignInProps) {
   );
 }
 
+const EMPTY = { email: '', password: '' };
+
 function PasswordForm({ onSignedIn }: { onSignedIn: (user: User) => void }) {
-  const [email, setEmail] = useState('');
-  const [password, setPassword] = useState('');
-  const action = useAction();
-  const { data } = useData('options', () => dataOf(api.GET('/api/v1/session/options')));
-  const submit = (event: Event) => {
-    event.preventDefault();
-    void action.run(async () =>
-      onSignedIn(await dataOf(api.POST('/api/v1/session', { body: { email: email.trim(), password } }))),
-    );
+  const { values, field } = useFields(EMPTY);
+  const { data } = useGet('/api/v1/session/options');
+  const signIn = async () => {
+    const body = { email: values.email.trim(), password: values.password };
+    onSignedIn(await api.POST('/api/v1/session', { body }));
   };
   return (
-    <form onSubmit={submit}>
+    <>
       <h1>Sign in</h1>
       {data?.hasUsers === false && (
         <p class="hint">
@@ -79,82 +77,45 @@ function PasswordForm({ onSignedIn }: { onSignedIn: (user: User) => void }) {
           <code>npx clean-conversions users add &lt;email&gt; --role admin</code>
         </p>
       )}
-      <TextField
-        label="Email"
-        type="email"
-        autocomplete="username"
-        required
-        autofocus
-        value={email}
-        onValue={setEmail}
-      />
-      <TextField
-        label="Password"
-        type="password"
-        autocomplete="current-password"
-        required
-        value={password}
-        onValue={setPassword}
-      />
-      <ProblemNote problem={action.problem} />
-      <button type="submit" class="primary wide" disabled={action.isBusy}>
-        Sign in
-      </button>
+      <Form verb="Sign in" onSubmit={signIn}>
+        <EmailField {...field('email')} />
+        <TextField {...field('password')} label="Password" type="password" autocomplete="current-password" required />
+      </Form>
       {data?.provider && (
-        <a class="button wide" href="/api/v1/session/provider" target="_top" onClick={rememberAddress}>
+        <a class="button" href="/api/v1/session/provider" target="_top" onClick={rememberAddress}>
           Sign in with your organisation
         </a>
       )}
-    </form>
+    </>
   );
 }
 
 function ChoosePasswordForm({ link, onSignedIn }: { link: string; onSignedIn: (user: User) => void }) {
-  const [email, setEmail] = useState('');
-  const [password, setPassword] = useState('');
+  const { values, field } = useFields(EMPTY);
   const action = useAction();
   // Only this link creates a user, who has no email address yet.
   const isFirst = link.startsWith('first_');
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const body = { link, password, ...(isFirst && { email: email.trim() }) };
-    void action.run(async () => onSignedIn(await dataOf(api.POST('/api/v1/session/password', { body }))));
+  const choose = async () => {
+    const body = { link, password: values.password, ...(isFirst && { email: values.email.trim() }) };
+    onSignedIn(await api.POST('/api/v1/session/password', { body }));
   };
   return (
-    <form onSubmit={submit}>
+    <>
       <h1>{isFirst ? 'Create the first administrator' : 'Choose a password'}</h1>
       <p class="dim">The link works once, for 24 hours.</p>
-      {isFirst && (
-        <TextField
-          label="Email"
-          type="email"
-          autocomplete="username"
-          required
-          autofocus
-          value={email}
-          onValue={setEmail}
-        />
-      )}
-      <TextField
-        label="New password"
-        type="password"
-        autocomplete="new-password"
-        required
-        autofocus={!isFirst}
-        minLength={12}
-        help="At least 12 characters."
-        value={password}
-        onValue={setPassword}
-      />
-      <ProblemNote problem={action.problem} />
-      <button type="submit" class="primary wide" disabled={action.isBusy}>
-        Choose and sign in
-      </button>
+      <Form verb="Choose and sign in" action={action} onSubmit={choose}>
+        {isFirst && <EmailField {...field('email')} />}
+        <NewPassword {...field('password')} autofocus={!isFirst} />
+      </Form>
       {action.problem?.status === 401 && (
         <a href="/sign-in" target="_top">
           Sign in with a password
         </a>
       )}
-    </form>
+    </>
   );
+}
+
+function EmailField(props: { value: string; onValue(value: string): void }) {
+  return <TextField {...props} label="Email" type="email" autocomplete="username" required autofocus />;
 }

@@ -1,34 +1,36 @@
 import { useMemo, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf, problemOf } from '../api.js';
-import { Confirm } from '../components/forms/confirm.js';
-import { SelectField } from '../components/forms/field.js';
+import { api } from '../api.js';
+import { Button } from '../components/basics.js';
+import { Confirm } from '../components/forms/dialog.js';
+import { SelectField } from '../components/forms/fields.js';
 import { ListEditor } from '../components/forms/list-editor.js';
-import { Page, Panel } from '../components/panel.js';
-import { Show } from '../components/states.js';
+import { Notice, Page, Panel, Show } from '../components/frame.js';
 import { attempt, toast } from '../components/toasts.js';
 import { countryOptions } from '../country-options.js';
 import { useDialog } from '../hooks/use-dialog.js';
 import { useSiteSettings } from '../hooks/use-site-settings.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { problemOf } from '../problem.js';
+import { type Site, useSession } from '../session.js';
 
 /** The hosts and the country of a site, and its removal. */
 export function SiteDetails({ site }: { site: Site }) {
-  const { user, reloadSites } = useSession();
-  const { opened, item, open, close } = useDialog();
-  const isWriter = mayWrite(user);
-  const params = { path: { site: site.host } };
-  const removed = isWriter && opened === 'remove-host' ? site.aliases.find((name) => name === item) : undefined;
+  const { isWriter, reloadSites } = useSession();
+  const { opened, item, open, close } = useDialog(isWriter);
+  const { host, aliases, paused, move } = site;
+  const path = { site: host };
+  const removed = opened === 'remove-host' ? aliases.find((name) => name === item) : undefined;
   const changeAliases = async (body: { add: string[]; remove: string[] }) => {
-    await dataOf(api.PATCH('/api/v1/sites/{site}/aliases', { params, body }));
+    await api.PATCH('/api/v1/sites/{site}/aliases', { path, body });
     reloadSites();
     toast('Saved');
   };
-  const setPaused = async (paused: boolean) => {
-    await dataOf(api.PUT('/api/v1/sites/{site}/pause', { params, body: { paused } }));
+  const setPaused = async (isPaused: boolean) => {
+    await api.PUT('/api/v1/sites/{site}/pause', { path, body: { paused: isPaused } });
     reloadSites();
-    return paused ? `${site.host} is paused` : `${site.host} goes on`;
+    return isPaused ? `${host} is paused` : `${host} goes on`;
   };
+  const resume = () => attempt(() => setPaused(false));
   const addAlias = async (alias: string) => {
     try {
       await changeAliases({ add: [alias], remove: [] });
@@ -39,29 +41,22 @@ export function SiteDetails({ site }: { site: Site }) {
     }
   };
   return (
-    <Page title="Site" note={`The hosts of ${site.host}, its country, and its removal`}>
-      {site.paused && (
-        <div class="problem warn" role="status">
-          <div>
-            <strong>{site.host} is paused.</strong> Senders are asked to try again later, and nothing is sent.
-          </div>
-          {isWriter && (
-            <button type="button" onClick={() => void attempt(() => setPaused(false))}>
-              Resume
-            </button>
-          )}
-        </div>
+    <Page title="Site" note={`The hosts of ${host}, its country, and its removal`}>
+      {paused && (
+        <Notice action={isWriter && <Button label="Resume" onClick={resume} />}>
+          <strong>{host} is paused.</strong> Senders are asked to try again later, and nothing is sent.
+        </Notice>
       )}
-      {site.move && (
-        <div class="problem warn" role="status">
-          <MoveNotice host={site.host} move={site.move} />
-        </div>
+      {move && (
+        <Notice>
+          <MoveText host={host} move={move} />
+        </Notice>
       )}
-      <Panel title="Other hosts" note={`Requests to them belong to ${site.host}, too`}>
+      <Panel title="Other hosts" note={`Requests to them belong to ${host}, too`}>
         <ListEditor
           label="Host"
           placeholder="www.shop.example"
-          values={site.aliases}
+          values={aliases}
           isReadOnly={!isWriter}
           onChange={async (change) => {
             if ('add' in change) return addAlias(change.add);
@@ -70,8 +65,8 @@ export function SiteDetails({ site }: { site: Site }) {
           }}
         />
       </Panel>
-      <Country site={site} />
-      {isWriter && !site.paused && (
+      <Country site={host} />
+      {isWriter && !paused && (
         <Panel title="Pause the site">
           <div class="pad form">
             <p>
@@ -79,9 +74,7 @@ export function SiteDetails({ site }: { site: Site }) {
               site.
             </p>
             <div class="buttons">
-              <button type="button" onClick={() => open('pause')}>
-                Pause {site.host} …
-              </button>
+              <Button label={`Pause ${host} …`} onClick={() => open('pause')} />
             </div>
           </div>
         </Panel>
@@ -90,13 +83,11 @@ export function SiteDetails({ site }: { site: Site }) {
         <Panel title="Remove the site">
           <div class="pad form">
             <p>
-              Then {site.host} accepts nothing more, its keys are revoked, and its platforms and its webhook are
+              Then {host} accepts nothing more, its keys are revoked, and its platforms and its webhook are
               disconnected. Its events stay in the log.
             </p>
             <div class="buttons">
-              <button type="button" class="danger" onClick={() => open('remove')}>
-                Remove {site.host} …
-              </button>
+              <Button kind="danger" label={`Remove ${host} …`} onClick={() => open('remove')} />
             </div>
           </div>
         </Panel>
@@ -106,25 +97,25 @@ export function SiteDetails({ site }: { site: Site }) {
           title={`Remove the host ${removed}?`}
           verb="Remove"
           onClose={close}
-          onConfirm={() => changeAliases({ add: [], remove: [removed] })}
+          onSubmit={() => changeAliases({ add: [], remove: [removed] })}
         >
           Conversions and visits that are sent to {removed} are refused at once. Those that were received stay with{' '}
-          {site.host}.
+          {host}.
         </Confirm>
       )}
-      {isWriter && opened === 'pause' && !site.paused && (
+      {opened === 'pause' && !paused && (
         <Confirm
-          title={`Pause ${site.host}?`}
+          title={`Pause ${host}?`}
           verb="Pause"
           onClose={close}
-          onConfirm={async () => toast(await setPaused(true))}
+          onSubmit={async () => toast(await setPaused(true))}
         >
           Nothing new is stored until you resume: senders are asked to try again later, and those that do not lose their
           conversions. Deliveries and pushes of totals wait; a delivery that gets too old for its platform meanwhile is
           not sent. Settings, history and erasures work as usual.
         </Confirm>
       )}
-      {isWriter && opened === 'remove' && <RemoveSite site={site} onClose={close} />}
+      {opened === 'remove' && <RemoveSite site={site} onClose={close} />}
     </Page>
   );
 }
@@ -140,8 +131,8 @@ function RemoveSite({ site: { host }, onClose }: { site: Site; onClose: () => vo
       typed={host}
       // The page of a removed site is gone, so that closing the dialog does not lead back to it.
       onClose={() => (state.isRemoved ? route('/', true) : onClose())}
-      onConfirm={async () => {
-        await dataOf(api.DELETE('/api/v1/sites/{site}', { params: { path: { site: host } } }));
+      onSubmit={async () => {
+        await api.DELETE('/api/v1/sites/{site}', { path: { site: host } });
         state.isRemoved = true;
         reloadSites();
         toast(`${host} is removed`);
@@ -155,9 +146,9 @@ function RemoveSite({ site: { host }, onClose }: { site: Site; onClose: () => vo
   );
 }
 
-function Country({ site }: { site: Site }) {
-  const { loaded, change, isReadOnly } = useSiteSettings(site.host);
-  const options = useMemo(() => [['', 'None'] as const, ...countryOptions(navigator.language)], []);
+function Country({ site }: { site: string }) {
+  const { loaded, change, isReadOnly } = useSiteSettings(site);
+  const options = useMemo(() => [['', 'None'] as const, ...countryOptions()], []);
   return (
     <Panel title="Phone numbers" note="Those without a country code">
       <div class="pad form">
@@ -168,7 +159,7 @@ function Country({ site }: { site: Site }) {
               help="A number such as 030 123456 is completed with the code of this country, unless the conversion states the customer’s. Without one it cannot be matched, and is not sent."
               value={country ?? ''}
               options={options}
-              disabled={isReadOnly}
+              isDisabled={isReadOnly}
               onValue={(value) => void change({ country: value === '' ? null : value })}
             />
           )}
@@ -178,40 +169,21 @@ function Country({ site }: { site: Site }) {
   );
 }
 
-function MoveNotice({ host, move }: { readonly host: string; readonly move: NonNullable<Site['move']> }) {
-  if (move.state === 'arriving')
-    return (
-      <div>
-        <strong>{host} is on its way to this cell.</strong> Until then, the cell that it comes from acts for it.
-      </div>
-    );
+function MoveText({ host, move }: { host: string; move: NonNullable<Site['move']> }) {
   const cell = move.url === undefined ? move.to : <a href={move.url}>{move.to}</a>;
-  if (move.state === 'copying')
-    return (
-      <div>
-        <strong>
-          {host} is being copied to cell {cell}.
-        </strong>{' '}
-        Until it has moved, nothing changes.
-      </div>
-    );
-  if (move.state === 'elsewhere')
-    return (
-      <div>
-        <strong>
-          Cell {cell} has {host}.
-        </strong>{' '}
-        The database of this cell was restored or failed over, and has lost that the site moved. Senders are asked to
-        try again later: let the DNS name of the site lead to the other cell.
-      </div>
-    );
-  return move.state === 'leaving' ? (
-    <div>
-      <strong>{host} is about to move.</strong> Conversions are accepted; cell {cell} will send them.
-    </div>
-  ) : (
-    <div>
-      <strong>{host} has moved.</strong> Cell {cell} acts for it; what you see here is the state when it left.
-    </div>
+  const [what, consequence] = {
+    arriving: [`${host} is on its way to this cell.`, 'Until then, the cell that it comes from acts for it.'],
+    copying: [[`${host} is being copied to cell `, cell, '.'], 'Until it has moved, nothing changes.'],
+    elsewhere: [['Cell ', cell, ` has ${host}.`], LOST_MOVE],
+    leaving: [`${host} is about to move.`, ['Conversions are accepted; cell ', cell, ' will send them.']],
+    left: [`${host} has moved.`, ['Cell ', cell, ' acts for it; what you see here is the state when it left.']],
+  }[move.state];
+  return (
+    <>
+      <strong>{what}</strong> {consequence}
+    </>
   );
 }
+
+const LOST_MOVE =
+  'The database of this cell was restored or failed over, and has lost that the site moved. Senders are asked to try again later: let the DNS name of the site lead to the other cell.';

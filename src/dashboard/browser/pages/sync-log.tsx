@@ -1,24 +1,21 @@
 import { useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, clock, dataOf, type Schemas } from '../api.js';
-import { StatusBadge } from '../components/badge.js';
-import { Paged } from '../components/paged.js';
-import { Page, Panel } from '../components/panel.js';
-import { Empty, ProblemNote } from '../components/states.js';
+import { api, clock, type Schemas } from '../api.js';
+import { Button, StatusBadge, Time } from '../components/basics.js';
+import { Empty, Page, Panel, ProblemNote } from '../components/frame.js';
 import { SyncLogFilterBar } from '../components/sync-log-filter-bar.js';
-import { type Column, Table } from '../components/table.js';
-import { Time } from '../components/time.js';
+import { type Column, PagedTable } from '../components/table.js';
 import { attempt } from '../components/toasts.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
-import { useAction, useData } from '../hooks/use-data.js';
+import { useAction, useGet } from '../hooks/use-data.js';
 import { useDialog } from '../hooks/use-dialog.js';
 import { usePages } from '../hooks/use-pages.js';
 import { conversionPath, pathOf } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
-import { saveFile } from '../save-file.js';
-import { mayWrite, type Site, useSession } from '../session.js';
-import { exportedText, readLines, syncLogCsv } from '../sync-log-export.js';
+import { type Site, useSession } from '../session.js';
+import { exportedText, readLines, saveFile, syncLogCsv } from '../sync-log-export.js';
 import { hasFilters, matchText, queryOf, readFilters, withFilter } from '../sync-log-filters.js';
+import { connectedNames } from '../views/connection-view.js';
 import { reasonText } from '../views/reason-view.js';
 import { retrySelections, retryStatuses } from '../views/retry-view.js';
 import { RetryDialog } from './retry-dialog.js';
@@ -28,18 +25,15 @@ type SyncLine = Schemas['SyncLine'];
 /** Attempts to deliver conversions and to push totals, newest first. The filters are part of the address. */
 export function SyncLog({ site }: { site: Site }) {
   const { path, query, route } = useLocation();
-  const { user } = useSession();
+  const { isWriter } = useSession();
   const filters = readFilters(query);
   const [openedMs, setOpenedMs] = useState(() => clock.nowMs());
-  const dialog = useDialog();
+  const dialog = useDialog(isWriter);
   const exporting = useAction();
-  const params = { path: { site: site.host } };
+  const columns = useMemo(() => columnsOf(site.host), [site.host]);
+  const of = { site: site.host };
   const load = (cursor: number | undefined, limit: number) =>
-    dataOf(
-      api.GET('/api/v1/sites/{site}/sync-log', {
-        params: { ...params, query: { ...queryOf(filters, openedMs), limit, ...(cursor !== undefined && { cursor }) } },
-      }),
-    );
+    api.GET('/api/v1/sites/{site}/sync-log', { path: of, query: { ...queryOf(filters, openedMs), limit, cursor } });
   const pages = usePages<SyncLine>(
     `${site.host} ${withFilter('', filters, {})}`,
     (cursor) => load(cursor, PAGE_ROWS),
@@ -49,10 +43,8 @@ export function SyncLog({ site }: { site: Site }) {
     setOpenedMs(clock.nowMs());
     pages.reload();
   };
-  const connections = useData(`connections ${site.host}`, () =>
-    dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
-  );
-  const connected = connections.data?.items.filter((item) => item.connected).map(({ platform }) => platform) ?? [];
+  const connections = useGet('/api/v1/sites/{site}/connections', { path: of });
+  const connected = connectedNames(connections.data?.items);
   const exportLines = () =>
     exporting.run(() =>
       attempt(async () => {
@@ -74,21 +66,19 @@ export function SyncLog({ site }: { site: Site }) {
       note={`What was sent for ${site.host}, and what came back`}
       actions={
         <>
-          <button type="button" onClick={refresh} disabled={pages.isLoading}>
-            Refresh
-          </button>
-          <button type="button" onClick={() => void exportLines()} disabled={exporting.isBusy || isNothing}>
-            {exporting.isBusy ? 'Exporting …' : 'Export CSV'}
-          </button>
-          {mayWrite(user) && statuses && (
-            <button
-              type="button"
-              class="primary"
-              disabled={isNothing || !selections}
+          <Button label="Refresh" isDisabled={pages.isLoading} onClick={refresh} />
+          <Button
+            label={exporting.isBusy ? 'Exporting …' : 'Export CSV'}
+            isDisabled={exporting.isBusy || isNothing}
+            onClick={exportLines}
+          />
+          {isWriter && statuses && (
+            <Button
+              kind="primary"
+              label="Retry …"
+              isDisabled={isNothing || !selections}
               onClick={() => dialog.open('retry')}
-            >
-              Retry …
-            </button>
+            />
           )}
         </>
       }
@@ -101,15 +91,16 @@ export function SyncLog({ site }: { site: Site }) {
           filters={filters}
           onChange={(change) => route(withFilter(path, filters, change))}
         />
-        <Paged
+        <PagedTable
+          label="Attempts"
           pages={pages}
           advice="choose a shorter time"
           empty={<NoLines site={site.host} isFiltered={hasFilters(filters)} path={path} />}
-        >
-          {(lines) => <Lines site={site.host} lines={lines} />}
-        </Paged>
+          rowKey={({ position }) => position}
+          columns={columns}
+        />
       </Panel>
-      {dialog.opened === 'retry' && mayWrite(user) && statuses && selections && (
+      {dialog.opened === 'retry' && statuses && selections && (
         <RetryDialog
           site={site.host}
           filters={filters}
@@ -138,26 +129,21 @@ function NoLines({ site, isFiltered, path }: { site: string; isFiltered: boolean
   );
 }
 
-function Lines({ site, lines }: { site: string; lines: readonly SyncLine[] }) {
-  const columns = useMemo(() => columnsOf(site), [site]);
-  return <Table label="Attempts" rows={lines} rowKey={({ position }) => position} columns={columns} />;
-}
-
 function columnsOf(site: string): Column<SyncLine>[] {
   return [
-    { title: 'Time', isCode: true, cell: ({ time }) => <Time time={time} /> },
-    { title: 'Order', isCode: true, cell: (line) => <Subject site={site} line={line} /> },
+    { title: 'Time', kind: 'code', cell: ({ time }) => <Time time={time} /> },
+    { title: 'Order', kind: 'code', cell: (line) => <Subject site={site} line={line} /> },
     { title: 'Event', isMinor: true, cell: ({ event, kind }) => event ?? <span class="dim">{NAMES[kind]}</span> },
     {
       title: 'Platform',
       cell: ({ kind, platform }) => (kind === 'push' ? 'Webhook' : connectionTitle(platform ?? '')),
     },
     { title: 'Outcome', cell: ({ status }) => <StatusBadge status={status} /> },
-    { title: 'Reason', isText: true, cell: Reason },
-    { title: 'Attempt', isNumber: true, isMinor: true, cell: ({ attempt }) => (attempt === 0 ? '' : attempt) },
+    { title: 'Reason', kind: 'text', cell: Reason },
+    { title: 'Attempt', kind: 'number', isMinor: true, cell: ({ attempt }) => (attempt === 0 ? '' : attempt) },
     {
       title: 'Duration',
-      isNumber: true,
+      kind: 'number',
       isMinor: true,
       cell: ({ durationMs }) => (durationMs === 0 ? '' : formatDuration(durationMs)),
     },
@@ -183,12 +169,8 @@ function Reason({ reason, httpStatus, nextTry, count, reasons, payload }: SyncLi
     <span class="dim">
       {(reason && reasonText(reason)) ??
         (payload ? counted(payload.conversions, 'conversion') : httpStatus === undefined ? '' : `HTTP ${httpStatus}`)}
-      {nextTry !== undefined && (
-        <>
-          {' '}
-          · next <Time time={nextTry} />
-        </>
-      )}
+      {nextTry !== undefined && ' · next '}
+      {nextTry !== undefined && <Time time={nextTry} />}
     </span>
   );
 }

@@ -1,8 +1,7 @@
-import { CopyText } from '../components/copy.js';
-import { CheckField } from '../components/forms/field.js';
+import { CopyText } from '../components/basics.js';
+import { CheckField } from '../components/forms/fields.js';
 import { ListEditor } from '../components/forms/list-editor.js';
-import { Page, Panel } from '../components/panel.js';
-import { Show } from '../components/states.js';
+import { Page, Panel, Show } from '../components/frame.js';
 import { TagCheck } from '../components/tag-check.js';
 import { tagSnippet } from '../curl-line.js';
 import { useSiteSettings } from '../hooks/use-site-settings.js';
@@ -35,8 +34,8 @@ export function Tag({ site }: { site: Site }) {
                 <CheckField
                   label="Read the address when a form is submitted"
                   help="It is hashed in the browser; the address itself is neither stored nor sent."
-                  checked={settings.emailCapture}
-                  disabled={isReadOnly}
+                  value={settings.emailCapture}
+                  isDisabled={isReadOnly}
                   onValue={(emailCapture) => void change({ emailCapture })}
                 />
               </div>

@@ -1,11 +1,8 @@
-import { CheckField, Field, SelectField } from '../components/forms/field.js';
+import { CheckField, Field, SelectField } from '../components/forms/fields.js';
 import { PreviewedList } from '../components/forms/previewed-list.js';
-import { SaveButtons } from '../components/forms/save-buttons.js';
-import { Page, Panel } from '../components/panel.js';
-import { SettingsPreview } from '../components/settings/settings-preview.js';
-import { Show } from '../components/states.js';
-import { useEdited } from '../hooks/use-edited.js';
-import { type SiteSettings, useSiteSettings } from '../hooks/use-site-settings.js';
+import { Page, Panel, Show } from '../components/frame.js';
+import { SettingsForm } from '../components/settings/settings-form.js';
+import { useSiteSettings } from '../hooks/use-site-settings.js';
 import type { Site } from '../session.js';
 
 const LISTS = [
@@ -17,19 +14,52 @@ const LISTS = [
 ] as const;
 
 /** Which visits and leads count as bots, and what happens to them. */
-export function Traffic({ site }: { site: Site }) {
-  const { loaded, change, isReadOnly } = useSiteSettings(site.host);
+export function Traffic({ site: { host } }: { site: Site }) {
+  const { loaded, change, isReadOnly } = useSiteSettings(host);
   return (
-    <Page title="Traffic filters" note={`What of ${site.host} counts as bots`}>
+    <Page title="Traffic filters" note={`What of ${host} counts as bots`}>
       <Show of={loaded}>
         {(settings) => (
           <>
-            <Bots site={site.host} settings={settings} isReadOnly={isReadOnly} onSave={change} />
+            <Panel title="Bots" note="Every visit has a score from 0 to 100">
+              <SettingsForm
+                site={host}
+                settings={settings}
+                isReadOnly={isReadOnly}
+                names={['botThreshold', 'botMode', 'botFilter', 'blockDisposable']}
+                about="traffic"
+                onSave={change}
+              >
+                {(field) => (
+                  <>
+                    <Threshold {...field('botThreshold')} isDisabled={isReadOnly} />
+                    <SelectField
+                      {...field('botMode')}
+                      label="Mode"
+                      options={[
+                        ['observe', 'Observe: judge and count, remove nothing'],
+                        ['enforce', 'Enforce: remove bots'],
+                      ]}
+                    />
+                    <SelectField
+                      {...field('botFilter')}
+                      label="Conversions of bots"
+                      options={[
+                        ['leads', 'Remove those without an order ID'],
+                        ['all', 'Remove all'],
+                        ['none', 'Keep all'],
+                      ]}
+                    />
+                    <CheckField {...field('blockDisposable')} label="Block disposable email addresses" />
+                  </>
+                )}
+              </SettingsForm>
+            </Panel>
             <div class="columns">
               {LISTS.map(([name, title, label, placeholder]) => (
                 <Panel key={name} title={title}>
                   <PreviewedList
-                    site={site.host}
+                    site={host}
                     name={name}
                     label={label}
                     placeholder={placeholder}
@@ -47,75 +77,13 @@ export function Traffic({ site }: { site: Site }) {
   );
 }
 
-const RULES = ['botThreshold', 'botMode', 'botFilter', 'blockDisposable'] as const;
-type Rules = Pick<SiteSettings, (typeof RULES)[number]>;
-
-interface BotsProps {
-  site: string;
-  settings: SiteSettings;
-  isReadOnly: boolean;
-  onSave(change: Partial<Rules>): Promise<boolean>;
-}
-
-/** Changed together and saved with a button, after the preview has told the effect. */
-function Bots({ site, settings, isReadOnly, onSave }: BotsProps) {
-  const { rules, change, isChanged, action, edit, undo, save } = useEdited(RULES, settings, onSave);
-  return (
-    <Panel title="Bots" note="Every visit has a score from 0 to 100">
-      <div class="two even pad">
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            save();
-          }}
-        >
-          <Threshold
-            value={rules.botThreshold}
-            isReadOnly={isReadOnly}
-            onValue={(botThreshold) => edit({ botThreshold })}
-          />
-          <SelectField
-            label="Mode"
-            value={rules.botMode}
-            disabled={isReadOnly}
-            options={[
-              ['observe', 'Observe: judge and count, remove nothing'],
-              ['enforce', 'Enforce: remove bots'],
-            ]}
-            onValue={(value) => edit({ botMode: value as Rules['botMode'] })}
-          />
-          <SelectField
-            label="Conversions of bots"
-            value={rules.botFilter}
-            disabled={isReadOnly}
-            options={[
-              ['leads', 'Remove those without an order ID'],
-              ['all', 'Remove all'],
-              ['none', 'Keep all'],
-            ]}
-            onValue={(value) => edit({ botFilter: value as Rules['botFilter'] })}
-          />
-          <CheckField
-            label="Block disposable email addresses"
-            checked={rules.blockDisposable}
-            disabled={isReadOnly}
-            onValue={(blockDisposable) => edit({ blockDisposable })}
-          />
-          {!isReadOnly && <SaveButtons isChanged={isChanged} isBusy={action.isBusy} onUndo={undo} />}
-        </form>
-        {!isReadOnly && <SettingsPreview site={site} about="traffic" change={change} />}
-      </div>
-    </Panel>
-  );
-}
-
 interface ThresholdProps {
   value: number;
-  isReadOnly: boolean;
+  isDisabled: boolean;
   onValue(value: number): void;
 }
 
-function Threshold({ value, isReadOnly, onValue }: ThresholdProps) {
+function Threshold({ value, isDisabled, onValue }: ThresholdProps) {
   return (
     <Field label="Threshold" help={`A visit with a score of ${value} or more is a bot.`}>
       {(control) => (
@@ -126,7 +94,7 @@ function Threshold({ value, isReadOnly, onValue }: ThresholdProps) {
             min={0}
             max={100}
             value={value}
-            disabled={isReadOnly}
+            disabled={isDisabled}
             onInput={(event) => onValue(event.currentTarget.valueAsNumber)}
           />
           <output for={control.id}>{value}</output>

@@ -10,7 +10,7 @@ const MISSED_MAX = 1_000;
 /** `full`: the service follows as many streams for the user as it does, and not another one. */
 export type StreamState = 'connecting' | 'open' | 'lost' | 'full';
 
-export interface StreamListener {
+interface StreamListener {
   onState(state: StreamState): void;
   /** The data of each event, and the position up to which events were sent. */
   onEvents(events: readonly string[], position: number): void;

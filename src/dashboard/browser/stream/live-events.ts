@@ -2,6 +2,7 @@ import type { EventType, Schemas } from '../api.js';
 import { connectionTitle, formatDuration, formatMoney, type Tone } from '../format.js';
 import { auditDetail } from '../views/audit-view.js';
 import { reasonText } from '../views/reason-view.js';
+import type { StreamState } from './event-stream.js';
 import { STEP_ROWS } from './rows-in-steps.js';
 
 export type LiveEvent = Schemas['Event'];
@@ -111,7 +112,7 @@ export function eventTone(type: string): Tone {
 }
 
 /** A group of events, or the events of one type of a site. */
-export type EventKind = EventGroup | EventType;
+type EventKind = EventGroup | EventType;
 
 /** What the address chooses. Undefined: events of all types. */
 export function kindOf(chosen: string | undefined): EventKind | undefined {
@@ -235,3 +236,11 @@ export function conversionIdOf({ data }: Pick<LiveEvent, 'data'>): string | unde
   const id = data['conversionId'];
   return typeof id === 'string' ? id : undefined;
 }
+
+/** What a page says about its stream of events. */
+export const STREAM_STATES: Readonly<Record<StreamState, readonly [tone: Tone, words: string]>> = {
+  connecting: ['wait', 'connecting …'],
+  open: ['ok', 'live'],
+  lost: ['bad', 'connection lost, trying again'],
+  full: ['bad', 'too many live pages are open: close another one'],
+};

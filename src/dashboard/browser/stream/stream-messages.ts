@@ -1,5 +1,5 @@
 /** A message of a stream of server-sent events. */
-export interface StreamMessage {
+interface StreamMessage {
   readonly event: string | undefined;
   /** The position in the log up to which the stream is read. */
   readonly id: number | undefined;

@@ -15,12 +15,12 @@ describe('the account of a user', () => {
   it('says what the user may do, and where', () => {
     const rows = accountRows({ ...USER, role: 'analyst', sites: ['a.example', 'b.example'] });
     expect(rows).toEqual([
-      ['name', 'Ada'],
-      ['email', 'ada@shop.example'],
-      ['role', 'Analyst: reads'],
-      ['sites', 'a.example, b.example'],
+      { name: 'name', value: 'Ada' },
+      { name: 'email', value: 'ada@shop.example' },
+      { name: 'role', value: 'Analyst: reads' },
+      { name: 'sites', value: 'a.example, b.example' },
     ]);
-    const sitesOf = (user: Parameters<typeof accountRows>[0]) => accountRows(user).at(-1)?.[1];
+    const sitesOf = (user: Parameters<typeof accountRows>[0]) => accountRows(user).at(-1)?.value;
     expect(sitesOf({ ...USER, role: 'operator', sites: [] })).toBe('none');
     expect(sitesOf({ ...USER, role: 'operator', sites: null })).toBe('all');
     expect(sitesOf({ ...USER, role: 'admin', sites: [] })).toBe('all');

@@ -2,19 +2,19 @@ import type { Schemas } from '../api.js';
 import { counted } from '../format.js';
 import type { User } from '../session.js';
 
-const ROLE_TITLES: Readonly<Record<User['role'], string>> = {
+export const ROLE_TITLES: Readonly<Record<User['role'], string>> = {
   admin: 'Administrator: everything, and users',
   operator: 'Operator: reads, changes and erases',
   analyst: 'Analyst: reads',
 };
 
 /** What the user may do, and where. */
-export function accountRows({ name, email, role, sites }: User): [title: string, value: string][] {
+export function accountRows({ name, email, role, sites }: User): { name: string; value: string }[] {
   return [
-    ['name', name],
-    ['email', email],
-    ['role', ROLE_TITLES[role]],
-    ['sites', role === 'admin' || sites === null ? 'all' : sites.length === 0 ? 'none' : sites.join(', ')],
+    { name: 'name', value: name },
+    { name: 'email', value: email },
+    { name: 'role', value: ROLE_TITLES[role] },
+    { name: 'sites', value: role === 'admin' || sites === null ? 'all' : sites.join(', ') || 'none' },
   ];
 }
 

@@ -5,6 +5,11 @@ export type Connection = Schemas['Connection'];
 export type Platform = Schemas['Platform'];
 export type PlatformField = Platform['fields'][number];
 
+/** The names of those that are connected. */
+export function connectedNames(connections: readonly Pick<Connection, 'connected' | 'platform'>[] = []): string[] {
+  return connections.filter(({ connected }) => connected).map(({ platform }) => platform);
+}
+
 /** The state of a connection in words. */
 export function connectionState({
   connected,

@@ -22,9 +22,14 @@ describe('the first steps of a site', () => {
   });
 
   it('are looked at again only after an event that completes one', () => {
-    expect(completesStep(NOTHING, ['conversion.delivered.v1', 'conversion.received.v1'])).toBe(true);
-    expect(completesStep({ ...NOTHING, hasConversion: true }, ['conversion.received.v1'])).toBe(false);
-    expect(completesStep({ ...NOTHING, hasConversion: true }, ['visitor.visited.v1'])).toBe(true);
-    expect(completesStep({ ...NOTHING, isTagSeen: true }, ['visitor.visited.v1'])).toBe(false);
+    const completes = (progress: Partial<typeof NOTHING>, ...types: string[]) =>
+      completesStep(
+        { ...NOTHING, ...progress },
+        types.map((type) => ({ type })),
+      );
+    expect(completes({}, 'conversion.delivered.v1', 'conversion.received.v1')).toBe(true);
+    expect(completes({ hasConversion: true }, 'conversion.received.v1')).toBe(false);
+    expect(completes({ hasConversion: true }, 'visitor.visited.v1')).toBe(true);
+    expect(completes({ isTagSeen: true }, 'visitor.visited.v1')).toBe(false);
   });
 });

@@ -41,10 +41,13 @@ export function progressText(steps: readonly Step[]): string {
   return `${steps.filter(({ isDone }) => isDone).length} of ${steps.length} done`;
 }
 
-/** Whether events of these types mean that a step is done now. A busy site is not asked again for each of its events. */
-export function completesStep({ hasConversion, isTagSeen }: SiteProgress, types: readonly string[]): boolean {
+/** Whether these events mean that a step is done now. A busy site is not asked again for each of its events. */
+export function completesStep(
+  { hasConversion, isTagSeen }: SiteProgress,
+  events: readonly { readonly type: string }[],
+): boolean {
   return (
-    (!hasConversion && types.includes('conversion.received.v1')) ||
-    (!isTagSeen && types.some((type) => type.startsWith('visitor.')))
+    (!hasConversion && events.some(({ type }) => type === 'conversion.received.v1')) ||
+    (!isTagSeen && events.some(({ type }) => type.startsWith('visitor.')))
   );
 }

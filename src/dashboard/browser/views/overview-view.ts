@@ -128,7 +128,7 @@ export function platformRows(
 }
 
 /** The connections that have outcomes. */
-export function platformsOf({ buckets }: Pick<Series, 'buckets'>): string[] {
+function platformsOf({ buckets }: Pick<Series, 'buckets'>): string[] {
   return [...new Set(buckets.flatMap(({ platforms }) => Object.keys(platforms)))];
 }
 
@@ -144,7 +144,7 @@ export function groupingOf(chosen: string | undefined): Grouping {
   return GROUPINGS.find(([name]) => name === chosen)?.[0] ?? 'source';
 }
 
-export interface SourceRow {
+interface SourceRow {
   readonly title: string;
   readonly conversions: number;
   /** Values in the currency with the most conversions. */

@@ -23,7 +23,7 @@ export function nextKey(key: string, problem: Pick<Problem, 'status'> | undefine
 }
 
 /** What a dry run says. Without a payload, nothing would be sent. */
-export type SendPreview =
+type SendPreview =
   | { readonly payload: string; readonly warning?: string }
   | { readonly payload?: undefined; readonly reason: string };
 

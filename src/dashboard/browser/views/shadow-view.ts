@@ -11,7 +11,7 @@ interface ShadowResult {
   readonly undecided: number;
 }
 
-export interface DifferenceRow {
+interface DifferenceRow {
   /** Conversions, or the platform whose deliveries changed. */
   readonly of: string;
   readonly was: string;

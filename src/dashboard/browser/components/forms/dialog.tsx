@@ -1,17 +1,19 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { returnFocus } from '../../focus.js';
-import type { Action } from '../../hooks/use-data.js';
-import { ProblemNote } from '../states.js';
+import { Button, CopyText } from '../basics.js';
+import { Form, type FormProps, TextField } from './fields.js';
 
 interface DialogProps {
   title: string;
+  /** Label of a button that closes it. */
+  closeLabel?: string;
   onClose(): void;
   children: ComponentChildren;
 }
 
 /** The browser's own dialog: it keeps the focus inside and closes with Escape. */
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, closeLabel, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -34,41 +36,72 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     >
       <h2 id={id}>{title}</h2>
       {children}
+      {closeLabel !== undefined && (
+        <div class="buttons">
+          <Button kind="primary" label={closeLabel} onClick={onClose} />
+        </div>
+      )}
     </dialog>
   );
 }
 
-interface FormDialogProps extends DialogProps {
-  action: Action;
-  /** What the button that submits says. */
-  verb: string;
-  isDangerous?: boolean;
-  /** False while there is nothing to submit. */
-  isReady?: boolean;
-  onSubmit(): void;
+export interface Secret {
+  readonly title: string;
+  /** What the secret is for. */
+  readonly note: string;
+  readonly label: string;
+  readonly secret: string;
+  readonly children?: ComponentChildren;
 }
 
-export function FormDialog(props: FormDialogProps) {
-  const { title, action, verb, isDangerous, isReady = true, onSubmit, onClose, children } = props;
+/** A secret that was just generated: it cannot be shown again. */
+export function ShownOnce({ title, note, label, secret, children, onClose }: Secret & { onClose(): void }) {
+  return (
+    <Dialog title={title} closeLabel="Done" onClose={onClose}>
+      <p>{note} It is shown this once.</p>
+      <CopyText label={label} text={secret} />
+      {children}
+    </Dialog>
+  );
+}
+
+interface FormDialogProps extends Omit<FormProps, 'onSubmit' | 'class' | 'otherButtons'> {
+  title: string;
+  /** Then the dialog closes, unless there is a secret to show first, or it was replaced by another dialog. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: most have nothing more to show, and no result.
+  onSubmit(): Promise<Secret | 'replaced' | void>;
+  onClose(): void;
+}
+
+export function FormDialog({ title, onSubmit, onClose, ...form }: FormDialogProps) {
+  const [secret, setSecret] = useState<Secret>();
+  if (secret) return <ShownOnce {...secret} onClose={onClose} />;
+  const submit = async () => {
+    const next = await onSubmit();
+    if (typeof next === 'object') setSecret(next);
+    else if (next !== 'replaced') onClose();
+  };
   return (
     <Dialog title={title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          onSubmit();
-        }}
-      >
-        {children}
-        <ProblemNote problem={action.problem} />
-        <div class="buttons">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class={isDangerous ? 'danger' : 'primary'} disabled={action.isBusy || !isReady}>
-            {verb}
-          </button>
-        </div>
-      </form>
+      <Form {...form} otherButtons={<Button label="Cancel" onClick={onClose} />} onSubmit={submit} />
     </Dialog>
+  );
+}
+
+interface ConfirmProps extends Pick<FormDialogProps, 'title' | 'verb' | 'onSubmit' | 'onClose' | 'children'> {
+  /** To be typed first, where much would be lost. */
+  typed?: string;
+}
+
+/** Asks before something that cannot be undone, and says what it does. */
+export function Confirm({ typed, children, ...dialog }: ConfirmProps) {
+  const [text, setText] = useState('');
+  return (
+    <FormDialog {...dialog} isDangerous isReady={typed === undefined || text.trim() === typed}>
+      <p>{children}</p>
+      {typed !== undefined && (
+        <TextField label={`Type ${typed} to confirm`} autocomplete="off" value={text} onValue={setText} />
+      )}
+    </FormDialog>
   );
 }

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { Button } from '../basics.js';
 
 interface ListEditorProps {
   label: string;
@@ -25,14 +26,7 @@ export function ListEditor({ label, placeholder, values, isReadOnly, onChange }:
             <li key={value}>
               <code>{value}</code>
               {!isReadOnly && (
-                <button
-                  type="button"
-                  class="quiet"
-                  aria-label={`Remove ${value}`}
-                  onClick={() => void onChange({ remove: value })}
-                >
-                  ✕
-                </button>
+                <Button kind="quiet" label="✕" name={`Remove ${value}`} onClick={() => onChange({ remove: value })} />
               )}
             </li>
           ))}

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { AccountOption } from '../../account-options.js';
-import { SelectField, TextField } from './field.js';
+import { SelectField, TextField } from './fields.js';
 
 interface OptionFieldProps {
   label: string;

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
-import type { Schemas } from '../../api.js';
 import { useAction } from '../../hooks/use-data.js';
+import type { SettingsChange } from '../../hooks/use-site-settings.js';
 import { changedList, isChange, type ListChange, NO_CHANGE, withEntry } from '../../list-change.js';
+import { Button } from '../basics.js';
 import { SettingsPreview } from '../settings/settings-preview.js';
 import { ListEditor } from './list-editor.js';
 
@@ -13,7 +14,7 @@ interface PreviewedListProps {
   placeholder: string;
   values: readonly string[];
   isReadOnly: boolean;
-  onSave(change: Partial<Schemas['SiteSettingsChange']>): Promise<boolean>;
+  onSave(change: SettingsChange): Promise<boolean>;
 }
 
 /** A list of traffic, whose changes are saved with a button, after the preview has told their effect. */
@@ -43,18 +44,8 @@ export function PreviewedList(props: PreviewedListProps) {
         <div class="pad">
           <SettingsPreview site={site} about="traffic" change={request} />
           <div class="buttons">
-            <button type="button" aria-label={`Undo: ${label}`} onClick={() => setChange(NO_CHANGE)}>
-              Undo
-            </button>
-            <button
-              type="button"
-              class="primary"
-              aria-label={`Save: ${label}`}
-              disabled={action.isBusy}
-              onClick={() => void save()}
-            >
-              Save
-            </button>
+            <Button label="Undo" name={`Undo: ${label}`} onClick={() => setChange(NO_CHANGE)} />
+            <Button kind="primary" label="Save" name={`Save: ${label}`} isDisabled={action.isBusy} onClick={save} />
           </div>
         </div>
       )}

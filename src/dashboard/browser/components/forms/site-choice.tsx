@@ -1,5 +1,5 @@
 import { useSession } from '../../session.js';
-import { CheckField } from './field.js';
+import { CheckField } from './fields.js';
 
 interface SiteChoiceProps {
   /** Null: all sites. */
@@ -14,7 +14,7 @@ export function SiteChoice({ sites, onChange }: SiteChoiceProps) {
       <legend>Sites</legend>
       <CheckField
         label="All sites, also those added later"
-        checked={sites === null}
+        value={sites === null}
         onValue={(isAll) => onChange(isAll ? null : [])}
       />
       {sites !== null &&
@@ -22,7 +22,7 @@ export function SiteChoice({ sites, onChange }: SiteChoiceProps) {
           <CheckField
             key={host}
             label={host}
-            checked={sites.includes(host)}
+            value={sites.includes(host)}
             onValue={(isIncluded) => onChange(isIncluded ? [...sites, host] : sites.filter((site) => site !== host))}
           />
         ))}

@@ -1,12 +1,10 @@
 import type { Schemas } from '../../api.js';
-import { formatNumber } from '../../format.js';
 import type { Pages } from '../../hooks/use-pages.js';
 import { eventTitle } from '../../stream/live-events.js';
 import { auditActor, auditDetail } from '../../views/audit-view.js';
-import { Paged } from '../paged.js';
-import { Empty } from '../states.js';
-import { Table } from '../table.js';
-import { Time } from '../time.js';
+import { Time } from '../basics.js';
+import { Empty, Panel } from '../frame.js';
+import { PagedTable } from '../table.js';
 
 type Change = Schemas['AuditEvent'];
 
@@ -19,24 +17,21 @@ interface ChangesProps {
 /** Who changed what, newest first. */
 export function Changes({ pages, subjectOf }: ChangesProps) {
   return (
-    <section class="panel">
-      <Paged pages={pages} empty={<Empty title="Nothing was changed yet" />}>
-        {(items) => (
-          <Table
-            label="Changes"
-            rows={items}
-            rowKey={({ position }) => position}
-            columns={[
-              { title: 'Time', cell: ({ time }) => <Time time={time} /> },
-              { title: 'Who', cell: ({ actor, actorName }) => auditActor(actor, actorName) },
-              { title: 'Change', cell: ({ type }) => <strong>{eventTitle(type)}</strong> },
-              ...(subjectOf ? [{ title: 'User', cell: subjectOf }] : []),
-              { title: 'Details', isText: true, cell: ({ data }) => <span class="dim">{auditDetail(data)}</span> },
-              { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => formatNumber(position) },
-            ]}
-          />
-        )}
-      </Paged>
-    </section>
+    <Panel>
+      <PagedTable
+        label="Changes"
+        pages={pages}
+        empty={<Empty title="Nothing was changed yet" />}
+        rowKey={({ position }) => position}
+        columns={[
+          { title: 'Time', cell: ({ time }) => <Time time={time} /> },
+          { title: 'Who', cell: ({ actor, actorName }) => auditActor(actor, actorName) },
+          { title: 'Change', cell: ({ type }) => <strong>{eventTitle(type)}</strong> },
+          ...(subjectOf ? [{ title: 'User', cell: subjectOf }] : []),
+          { title: 'Details', kind: 'text', cell: ({ data }) => <span class="dim">{auditDetail(data)}</span> },
+          { title: 'Position', kind: 'number', isMinor: true, cell: ({ position }) => position },
+        ]}
+      />
+    </Panel>
   );
 }

@@ -1,24 +1,23 @@
 import type { ComponentChildren } from 'preact';
-import { settingsOf, useSession } from '../../session.js';
-import { Page } from '../panel.js';
+import { type SettingsPath, settingsOf, settingsPage, useSession } from '../../session.js';
+import { Page } from '../frame.js';
 
 interface SettingsPageProps {
-  title: string;
-  note: string;
+  path: SettingsPath;
   actions?: ComponentChildren;
   children: ComponentChildren;
 }
 
 /** A page of the settings of the whole installation, with links to the others. */
-export function SettingsPage({ title, note, actions, children }: SettingsPageProps) {
+export function SettingsPage({ path, actions, children }: SettingsPageProps) {
   const { user } = useSession();
-  const links = settingsOf(user);
+  const { title, note } = settingsPage(path);
   return (
     <Page title={title} note={note} actions={actions}>
       <nav class="tabs" aria-label="Settings">
-        {links.map(({ path, title: name }) => (
-          <a key={path} href={path} aria-current={name === title ? 'page' : undefined}>
-            {name}
+        {settingsOf(user).map((page) => (
+          <a key={page.path} href={page.path} aria-current={page.path === path ? 'page' : undefined}>
+            {page.title}
           </a>
         ))}
       </nav>

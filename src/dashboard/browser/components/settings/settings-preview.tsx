@@ -1,17 +1,16 @@
-import { api, dataOf, type Schemas } from '../../api.js';
+import { api } from '../../api.js';
 import { useData } from '../../hooks/use-data.js';
 import { useSettled } from '../../hooks/use-settled.js';
+import type { SettingsChange } from '../../hooks/use-site-settings.js';
 import { pauseUntil, retryOnce } from '../../retry-once.js';
 import { isExamined, type PreviewTopic, previewSentences } from '../../views/settings-preview-view.js';
-import { Loading, ProblemNote } from '../states.js';
-import { Time } from '../time.js';
-
-type Change = Partial<Schemas['SiteSettingsChange']>;
+import { Time } from '../basics.js';
+import { Loading, ProblemNote } from '../frame.js';
 
 interface SettingsPreviewProps {
   site: string;
   about: PreviewTopic;
-  change: Change;
+  change: SettingsChange;
 }
 
 /** What a change of settings would have done in the last seven days. Nothing is changed. */
@@ -36,22 +35,16 @@ const NONE = '{}';
 /** The change is JSON. */
 function Effect({ site, about, change }: Omit<SettingsPreviewProps, 'change'> & { change: string }) {
   const { data, problem, reload } = useData(`preview ${site} ${change}`, (signal) => {
-    const body = JSON.parse(change) as Change;
-    const request = () =>
-      api.POST('/api/v1/sites/{site}/settings/preview', { params: { path: { site } }, body, signal });
+    const input = { path: { site }, body: JSON.parse(change) as SettingsChange, signal };
     // Only a few previews run at once.
-    return dataOf(retryOnce(request, pauseUntil(signal)));
+    return retryOnce(() => api.POST('/api/v1/sites/{site}/settings/preview', input), pauseUntil(signal));
   });
+  const isPart = data && !data.complete && isExamined(data);
   return (
     <>
       <strong>
-        {data && !data.complete && isExamined(data) ? (
-          <>
-            Since <Time time={data.from} />
-          </>
-        ) : (
-          'The last 7 days'
-        )}
+        {isPart ? 'Since ' : 'The last 7 days'}
+        {isPart && <Time time={data.from} />}
       </strong>
       <ProblemNote problem={problem} retry={reload} />
       {!data && !problem && <Loading />}

@@ -1,26 +1,16 @@
-import { api, dataOf } from '../../api.js';
-import { Badge } from '../../components/badge.js';
-import { Panel } from '../../components/panel.js';
+import { Badge, Button, Facts, Time } from '../../components/basics.js';
+import { Panel, Show } from '../../components/frame.js';
 import { SettingsPage } from '../../components/settings/settings-page.js';
-import { Show } from '../../components/states.js';
 import { Table } from '../../components/table.js';
-import { Time } from '../../components/time.js';
-import { useData } from '../../hooks/use-data.js';
+import { useGet } from '../../hooks/use-data.js';
 import { retentionRows } from '../../views/retention-view.js';
 
-/** The checks of `doctor`, those that failed first. */
+/** The checks of `doctor`, those that failed first, and how long data is stored. */
 export function SettingsHealth() {
-  const health = useData('health', () => dataOf(api.GET('/api/v1/health')));
+  const health = useGet('/api/v1/health');
+  const installation = useGet('/api/v1/installation');
   return (
-    <SettingsPage
-      title="Health"
-      note="Whether the service and what it depends on work"
-      actions={
-        <button type="button" onClick={health.reload}>
-          Check again
-        </button>
-      }
-    >
+    <SettingsPage path="/settings/health" actions={<Button label="Check again" onClick={health.reload} />}>
       <Show of={health}>
         {({ checks, ok, time }) => (
           <Panel
@@ -40,7 +30,7 @@ export function SettingsHealth() {
                 { title: 'State', cell: ({ ok }) => <Badge tone={ok ? 'ok' : 'bad'}>{ok ? 'ok' : 'failed'}</Badge> },
                 {
                   title: 'Details',
-                  isText: true,
+                  kind: 'text',
                   cell: ({ detail, fix }) => (
                     <>
                       {detail} {fix !== undefined && <p class="dim">{fix}</p>}
@@ -52,30 +42,23 @@ export function SettingsHealth() {
           </Panel>
         )}
       </Show>
-      <Retention />
+      <Panel title="Retention" note="Set by the settings of the service">
+        <Show of={installation}>
+          {({ retention }) => (
+            <Facts
+              isPadded
+              rows={retentionRows(retention).map(([name, value, setting]) => ({
+                name,
+                value: (
+                  <>
+                    {value} <code class="dim">{setting}</code>
+                  </>
+                ),
+              }))}
+            />
+          )}
+        </Show>
+      </Panel>
     </SettingsPage>
-  );
-}
-
-/** How long data is stored. It is set where the service is started. */
-function Retention() {
-  const installation = useData('installation', () => dataOf(api.GET('/api/v1/installation')));
-  return (
-    <Panel title="Retention" note="Set by the settings of the service">
-      <Show of={installation}>
-        {({ retention }) => (
-          <dl class="facts pad">
-            {retentionRows(retention).map(([title, value, setting]) => (
-              <div key={setting}>
-                <dt>{title}</dt>
-                <dd>
-                  {value} <code class="dim">{setting}</code>
-                </dd>
-              </div>
-            ))}
-          </dl>
-        )}
-      </Show>
-    </Panel>
   );
 }
