@@ -62,23 +62,23 @@ export const signIn: SignIn = { consentPath: '/consent', consent: { required: { 
 
 /** Runs in the copy of the sources, and prints what each part of the product makes of the platforms. */
 const FACTS = `import { sandboxConnection } from './src/app/demo-sandbox.js';
-import { clickIdsSchema, readClickIds } from './src/conversions/click-ids.js';
+import { clickIdsSchema, readClickIds } from './src/conversions/inbound/click-ids.js';
 import { IMPORT_FIELDS } from './src/conversions/import/columns.js';
 import { connectionTitle } from './src/dashboard/browser/format.js';
-import { sourceRows } from './src/dashboard/browser/overview-view.js';
-import { sampleReceived } from './src/delivery/sample-conversion.js';
+import { sourceRows } from './src/dashboard/browser/views/overview-view.js';
+import { sampleReceived } from './src/delivery/payload/sample-conversion.js';
 import { EVENT_SCHEMAS } from './src/events/index.js';
 import { jsonSchemaOf } from './src/events/json-schema.js';
-import { readSettings } from './src/kernel/settings.js';
-import { settingsDocument } from './src/kernel/settings-document.js';
+import { readSettings } from './src/kernel/settings/settings.js';
+import { settingsDocument } from './src/kernel/settings/settings-document.js';
 import { platformOf, PLATFORMS, SIGN_IN_PLATFORMS } from './src/platforms/index.js';
 import { clickLifetimeMs } from './src/platforms/click-ids.js';
 import { Sandbox } from './src/sandbox/sandbox.js';
-import { listedConnections } from './src/sites/connection-document.js';
+import { listedConnections } from './src/sites/connections/connection-document.js';
 import { carriedOf, countCarried, noCounts } from './src/statistics/identifier-counts.js';
 import { usedIdentifiers } from './src/statistics/used-identifiers.js';
 import { tagScript } from './src/tag/tag-script.js';
-import { readTagMessage } from './src/visitors/tag-message.js';
+import { readTagMessage } from './src/visitors/tag/tag-message.js';
 
 const schemas = JSON.stringify(Object.keys(EVENT_SCHEMAS).map(jsonSchemaOf));
 const fake = platformOf('fake:second');
