@@ -1,14 +1,11 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkData } from '../src/events/check-data.js';
-import { EventLog } from '../src/log/event-log.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { type AdminClient, cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
+import { type AdminClient, PASSWORD, useAdmin } from './support/admin.js';
 import { temporaryFolder } from './support/folders.js';
 import { storeConversion } from './support/stored-conversion.js';
-import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+import { startReceiver } from './support/webhook-receiver.js';
 
 /** Writes without an event, and why. */
 const UNRECORDED: Readonly<Record<string, string>> = {
@@ -37,41 +34,28 @@ interface Write {
   readonly as?: { readonly call: AdminClient; readonly actor: string };
 }
 
-let sandbox: RunningSandbox;
-let receiver: WebhookReceiver;
-let folder: string;
-let admin: TestAdmin;
-let log: EventLog;
-let boss: AdminClient;
-let routes: { readonly route: string; readonly takesTokens: boolean }[];
-
-beforeAll(async () => {
-  sandbox = await new Sandbox().start();
-  receiver = await startReceiver();
-  // As of an installation with the embedded database, which has a sandbox.
-  folder = temporaryFolder('cc-actors-');
-  writeFileSync(join(folder, 'demo-sandbox-port'), new URL(sandbox.url).port);
-  const embedded = { DATABASE_URL: '', DATA_DIR: folder, DEMO_PLATFORMS: 'true', OUTBOUND_ALLOW_PRIVATE: 'true' };
-  admin = await startTestAdmin(await createDatabase(), embedded);
-  log = new PostgresEventLog(admin.postgres);
-  boss = await admin.signedIn('admin');
-  const { body: document } = await admin.anonymous('/openapi.json');
-  routes = Object.entries(document.paths as Record<string, Record<string, { security?: object[] }>>).flatMap(
-    ([path, operations]) =>
-      Object.entries(operations)
-        .filter(([method]) => method !== 'get')
-        .map(([method, { security = [] }]) => ({
-          route: `${method.toUpperCase()} ${path.replace('/api/v1', '')}`,
-          takesTokens: security.some((scheme) => 'token' in scheme),
-        })),
-  );
-});
+const sandbox = await new Sandbox().start();
+const receiver = await startReceiver();
+// As of an installation with the embedded database, which has a sandbox.
+const folder = temporaryFolder('cc-actors-');
+writeFileSync(join(folder, 'demo-sandbox-port'), new URL(sandbox.url).port);
+const embedded = { DATABASE_URL: '', DATA_DIR: folder, DEMO_PLATFORMS: 'true', OUTBOUND_ALLOW_PRIVATE: 'true' };
+const admin = await useAdmin(embedded);
+const { log } = admin;
+const boss = await admin.signedIn('admin');
+const { body: document } = await admin.anonymous('/openapi.json');
+const routes = Object.entries(document.paths as Record<string, Record<string, { security?: object[] }>>).flatMap(
+  ([path, operations]) =>
+    Object.entries(operations)
+      .filter(([method]) => method !== 'get')
+      .map(([method, { security = [] }]) => ({
+        route: `${method.toUpperCase()} ${path.replace('/api/v1', '')}`,
+        takesTokens: security.some((scheme) => 'token' in scheme),
+      })),
+);
 afterAll(async () => {
-  await log?.close();
-  await admin?.stop();
-  await receiver?.stop();
-  await sandbox?.stop();
-  if (folder) rmSync(folder, { recursive: true, force: true });
+  await receiver.stop();
+  await sandbox.stop();
 });
 
 /** A request of the administrator that must succeed. */
@@ -110,10 +94,8 @@ const newUser = async () => `/users/${(await admin.addUser('analyst', [])).id}`;
 
 /** A user who acts on their own behalf. */
 async function newCaller() {
-  const { id } = await admin.addUser('operator');
-  const { secret: link } = await admin.users.reset(id);
-  const reply = await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
-  return { call: admin.withHeaders({ cookie: cookieOf(reply), 'x-cc-csrf': '1' }), actor: `user:${id}` };
+  const { id, reply } = await admin.signUp('operator');
+  return { call: admin.withSession(reply), actor: `user:${id}` };
 }
 
 const APP = { clientId: 'app', clientSecret: 'secret' };
@@ -271,12 +253,11 @@ describe('writes of the management API', () => {
 
   it.each(Object.keys(WRITES))('are recorded with the user or the token that made them: %s', async (route) => {
     const { body: user } = await boss('/session');
-    const scopes = ['read', 'write', 'erase'];
-    const created = await required('POST', '/tokens', { name: 'all', scopes });
-    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    const scopes = ['read', 'write', 'erase'] as const;
+    const token = await admin.withToken(boss, scopes);
     const { takesTokens } = routes.find((candidate) => candidate.route === route) as (typeof routes)[0];
     const callers: [AdminClient, string][] = [[boss, `user:${user.id}`]];
-    if (takesTokens) callers.push([token, `token:${created.id}`]);
+    if (takesTokens) callers.push([token, `token:${token.id}`]);
     for (const prepare of WRITES[route] ?? [])
       for (const [call, actor] of callers) {
         const write = await prepare();

@@ -31,14 +31,13 @@ describe('the management API with DATABASE_READ_URL', () => {
     standby = await server.addStandby();
     const database = /\/(\w+)\?/.exec(url)?.[1] as string;
     admin = await startTestAdmin(url, { DATABASE_READ_URL: standby.url(database), DATABASE_READ_MAX_LAG: '1h' });
-    log = new PostgresEventLog(admin.postgres);
+    log = admin.log;
     boss = await admin.signedIn('admin');
-    await boss('/sites', { method: 'POST', body: { host: SITE } });
+    await boss.post('/sites', { host: SITE });
     events = new ConversionEvents(log, SITE);
     await events.decided('received', SUBJECT);
   });
   afterAll(async () => {
-    await log?.close();
     await admin?.stop();
     await standby?.stop();
     await server?.stop();
@@ -92,7 +91,7 @@ describe('the management API with DATABASE_READ_URL', () => {
     await standby.pause();
     await events.decided('received', SUBJECT);
     const stored = await log.read({ types });
-    const started = await boss(`/sites/${SITE}/jobs`, { method: 'POST', body: { kind: 'export', types } });
+    const started = await boss.post(`/sites/${SITE}/jobs`, { kind: 'export', types });
     expect(started.status).toBe(202);
     await standby.resume();
     const job = await eventually(

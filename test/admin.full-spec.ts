@@ -121,12 +121,12 @@ describe('the management API beside the service', () => {
     // Another instance, which is not killed.
     const admin = await startTestAdmin(databaseUrl);
     const caller = await admin.signedIn('admin');
-    await caller('/sites', { method: 'POST', body: { host: 'killed.example' } });
+    await caller.post('/sites', { host: 'killed.example' });
     const behaviours = async () => (await fetch(`${sandbox.url}/behave`)).text();
     const signIns: { name: string; answer: string; path: string; cookie: string }[] = [];
     for (const name of SIGN_IN_PLATFORMS) {
       const app = { clientId: 'app', clientSecret: 'secret', endpoint: `${sandbox.url}/${name}` };
-      await caller(`/oauth-apps/${name}`, { method: 'PUT', body: app });
+      await caller.put(`/oauth-apps/${name}`, app);
       const hang = JSON.stringify({ platform: name, call: 'token', mode: 'hang', times: 1 });
       await fetch(`${sandbox.url}/behave`, { method: 'POST', body: hang });
       const { url, cookie, path } = await startSignIn(caller, 'killed.example', name);

@@ -51,7 +51,7 @@ beforeEach(async () => {
   await service.refreshSites();
 });
 
-const change = (body: object) => boss(`/sites/${site.host}/settings`, { method: 'PATCH', body });
+const change = (body: object) => boss.patch(`/sites/${site.host}/settings`, body);
 const buy = async (email: string) => {
   const reply = await post(service, site, { email, event: 'lead', value: Math.random(), currency: 'EUR' });
   return JSON.parse(reply.body) as { readonly filtered?: true };
@@ -123,7 +123,7 @@ it('The erasure of a blocked person ends the block on all instances, and leaves 
 });
 
 it('A site that is removed keeps no filter', async () => {
-  await boss(`/sites/${site.host}`, { method: 'DELETE' });
+  await boss.delete(`/sites/${site.host}`);
   const { rowCount } = await operator.postgres.pool.query('SELECT FROM cc.personal WHERE site = $1', [site.host]);
   expect(rowCount).toBe(0);
   await cli('history', 'verify');

@@ -425,7 +425,7 @@ describe('what is known of a person who came through every door', () => {
 
   it('is not repeated to a client after an erasure, nor is a write carried out again', async () => {
     const again = (key: string, path: string, body: object) =>
-      boss(`/sites/${site.host}${path}`, { method: 'POST', body, headers: keyed(key) });
+      boss.post(`/sites/${site.host}${path}`, body, keyed(key));
     expect(await again('preview', '/connections/meta/preview', { conversion: planted })).toMatchObject({
       ...{ status: 409, body: { detail: expect.stringContaining('was deleted') } },
     });
@@ -442,9 +442,9 @@ describe('what is known of a user of the dashboard', () => {
       hash('sha256', JSON.stringify([kind, user.email, ...(kind === 'both' ? ['127.0.0.0/24'] : [])])),
     );
     const body = { ...user, role: 'analyst', sites: null };
-    expect((await boss('/users', { method: 'POST', body, headers: keyed('user') })).status).toBe(201);
+    expect((await boss.post('/users', body, keyed('user'))).status).toBe(201);
     const guess = { email: user.email, password: 'a guess of the password' };
-    expect((await admin.anonymous('/session', { method: 'POST', body: guess })).status).toBe(401);
+    expect((await admin.anonymous.post('/session', guess)).status).toBe(401);
     const found = await walk({ user: [...forms(user.email), user.name, ...attempts] });
     const random = ['api_tokens.hash', 'user_sessions.hash'];
     expect(Object.keys(withoutStatistics(found)).sort()).toEqual(

@@ -155,7 +155,7 @@ describe('a site that is removed and added again', () => {
     await operator.execute(new SetWebhook('cli', host, { url: `${receiver.url}/totals`, allowPrivate: true }));
     const first = await post(service, earlier, { ...ORDER, orderId: 'OLD-1' }, HTTPS);
     const id = conversionId(first);
-    const job = await boss(`/sites/${host}/jobs`, { method: 'POST', body: { kind: 'export', format: 'ndjson' } });
+    const job = await boss.post(`/sites/${host}/jobs`, { kind: 'export', format: 'ndjson' });
     const written = { method: 'POST', body: { name: 'a key', trial: false }, headers: { 'idempotency-key': 'k1' } };
     const issued = await boss(`/sites/${host}/keys`, written);
     await addAgain(host);
@@ -186,10 +186,7 @@ describe('a site that is removed and added again', () => {
     expect((await limited(`/jobs/${job.body.id}`)).status).toBe(404);
     expect((await boss(`/sites/${host}/conversions/${id}`)).body.conversion.orderId).toBe('OLD-1');
     expect(JSON.stringify((await boss(`/sites/${host}/events`)).body)).toContain(id);
-    const exported = await limited(`/sites/${host}/jobs`, {
-      method: 'POST',
-      body: { kind: 'export', format: 'ndjson' },
-    });
+    const exported = await limited.post(`/sites/${host}/jobs`, { kind: 'export', format: 'ndjson' });
     const finished = await eventually(
       async () => (await limited(`/jobs/${exported.body.id}`)).body,
       ({ state }) => state === 'succeeded',
@@ -215,7 +212,7 @@ describe('a site that is removed and added again', () => {
       async () => receiver.callsTo('/later').length,
       (calls) => calls > 0,
     );
-    const pushed = await boss(`/sites/${host}/webhook/push`, { method: 'POST' });
+    const pushed = await boss.post(`/sites/${host}/webhook/push`);
     expect(pushed.status).toBeLessThan(300);
     expect(receiver.callsTo('/totals-2').map(({ body }) => bodyOf({ body }))).toEqual([
       { conversions: 1, bot_traffic_removed: 0 },

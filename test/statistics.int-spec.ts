@@ -50,7 +50,7 @@ afterEach(async () => {
 async function openSite() {
   opened += 1;
   const host = `statistics-${opened}.example`;
-  await boss('/sites', { method: 'POST', body: { host } });
+  await boss.post('/sites', { host });
   return { host, events: new ConversionEvents(log, host) };
 }
 
@@ -264,9 +264,9 @@ describe('series', () => {
     for (const site of [host, other]) {
       const connection = `/sites/${site}/connections/meta`;
       const settings = { pixel_id: '1', access_token: 'token' };
-      expect((await boss(connection, { method: 'PUT', body: { settings } })).status).toBe(200);
-      await boss(`${connection}/pause`, { method: 'POST' });
-      await boss(`${connection}/resume`, { method: 'POST' });
+      expect((await boss.put(connection, { settings })).status).toBe(200);
+      await boss.post(`${connection}/pause`);
+      await boss.post(`${connection}/resume`);
     }
     const { body } = await boss(`/sites/${host}/series`);
     const time = expect.stringMatching(/Z$/);
@@ -328,7 +328,7 @@ describe('match quality', () => {
   it('tells which identifiers conversions carried for each connection', async () => {
     const { host, events } = await openSite();
     const settings = { pixel_id: '1', access_token: 'token' };
-    await boss(`/sites/${host}/connections/meta`, { method: 'PUT', body: { settings } });
+    await boss.put(`/sites/${host}/connections/meta`, { settings });
     await events.decided('received', JANE, {}, { visit: { click: 'fbclid' }, phone: 'ab'.repeat(32) });
     await events.decided('received', JOHN, {}, { visit: { click: 'gclid' } });
     await events.decided('received', JOHN, { platforms: ['google_ads'] });
@@ -353,7 +353,7 @@ describe('attention', () => {
   it('names a parked connection, what waits for it, and only sites that the caller may see', async () => {
     const { host, events } = await openSite();
     const settings = { pixel_id: '1', access_token: 'token' };
-    await boss(`/sites/${host}/connections/meta`, { method: 'PUT', body: { settings } });
+    await boss.put(`/sites/${host}/connections/meta`, { settings });
     const site = await sites.get(host);
     const parked = { type: 'site.platform_parked.v1', data: { platform: 'meta', reason: 'revoked' } };
     const of = { category: 'site', stream: site.id, expected: 'any', site: host, actor: 'system' } as const;
@@ -372,7 +372,7 @@ describe('attention', () => {
       items: [{ platform: 'meta', queued: 1, unconfirmed: 1 }],
     });
     const analyst = await admin.signedIn('analyst', [host]);
-    await analyst('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read'], expiresInDays: 3 } });
+    await analyst.post('/tokens', { name: 'CI', scopes: ['read'], expiresInDays: 3 });
     const { body: visible } = await analyst('/attention');
     expect(visible.items).toEqual([...body.items, expect.objectContaining({ kind: 'token_expiring' })]);
     const { host: other } = await openSite();
@@ -384,7 +384,7 @@ describe('attention', () => {
     const { host } = await openSite();
     const site = await sites.get(host);
     const of = { category: 'site', stream: site.id, expected: 'any', site: host, actor: 'system' } as const;
-    await boss(`/sites/${host}/webhook`, { method: 'PUT', body: { url: 'https://hooks.example/totals' } });
+    await boss.put(`/sites/${host}/webhook`, { url: 'https://hooks.example/totals' });
     await log.append({ ...of, events: [{ type: 'site.webhook_disabled.v1', data: { reason: 'it answered 410' } }] });
     const items = async () => (await boss(`/sites/${host}/attention`)).body.items as AttentionItem[];
     const follow = async (kind: string) => {
@@ -392,7 +392,7 @@ describe('attention', () => {
       expect(await boss(action.route, { method: action.method, body: action.body })).toMatchObject({ status: 200 });
     };
     await follow('webhook_disabled');
-    await boss(`/sites/${host}/pause`, { method: 'PUT', body: { paused: true } });
+    await boss.put(`/sites/${host}/pause`, { paused: true });
     await follow('site_paused');
     expect(await items()).toEqual([]);
   });
@@ -427,7 +427,7 @@ describe('a preview of settings', () => {
     expect(status).toBe(200);
     expect(body).toMatchObject({ complete: true, conversions: { filtered: { was: 0, would: 1 } } });
     expect(await log.head()).toBe(head);
-    const wrong = await boss(`/sites/${host}/settings/preview`, { method: 'POST', body: { dedupWindow: 'soon' } });
+    const wrong = await boss.post(`/sites/${host}/settings/preview`, { dedupWindow: 'soon' });
     expect(wrong.status).toBe(422);
   });
 });

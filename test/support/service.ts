@@ -19,7 +19,7 @@ import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js'
 import { SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteRepository } from '../../src/sites/site-repository.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
-import { openDatabase } from './databases.js';
+import { createDatabase, openDatabase } from './databases.js';
 import { SECRET_KEY } from './secret-key.js';
 
 /** An instance of the service that runs in this process, on a free port, and the test's connections to it. */
@@ -84,6 +84,29 @@ export async function startTestService(
       await app.close();
     },
   };
+}
+
+/** A service on a database of its own, and direct access to it, for all tests of a file. */
+export async function useService(
+  environment: Record<string, string> = {},
+  intervals: Partial<Intervals> = {},
+  shorter: Partial<Pick<Settings, 'confirmationPollMs'>> = {},
+) {
+  const databaseUrl = await createDatabase();
+  const operator = await openOperator(databaseUrl);
+  const service = await startTestService(databaseUrl, environment, intervals, shorter);
+  afterAll(async () => {
+    await service.stop();
+    await operator.close();
+  });
+  /** A site with these settings, which the service knows already. */
+  const openSite = async (settings: Record<string, string> = {}, aliases: readonly string[] = []) => {
+    const site = await operator.openSite(aliases);
+    for (const [flag, value] of Object.entries(settings)) await operator.set(site.host, flag, value);
+    await service.refreshSites();
+    return site;
+  };
+  return { databaseUrl, operator, service, openSite };
 }
 
 /** A site that accepts inbound conversions, with one of its API keys. */
