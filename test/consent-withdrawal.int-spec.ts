@@ -3,57 +3,32 @@ import { ReplayDeliveries, type ReplayRequest } from '../src/delivery/replay-del
 import { ReplayDeliveriesHandler } from '../src/delivery/replay-deliveries.handler.js';
 import { CONVERSION } from '../src/events/conversion.events.js';
 import { subjectOf } from '../src/kernel/email.js';
-import { platformOf } from '../src/platforms/index.js';
-import type { Platform } from '../src/platforms/platform.js';
-import { ConnectPlatform, PauseConnection, ResumeConnection } from '../src/sites/connections/connection.commands.js';
+import { PauseConnection, ResumeConnection } from '../src/sites/connections/connection.commands.js';
 import { StateConsent } from '../src/visitors/change-consent.command.js';
 import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
 import { findOptOuts } from '../src/visitors/find-opt-outs.js';
-import { createDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
-import {
-  conversionId,
-  type Operator,
-  openOperator,
-  post,
-  send,
-  startTestService,
-  type TestService,
-  type TestSite,
-} from './support/service.js';
+import { conversionId, post, send, type TestSite, useService } from './support/service.js';
 import { eventually } from './support/waiting.js';
-import { type Answer, startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+import { type Answer, startReceiver } from './support/webhook-receiver.js';
 
 const IP = '203.0.113.77';
 const CLICK = 'click-of-jane';
-const META = platformOf('meta') as Platform;
 
-let receiver: WebhookReceiver;
-let operator: Operator;
-let service: TestService;
+const { operator, service, openSite } = await useService({ DELIVERY_RETRY_SCHEDULE: '2s' });
+const receiver = await startReceiver();
 let site: TestSite;
 let people = 0;
 let email: string;
 
-beforeAll(async () => {
-  receiver = await startReceiver();
-  const databaseUrl = await createDatabase();
-  operator = await openOperator(databaseUrl);
-  service = await startTestService(databaseUrl, { DELIVERY_RETRY_SCHEDULE: '2s' });
-});
-afterAll(async () => {
-  await service?.stop();
-  await operator?.close();
-  await receiver?.stop();
-});
+afterAll(() => receiver.stop());
 beforeEach(async () => {
   people += 1;
   email = `jane-${people}@example.com`;
   receiver.calls.length = 0;
   receiver.answer = accepting;
-  site = await operator.openSite();
-  const connection = { set: { pixel_id: '1', access_token: 'token' }, endpoint: receiver.url };
-  await operator.execute(new ConnectPlatform('cli', site.host, META, connection));
+  site = await openSite();
+  await operator.connect(site.host, 'meta', { pixel_id: '1', access_token: 'token' }, receiver.url);
   await service.refreshSites();
 });
 

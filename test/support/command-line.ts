@@ -14,11 +14,11 @@ export type Words = readonly (string | NodeJS.ProcessEnv)[];
  * Runs commands in this process, because loading the product takes longer than most of them. The text of a command is split at
  * blanks, as by a shell.
  */
-export function commandLine(environment: NodeJS.ProcessEnv) {
+export function commandLine(environment: NodeJS.ProcessEnv, stop?: AbortSignal) {
   async function run(command: string, ...words: Words): Promise<CommandResult> {
     const [stdout, stderr] = [new Collector(), new Collector()];
     const { argv, env } = splitWords(command, words);
-    const code = await runCli(argv, { env: { ...environment, ...env }, stdout, stderr });
+    const code = await runCli(argv, { env: { ...environment, ...env }, stdout, stderr, ...(stop && { stop }) });
     return { code, stdout: stdout.text, stderr: stderr.text };
   }
 

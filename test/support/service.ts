@@ -11,8 +11,10 @@ import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings, type Settings } from '../../src/kernel/settings/settings.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
-import { SIGN_IN_PLATFORMS } from '../../src/platforms/index.js';
+import { platformOf, SIGN_IN_PLATFORMS } from '../../src/platforms/index.js';
+import type { Platform, PlatformName } from '../../src/platforms/platform.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
+import { ConnectPlatform } from '../../src/sites/connections/connection.commands.js';
 import { type IssuedKey, IssueKey } from '../../src/sites/keys/key.commands.js';
 import { AddSite, ChangeSiteSettings, EnableInbound } from '../../src/sites/site.commands.js';
 import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js';
@@ -125,6 +127,7 @@ export interface Operator extends CommandExecutor {
   issueKey(host: string, kind?: 'live' | 'trial'): Promise<IssuedKey>;
   set(host: string, flag: string, value: string): Promise<void>;
   unset(host: string, flag: string): Promise<void>;
+  connect(host: string, platform: PlatformName, set: Record<string, string>, endpoint?: string): Promise<void>;
   /** All events of the site's conversions, in log order. */
   conversions(host: string): Promise<LooseEvent[]>;
   conversion(id: string): Promise<LooseEvent | undefined>;
@@ -154,6 +157,9 @@ export async function openOperator(databaseUrl: string): Promise<Operator> {
     },
     async unset(host, flag) {
       await commands.execute(new ChangeSiteSettings('cli', host, { set: [], unset: [flag] }));
+    },
+    async connect(host, platform, set, endpoint) {
+      await commands.execute(new ConnectPlatform('cli', host, platformOf(platform) as Platform, { set, endpoint }));
     },
     conversions: async (host) => loosely(await log.read({ categories: ['conversion'], site: host })),
     conversion: async (id) => loosely(await log.readStream('conversion', id))[0],
