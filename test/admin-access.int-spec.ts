@@ -113,10 +113,7 @@ async function setUpOther(): Promise<ForeignIds> {
   const [event] = await log.readStream('conversion', conversion);
   const job = async (body: object) => {
     const { id } = await required('POST', `${other}/jobs`, body);
-    await eventually(
-      () => required('GET', `/jobs/${id}`),
-      ({ state }) => state === 'succeeded',
-    );
+    await eventually(() => required('GET', `/jobs/${id}`), { state: 'succeeded' });
     return id as string;
   };
   const signIn = await signInAt(admin, boss, OTHER, 'meta:new');

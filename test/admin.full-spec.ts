@@ -108,10 +108,7 @@ describe('the management API beside the service', () => {
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
     await service.end('SIGKILL');
     service = undefined;
-    await eventually(
-      () => isRunning(second?.process as number),
-      (running) => !running,
-    );
+    await eventually(() => isRunning(second?.process as number), false);
   });
 
   it('is killed between the code and the tokens of sign-ins at all platforms: the person signs in again', async () => {

@@ -95,8 +95,5 @@ it('A site that is removed keeps no filter', async () => {
 
 /** Other instances apply a change within a second. */
 function isBlockEnded(email: string) {
-  return eventually(
-    () => buy(email),
-    ({ filtered }) => filtered === undefined,
-  );
+  return eventually(() => buy(email), { filtered: undefined });
 }

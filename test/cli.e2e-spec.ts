@@ -211,11 +211,7 @@ describe('the command line with a running service', () => {
 
     it('get another host later, which the service accepts until it, or the site, is removed', async () => {
       const track = 'track.late.example';
-      const tagAt = (host: string, status: number) =>
-        eventually(
-          () => statusOf(host, '/__cc/tag.js'),
-          (found) => found === status,
-        );
+      const tagAt = (host: string, status: number) => eventually(() => statusOf(host, '/__cc/tag.js'), status);
       await json('sites add late.example');
       expect(await json(`sites set late.example --alias ${track} --alias x.late.example`)).toMatchObject({
         aliases: [track, 'x.late.example'],

@@ -78,12 +78,12 @@ if (!hasFakeClock) console.warn('SKIPPED: tests with a wrong clock (install the 
             clock: { ok: false, reason: expect.stringContaining('400d ahead') },
           });
 
-          const after = await eventually(readiness, ({ status }) => status === 200, { withinMs: LIMIT_MS });
+          const after = await eventually(readiness, { status: 200 }, { withinMs: LIMIT_MS });
           expect(after.clock).toEqual({ ok: true });
           expect((await post(service, site, order())).status).toBe(200);
           const steps = await eventually(
             () => operator.log.readStream(LOG, CLOCK_STREAM),
-            ({ length }) => length === 2,
+            { length: 2 },
             { withinMs: LIMIT_MS },
           );
           expect(loosely(steps).map(({ data }) => Math.round(Number(data['stepMs']) / DAY_MS))).toEqual([400, -400]);

@@ -116,7 +116,7 @@ describe.each([
     for (const id of ids) expect(await lastOutcome(id, (last) => !last.startsWith('failed'))).toBe(end);
     expect(await replay({ force: true, range: { conversion: ids[0] as string } })).toBe(1);
     const ended = async () => (await outcomes(ids[0] as string)).length;
-    await eventually(ended, (count) => count === 3);
+    await eventually(ended, 3);
     expect(await outcomes(ids[0] as string)).toEqual([expect.stringMatching(/^failed/), end, end]);
     expect(sent().filter(identified)).toEqual([]);
   });
@@ -163,10 +163,7 @@ it('a withdrawal of consent stops a delivery that waits in memory for other requ
     );
     return post(service, site, body);
   });
-  await eventually(
-    async () => held.length,
-    (length) => length === 8,
-  );
+  await eventually(() => held.length, 8);
   const waiting = convert('A');
   const stored = await eventually(
     async () => (await operator.conversions(site.host)).filter(({ data }) => data['orderId'] === 'A'),

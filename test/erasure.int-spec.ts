@@ -172,10 +172,7 @@ describe('an erasure of more events than one transaction takes', () => {
     );
     await client.query(`SELECT FROM cc.projections WHERE name = 'things' FOR UPDATE`);
     const erased = erase(site);
-    await eventually(
-      async () => (await postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount,
-      (waiting) => waiting === 1,
-    );
+    await eventually(async () => (await postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount, 1);
     const second = await add();
     await client.query(`UPDATE cc.projections SET position = $1 WHERE name = 'things'`, [second]);
     await client.query('COMMIT');

@@ -670,7 +670,7 @@ describe('a duplicate', () => {
     const first = await storedBy(await post(service, site, body));
     const later = await eventually(
       async () => storedBy(await post(service, site, body)),
-      ({ type }) => type === 'conversion.received.v1',
+      { type: 'conversion.received.v1' },
       { everyMs: 50 },
     );
     expect(Date.parse(later.time) - Date.parse(first.time)).toBeGreaterThanOrEqual(2_000);

@@ -123,7 +123,7 @@ describe('an invalid key', () => {
         attempts += 1;
         return post(second, site, purchase(), withKey('cc_wrong'));
       },
-      ({ status }) => status === 429,
+      { status: 429 },
       { everyMs: 150 },
     );
     // Fewer than 20: it read the failures from the log instead of counting its own.
@@ -849,10 +849,7 @@ async function loseAllConnections(): Promise<number> {
   // Opens several connections, as under load.
   await runConcurrently(30, Array(60).fill('?orderId=none'), (query: string) => getReceipt(stalled, site, query));
   proxy.stallConnections();
-  await eventually(
-    async () => stalled.hasFreshSites(),
-    (isFresh) => !isFresh,
-  );
+  await eventually(() => stalled.hasFreshSites(), false);
   const { status } = await eventually(
     () => post(stalled, site, purchase()),
     (reply) => reply.status === 200,

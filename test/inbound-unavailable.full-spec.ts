@@ -93,17 +93,14 @@ describe('the service while PostgreSQL is unavailable', () => {
       );
     await atLeast(50);
     await server.kill9();
-    await eventually(ready, (status) => status === 503);
+    await eventually(ready, 503);
     // From then on it no longer accepts a key without reading the log, and rejects at once instead of waiting.
-    await eventually(
-      async () => service.hasFreshSites(),
-      (isFresh) => !isFresh,
-    );
+    await eventually(() => service.hasFreshSites(), false);
     refused.push(...(await runConcurrently(3, [randomUUID(), randomUUID(), randomUUID()], refuse)));
     expect((await send(service, { path: '/healthz' })).status).toBe(200);
     const until = acknowledged.length + 50;
     await server.restart();
-    await eventually(ready, (status) => status === 200);
+    await eventually(ready, 200);
     await atLeast(until);
     posting = false;
     await sending;
@@ -129,17 +126,14 @@ describe('the service while PostgreSQL is unavailable', () => {
         post(service, site, body),
         getReceipt(service, site, `/${conversionId(first)}`),
         getReceipt(service, site, `?orderId=${body.orderId}`),
-        eventually(ready, (status) => status === 503).then(() => post(service, site, purchase())),
+        eventually(ready, 503).then(() => post(service, site, purchase())),
       ]);
       for (const answer of answers) expect(answer).toMatchObject(UNAVAILABLE);
     } finally {
       server.thaw();
     }
-    await eventually(ready, (status) => status === 200);
-    await eventually(
-      () => post(service, site, purchase()),
-      ({ status }) => status === 200,
-    );
+    await eventually(ready, 200);
+    await eventually(() => post(service, site, purchase()), { status: 200 });
     expect((await getReceipt(service, site, `/${conversionId(first)}`)).body).toBe(first.body);
   });
 });

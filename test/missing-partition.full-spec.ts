@@ -42,7 +42,7 @@ describe('the service without a partition for the next event', () => {
     await owner.query('SELECT pg_advisory_unlock(4845005)');
     await keepPartitionsAhead(operator.postgres);
     // The failure of the last append is remembered for some seconds.
-    await eventually(ready, ({ status }) => status === 200);
+    await eventually(ready, { status: 200 });
     const { status, body } = await post(service, site, PURCHASE);
     expect({ status, receipt: JSON.parse(body) }).toMatchObject({
       status: 200,

@@ -155,7 +155,7 @@ class Model {
     await eventually(
       async () =>
         (await operator.conversions(this.site.host)).filter(({ type }) => type === 'conversion.reopened.v1').length,
-      (found) => found === this.reopened,
+      this.reopened,
     );
   }
 }

@@ -170,10 +170,7 @@ describe('the webhook of a running service', () => {
     await buy();
     receiver.answer = answerWith(200);
     expect(await json(`webhook enable --site ${HOST}`)).toMatchObject({ enabled: true });
-    await eventually(
-      async () => sum(acceptedPushes(receiver.callsTo('/totals'))),
-      ({ conversions }) => conversions === 13,
-    );
+    await eventually(() => sum(acceptedPushes(receiver.callsTo('/totals'))), { conversions: 13 });
     const repeats = receiver
       .callsTo('/totals')
       .map(parsePush)
@@ -192,10 +189,7 @@ describe('the webhook of a running service', () => {
     await json(`platforms connect segment --site ${HOST} --set write_key=w --endpoint ${sandbox.url}/segment`);
     await service.refreshSites();
     await buy();
-    await eventually(
-      async () => sum(acceptedPushes(receiver.callsTo('/totals'))),
-      ({ conversions }) => conversions === 14,
-    );
+    await eventually(() => sum(acceptedPushes(receiver.callsTo('/totals'))), { conversions: 14 });
     const all = await lines('sync log --site www.shop.example');
     expect(all.map(({ time }) => time)).toEqual(all.map(({ time }) => time).sort());
     expect(all.find(({ kind }) => kind === 'delivery')).toEqual({

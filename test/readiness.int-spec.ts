@@ -47,8 +47,8 @@ describe('/readyz of a database that stores no conversion', () => {
     orders += 1;
     return (await post(service, site, { ...PURCHASE, orderId: `ORD-${orders}` })).status;
   };
-  const untilReady = () => eventually(readiness, ({ status }) => status === 200);
-  const untilUnready = () => eventually(readiness, ({ status }) => status === 503);
+  const untilReady = () => eventually(readiness, { status: 200 });
+  const untilUnready = () => eventually(readiness, { status: 503 });
 
   it('is 503 on a read-only database before any conversion was refused, and recovers without one', async () => {
     await owner.query('ALTER SYSTEM SET default_transaction_read_only = on');

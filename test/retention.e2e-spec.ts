@@ -128,7 +128,7 @@ describe('log retention beside a running service', () => {
     });
     const exited = once(child, 'exit');
     const holds = () => postgres.pool.query(`SELECT FROM cc.log_holds WHERE name = 'events export'`);
-    await eventually(holds, ({ rowCount }) => rowCount === 1);
+    await eventually(holds, { rowCount: 1 });
     await json(`webhook push --site ${SITE}`);
     await eventually(drop, () => messages.at(-1)?.includes('events export needs') === true);
     const { checks } = JSON.parse((await cli('doctor --json')).stdout);

@@ -141,10 +141,9 @@ describe('a site that is removed and added again', () => {
     expect((await boss(`/sites/${host}/conversions/${id}`)).body.conversion.orderId).toBe('OLD-1');
     expect(JSON.stringify((await boss(`/sites/${host}/events`)).body)).toContain(id);
     const exported = await limited.post(`/sites/${host}/jobs`, { kind: 'export', format: 'ndjson' });
-    const finished = await eventually(
-      async () => (await limited(`/jobs/${exported.body.id}`)).body,
-      ({ state }) => state === 'succeeded',
-    );
+    const finished = await eventually(async () => (await limited(`/jobs/${exported.body.id}`)).body, {
+      state: 'succeeded',
+    });
     const events = await operator.log.read({ site: host });
     const begins = events.findLast(({ type }) => type === 'site.registered.v1')?.position as number;
     expect(finished.request?.after ?? finished.after ?? begins - 1).toBe(begins - 1);

@@ -205,10 +205,7 @@ describe('the service without a trace collector', () => {
     const { results } = JSON.parse(reply.body) as { results: { conversionId: string }[] };
     for (const { conversionId } of results)
       expect((await operator.conversion(conversionId))?.personal).toMatchObject({ traceparent: TRACEPARENT });
-    await eventually(
-      async () => receiver.calls.length,
-      (count) => count === 2,
-    );
+    await eventually(() => receiver.calls.length, 2);
     expect(receiver.calls.map(({ headers }) => headers['traceparent'])).toEqual([TRACEPARENT, TRACEPARENT]);
   });
 
