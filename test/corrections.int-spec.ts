@@ -25,8 +25,7 @@ const REFUND = { ...PURCHASE, event: 'refund', value: 30 };
 
 const { operator, service, openSite } = await useService(
   { DELIVERY_RETRY_SCHEDULE: '1s' },
-  {},
-  { confirmationPollMs: 1_000 },
+  { shorter: { confirmationPollMs: 1_000 } },
 );
 const sandbox = await new Sandbox().start();
 const site = await openSite();

@@ -1,20 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import {
-  conversionId,
-  getReceipt,
-  metrics,
-  type Operator,
-  openOperator,
-  post,
-  type Reply,
-  send,
-  startTestService,
-  type TestService,
-  type TestSite,
-} from './support/service.js';
+import { startTestServer } from './support/postgres-server.js';
+import { conversionId, getReceipt, metrics, post, type Reply, send, useService } from './support/service.js';
 import { eventually, runConcurrently } from './support/waiting.js';
 
 const purchase = ({ orderId = randomUUID() as string } = {}) => ({
@@ -24,25 +11,12 @@ const purchase = ({ orderId = randomUUID() as string } = {}) => ({
   orderId,
 });
 
-describe('the service while PostgreSQL is unavailable', () => {
-  let server: TestServer;
-  let service: TestService;
-  let operator: Operator;
-  let site: TestSite;
-  beforeAll(async () => {
-    server = await startTestServer();
-    const url = await createDatabase(server);
-    service = await startTestService(url);
-    operator = await openOperator(url);
-    site = await operator.openSite();
-    await service.refreshSites();
-  });
-  afterAll(async () => {
-    await service.stop();
-    await operator.close();
-    await server.stop();
-  });
+const server = await startTestServer();
+const { operator, service, openSite } = await useService({}, { server });
+const site = await openSite();
+afterAll(() => server.stop());
 
+describe('the service while PostgreSQL is unavailable', () => {
   const UNAVAILABLE = {
     status: 503,
     type: 'application/json; charset=utf-8',

@@ -1,44 +1,21 @@
-import type { Client } from 'pg';
-import { createDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import {
-  type Operator,
-  openOperator,
-  post,
-  send,
-  startTestService,
-  type TestService,
-  type TestSite,
-} from './support/service.js';
+import { startTestServer } from './support/postgres-server.js';
+import { post, send, useService } from './support/service.js';
 import { eventually } from './support/waiting.js';
 
 const PURCHASE = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR' };
 
+/** A server of the spec's own: its configuration changes. */
+const server = await startTestServer();
+const { operator, service, openSite } = await useService({}, { server });
+const owner = await operator.postgres.connectAsOwner('test');
+const site = await openSite();
+let orders = 0;
+afterAll(async () => {
+  await owner.end();
+  await server.stop();
+});
+
 describe('/readyz of a database that stores no conversion', () => {
-  /** A server of the spec's own: its configuration changes. */
-  let server: TestServer;
-  let operator: Operator;
-  let service: TestService;
-  let owner: Client;
-  let site: TestSite;
-  let orders = 0;
-
-  beforeAll(async () => {
-    server = await startTestServer();
-    const url = await createDatabase(server);
-    operator = await openOperator(url);
-    service = await startTestService(url);
-    owner = await operator.postgres.connectAsOwner('test');
-    site = await operator.openSite();
-    await service.refreshSites();
-  });
-  afterAll(async () => {
-    await owner?.end();
-    await service?.stop();
-    await operator?.close();
-    await server?.stop();
-  });
-
   const readiness = async () => {
     const { status, body } = await send(service, { path: '/readyz' });
     return { status, reason: JSON.parse(body).log.reason as string | undefined };

@@ -3,15 +3,12 @@ import { runChecks } from '../src/app/doctor/run-checks.js';
 import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings/settings.js';
-import { EventLog } from '../src/log/event-log.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
 import type { AttentionItem } from '../src/operations/attention-items.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure/erasure.js';
-import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { useAdmin } from './support/admin.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import { ConversionEvents, type SampleVisit } from './support/statistics.js';
 
@@ -19,28 +16,15 @@ const [JANE, JOHN] = ['aa'.repeat(32), 'bb'.repeat(32)];
 const COUNTED = ['totals', 'statistics', 'auth_failures'];
 const ALL_TIME = 'from=2020-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
 
-let admin: TestAdmin;
-let log: EventLog;
-let runner: ProjectionRunner;
-let erasure: Erasure;
-let boss: AdminClient;
-let sites: SiteRepository;
-let opened = 0;
+const admin = await useAdmin();
+const { log } = admin;
+const boss = await admin.signedIn('admin');
+const sites = new SiteRepository(log);
+const projections = allProjections(new SiteSecrets(admin.postgres.pool, new Sealer(Buffer.alloc(32))));
+const runner = new ProjectionRunner(admin.postgres, projections);
+const erasure = new Erasure(admin.postgres, projections, async () => {});
 const inserted: [string, string][] = [];
-
-beforeAll(async () => {
-  admin = await startTestAdmin(await createDatabase());
-  log = new PostgresEventLog(admin.postgres);
-  sites = new SiteRepository(log);
-  const projections = allProjections(new SiteSecrets(admin.postgres.pool, new Sealer(Buffer.alloc(32))));
-  runner = new ProjectionRunner(admin.postgres, projections);
-  erasure = new Erasure(admin.postgres, projections, async () => {});
-  boss = await admin.signedIn('admin');
-});
-afterAll(async () => {
-  await log?.close();
-  await admin?.stop();
-});
+let opened = 0;
 
 afterEach(async () => {
   for (const [table, site] of inserted.splice(0))

@@ -12,6 +12,7 @@ import { dropExpiredPartitions } from '../../src/log/retention/retention.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
 import { claiming, DAY_MS, describeEventLog, thing } from '../support/event-log.contract.js';
+import { createSmallPartitions } from '../support/small-partitions.js';
 
 describe('the event log', () => {
   let url: string;
@@ -349,14 +350,7 @@ describe('the event log', () => {
   describe('partitions', () => {
     it('are created two ahead, appends cross from one to the next, and old ones are dropped', async () => {
       const owner = await postgres.connectAsOwner('test');
-      // Replace the partitions by small ones of 50 positions each.
-      await owner.query(
-        `DO $$ DECLARE first bigint; BEGIN
-          FOR first IN DELETE FROM cc.log_partitions p RETURNING p.first LOOP
-            EXECUTE format('DROP TABLE cc.events_%1$s, cc.personal_%1$s', first);
-          END LOOP;
-        END $$; SELECT cc.add_partition(0, 50)`,
-      );
+      await createSmallPartitions(postgres, 50);
       const stream = uuidv7();
       const site = thing(uuidv7(), { category: 'site' });
       await log.append(site);

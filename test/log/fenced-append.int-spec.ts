@@ -15,6 +15,7 @@ import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase, sharedServer } from '../support/databases.js';
 import { claiming, thing } from '../support/event-log.contract.js';
 import { HoldingProxy } from '../support/holding-proxy.js';
+import { createSmallPartitions } from '../support/small-partitions.js';
 
 describe('a fenced append', () => {
   let url: string;
@@ -197,19 +198,7 @@ describe('a fenced append', () => {
   });
 
   describe('across a partition boundary', () => {
-    /** Partitions of 10 positions. */
-    beforeEach(async () => {
-      const owner = await postgres.connectAsOwner('test');
-      await owner.query(
-        `DO $$ DECLARE first bigint; BEGIN
-          FOR first IN DELETE FROM cc.log_partitions p RETURNING p.first LOOP
-            EXECUTE format('DROP TABLE cc.events_%1$s, cc.personal_%1$s', first);
-          END LOOP;
-        END $$`,
-      );
-      for (const first of [0, 10, 20, 30]) await owner.query('SELECT cc.add_partition($1, $2)', [first, first + 10]);
-      await owner.end();
-    });
+    beforeEach(() => createSmallPartitions(postgres, 10, 4));
 
     /** Appends events of other streams until the next position is in the next partition. */
     async function cross(): Promise<void> {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { Client } from 'pg';
 import type { Settings } from '../../src/kernel/settings/settings.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
+import type { RecentEvents } from '../../src/log/recent-events.js';
 import { Postgres } from '../../src/postgres/postgres.js';
 import { type TestServer, urlOf } from './postgres-server.js';
 
@@ -81,10 +82,10 @@ async function dropThoseOfOtherFiles(client: Client, next: string): Promise<void
 }
 
 /** A log in a database of its own, for all tests of a file. */
-export async function useLog() {
+export async function useLog(recent?: RecentEvents) {
   const databaseUrl = await createDatabase();
   const postgres = await openDatabase(databaseUrl);
-  const log = new PostgresEventLog(postgres);
+  const log = new PostgresEventLog(postgres, {}, recent);
   afterAll(async () => {
     await log.close();
     await postgres.close();

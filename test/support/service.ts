@@ -21,7 +21,7 @@ import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js'
 import { SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteRepository } from '../../src/sites/site-repository.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
-import { createDatabase, openDatabase } from './databases.js';
+import { createDatabase, type DatabaseServer, openDatabase } from './databases.js';
 import { SECRET_KEY } from './secret-key.js';
 
 /** An instance of the service that runs in this process, on a free port, and the test's connections to it. */
@@ -91,12 +91,11 @@ export async function startTestService(
 /** A service on a database of its own, and direct access to it, for all tests of a file. */
 export async function useService(
   environment: Record<string, string> = {},
-  intervals: Partial<Intervals> = {},
-  shorter: Partial<Pick<Settings, 'confirmationPollMs'>> = {},
+  { shorter, server }: { shorter?: Parameters<typeof startTestService>[3]; server?: DatabaseServer } = {},
 ) {
-  const databaseUrl = await createDatabase();
+  const databaseUrl = await createDatabase(server);
   const operator = await openOperator(databaseUrl);
-  const service = await startTestService(databaseUrl, environment, intervals, shorter);
+  const service = await startTestService(databaseUrl, environment, {}, shorter);
   afterAll(async () => {
     await service.stop();
     await operator.close();
