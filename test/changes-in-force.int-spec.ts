@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from '../src/kernel/command.js';
 import { RevokeKey } from '../src/sites/keys/key.commands.js';
 import { DisableInbound, PauseSite } from '../src/sites/site.commands.js';
@@ -10,6 +9,8 @@ const VISIT =
   '{"v":1,"visitor":"01980000-0000-4000-8000-000000000001","visit":"01980000-0000-4000-8000-000000000002","utm":{"source":"x"}}';
 
 const { operator, service, openSite } = await useService({ TRUSTED_PROXIES: '127.0.0.1' });
+/** The answer to the headers of a request that asks for it. */
+const CONTINUE = /^HTTP\/1\.1 100 Continue\r\n\r\n/;
 let site: TestSite;
 
 beforeEach(async () => {
@@ -20,15 +21,15 @@ beforeEach(async () => {
 async function changedMeanwhile(request: string, change: () => Promise<unknown>): Promise<string> {
   const socket = await openSocket(service);
   const end = request.length - 10;
-  socket.write(request.slice(0, end));
+  socket.write(request.slice(0, end).replace('\r\n', '\r\nExpect: 100-continue\r\n'));
   // The service has the headers and waits for the rest.
-  await sleep(100);
+  await socket.until(CONTINUE);
   await change();
   await service.refreshSites();
   socket.write(request.slice(end));
-  const text = await socket.until(/^HTTP\/1\.1 \d{3}[\s\S]*\r\n\r\n/);
+  const text = await socket.until(new RegExp(`${CONTINUE.source}HTTP/1\\.1 \\d{3}[\\s\\S]*\r\n\r\n`));
   socket.socket.destroy();
-  return text;
+  return text.replace(CONTINUE, '');
 }
 const statusOf = (text: string) => Number(text.slice('HTTP/1.1 '.length).slice(0, 3));
 

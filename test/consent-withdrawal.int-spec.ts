@@ -137,11 +137,14 @@ it('a delivery waits while the newest consent cannot be read, and then sends wha
   await optOut();
   receiver.answer = accepting;
   const client = await operator.postgres.connect('slow');
+  const lookups = async () =>
+    (await operator.postgres.pool.query(`SELECT FROM pg_locks WHERE NOT granted AND relation = 'cc.consent'::regclass`))
+      .rowCount;
   try {
     await client.query('BEGIN');
     await client.query('LOCK TABLE cc.consent');
-    // The retry is due after 2 s, and its lookup ends without an answer 2 s later.
-    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    // The lookup of the retry ends without an answer, and the next one begins.
+    for (const waiting of [1, 0, 1]) await eventually(lookups, waiting);
     expect(await outcomes(id)).toEqual(['deferred throttled']);
     expect(sent()).toHaveLength(1);
   } finally {

@@ -19,14 +19,13 @@ import { createDatabase, openDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
 import { type LooseEvent, loosely } from './support/loose-event.js';
 import { type Reply, send, startTestService, type TestService } from './support/service.js';
-import { eventually } from './support/waiting.js';
 
 const SITE = 'shop.example';
 const folder = temporaryFolder('cc-history-');
 
 const databaseUrl = await createDatabase();
 const environment = { DATABASE_URL: databaseUrl, SECRET_KEY: randomBytes(32).toString('hex') };
-const { run: cli, json, lines: printed } = commandLine(environment);
+const { run: cli, json, lines: printed, projectionsCaughtUp } = commandLine(environment);
 const lines = (command: string, ...words: Words) => printed<StoredEvent>(command, ...words);
 const sandbox = await new Sandbox().start();
 const owner = new Client({ connectionString: databaseUrl });
@@ -52,10 +51,7 @@ beforeAll(async () => {
   await post({ orderId: 'ORD-T' }, trialKey);
   await post({ orderId: 'ORD-1' }, 'cc_wrong');
   await owner.connect();
-  await eventually(
-    () => json('projections status'),
-    (list: { lag: number }[]) => list.every(({ lag }) => lag === 0),
-  );
+  await projectionsCaughtUp();
 });
 
 afterAll(async () => {

@@ -28,7 +28,6 @@ import { temporaryFolder } from './support/folders.js';
 import { send, startTestService, type TestService } from './support/service.js';
 import { createSmallPartitions } from './support/small-partitions.js';
 import { CHANGE_VALUE, DROP_CHECKPOINTS, RECOMPUTE_CHAIN, TAMPERINGS } from './support/tampering.js';
-import { eventually } from './support/waiting.js';
 import { answerWith, startReceiver } from './support/webhook-receiver.js';
 
 const SITE = 'shop.example';
@@ -47,6 +46,8 @@ interface Finding {
 let original: string;
 /** The same log at an earlier time. */
 let backup: string;
+/** Those that were requested, and one for each minute that a service ran. */
+let checkpoints: number;
 
 beforeAll(async () => {
   original = await createDatabase();
@@ -73,14 +74,13 @@ beforeAll(async () => {
   backup = await copyDatabase(original);
   const last = await startTestService(original, { SECRET_KEY });
   await sendOrder(last, key, 'A-6');
-  await eventually(
-    async () => JSON.parse(await run(original, 'projections status --json')),
-    (list: { lag: number }[]) => list.every(({ lag }) => lag === 0),
-  );
+  await cli(original).projectionsCaughtUp();
   await last.stop();
   await sandbox.stop();
   await refusing.stop();
   writeFileSync(kept, await run(original, 'history checkpoint'));
+  checkpoints = Number((await query(original, 'SELECT count(*) AS count FROM cc.checkpoints'))[0]?.['count']);
+  expect(checkpoints).toBeGreaterThanOrEqual(2);
 });
 
 describe('history verify', () => {
@@ -89,7 +89,7 @@ describe('history verify', () => {
     expect(report.filter(({ ok }) => !ok)).toEqual([]);
     const detail = Object.fromEntries(report.map((check) => [check.name, check.detail]));
     expect(detail['chain']).toMatch(/^\d+ events in \d+ seals; the chain starts at position 1$/);
-    expect(detail['checkpoints']).toMatch(/^compared with 2 checkpoints of this database, the newest at position \d+;/);
+    expect(detail['checkpoints']).toMatch(`compared with ${checkpoints} checkpoints of this database, the newest at`);
     expect(detail['erasures']).toMatch(/^[1-9]\d* erased personal parts$/);
     expect((await verify(await copyDatabase(original), ...elsewhere())).filter(({ ok }) => !ok)).toEqual([]);
   });
@@ -330,8 +330,8 @@ describe('a log that was not altered', () => {
     expect((await verify(copy, '--against', newer, '--public-key', kept)).filter(({ ok }) => !ok)).toEqual([]);
     const withNew = await verify(copy, '--against', newer, '--public-key', rotated);
     expect(withNew.filter(({ ok }) => !ok)).toEqual([]);
-    expect(withNew.find(({ name }) => name === 'checkpoints')?.detail).toMatch(
-      /2 were not verified: they were signed by keys before/,
+    expect(withNew.find(({ name }) => name === 'checkpoints')?.detail).toContain(
+      `${checkpoints} were not verified: they were signed by keys before`,
     );
 
     await tamper(

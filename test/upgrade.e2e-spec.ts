@@ -98,10 +98,7 @@ describe('a log written by version 0.1', () => {
     await cli.json(`webhook set --site ${SITE} --url ${receiver.url}/totals`);
     await cli.json(`webhook push --site ${SITE}`);
     expect(receiver.callsTo('/totals').length).toBeGreaterThan(0);
-    await eventually(
-      () => cli.json('projections status'),
-      (list: { lag: number }[]) => list.every(({ lag }) => lag === 0),
-    );
+    await cli.projectionsCaughtUp();
     await expectVerified();
   });
 

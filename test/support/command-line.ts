@@ -1,5 +1,6 @@
 import { runCli } from '../../src/cli/run-cli.js';
 import { Collector } from './collector.js';
+import { eventually } from './waiting.js';
 
 export interface CommandResult {
   readonly code: number;
@@ -39,7 +40,12 @@ export function commandLine(environment: NodeJS.ProcessEnv, stop?: AbortSignal) 
     return printed.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Line]));
   }
 
-  return { run, text, json, lines };
+  async function projectionsCaughtUp(): Promise<void> {
+    const lags = async () => ((await json('projections status')) as { lag: number }[]).map(({ lag }) => lag);
+    await eventually(lags, (found) => found.every((lag) => lag === 0));
+  }
+
+  return { run, text, json, lines, projectionsCaughtUp };
 }
 
 export function splitWords(command: string, words: Words): { argv: string[]; env: NodeJS.ProcessEnv } {
