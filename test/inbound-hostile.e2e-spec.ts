@@ -9,9 +9,9 @@ import type { StoredEvent } from '../src/log/event.js';
 import { generateApiKey } from '../src/sites/keys/api-key.js';
 import { RevokeKey } from '../src/sites/keys/key.commands.js';
 import { makeCertificate } from './support/certificate.js';
-import { startDatabaseProxy } from './support/database-proxy.js';
 import { sharedServer } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
+import { HoldingProxy } from './support/holding-proxy.js';
 import { type LooseEvent } from './support/loose-event.js';
 import {
   conversionId,
@@ -844,8 +844,8 @@ describe('slow senders', () => {
 /** Stalls every database connection of an instance; resolves with the status of the last post, 200 once it has recovered. */
 async function loseAllConnections(): Promise<number> {
   const site = await newSite();
-  const proxy = await startDatabaseProxy(sharedServer);
-  const stalled = await startTestService(proxy.url(databaseUrl));
+  const proxy = await HoldingProxy.start(sharedServer.host);
+  const stalled = await startTestService(proxy.urlOf(databaseUrl));
   // Opens several connections, as under load.
   await runConcurrently(30, Array(60).fill('?orderId=none'), (query: string) => getReceipt(stalled, site, query));
   proxy.stallConnections();
@@ -854,8 +854,8 @@ async function loseAllConnections(): Promise<number> {
     () => post(stalled, site, purchase()),
     (reply) => reply.status === 200,
   );
-  await proxy.stop();
   await stalled.stop();
+  await proxy.stop();
   return status;
 }
 
