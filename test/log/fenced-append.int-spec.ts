@@ -13,7 +13,7 @@ import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { keepPartitionsAhead } from '../../src/log/retention/partitions.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase, sharedServer } from '../support/databases.js';
-import { claiming, thing } from '../support/event-log.contract.js';
+import { appendRow, callAppend, claiming, thing } from '../support/event-log.contract.js';
 import { HoldingProxy } from '../support/holding-proxy.js';
 import { createSmallPartitions } from '../support/small-partitions.js';
 
@@ -145,13 +145,8 @@ describe('a fenced append', () => {
   });
 
   it('is stored only within the time bounds that its batch states', async () => {
-    const bounds = (earliest: string, latest: string) =>
-      postgres.pool
-        .query(
-          `SELECT cc.append($1, false, false, NULL, now() + $2::interval, now() + $3::interval, NULL, '{}') AS outcome`,
-          [JSON.stringify([ROW()]), earliest, latest],
-        )
-        .then(({ rows }) => Object.keys(rows[0].outcome));
+    const bounds = async (...within: [earliest: string, latest: string]) =>
+      Object.keys(await callAppend(postgres.pool, [appendRow()], { within }));
     expect(await bounds('-10 s', '-1 s')).toEqual(['outside']);
     expect(await bounds('5 s', '10 s')).toEqual(['outside']);
     expect(await log.read()).toHaveLength(0);
@@ -222,11 +217,8 @@ describe('a fenced append', () => {
     });
 
     it('finds a copy of its batch in the partition before', async () => {
-      const row = ROW();
-      const send = () =>
-        postgres.pool
-          .query(`SELECT cc.append($1, false, false, NULL, NULL, NULL, NULL, '{}') AS outcome`, [JSON.stringify([row])])
-          .then(({ rows }) => rows[0].outcome);
+      const row = appendRow();
+      const send = () => callAppend(postgres.pool, [row]);
       const { first } = await send();
       await cross();
       expect(await send()).toMatchObject({ first: null, stored: [first] });
@@ -298,17 +290,6 @@ const LIMITS = {
   deadlineMs: 1_000,
   retryDelayMs: 100,
 };
-
-const ROW = () => ({
-  n: 1,
-  id: uuidv7(),
-  category: 'thing',
-  stream: uuidv7(),
-  type: 't',
-  site: 's',
-  actor: 'a',
-  data: {},
-});
 
 function conversion(): AppendRequest {
   const conversionId = uuidv7();
