@@ -100,43 +100,47 @@ async function newCaller() {
 
 const APP = { clientId: 'app', clientSecret: 'secret' };
 
+type Prepare = () => Promise<Write>;
+
+/** A request about what is made for it. */
+const on =
+  (make: () => Promise<string> | string, suffix = '', body?: object): Prepare =>
+  async () => ({ path: `${await make()}${suffix}`, ...(body && { body }) });
+
+/** A request that changes what another one has set before. */
+const changing =
+  (make: () => Promise<string>, suffix: string, before: object, body: object): Prepare =>
+  async () => {
+    const path = `${await make()}${suffix}`;
+    await required('PUT', path, before);
+    return { path, body };
+  };
+
+const createToken = async () => (await required('POST', '/tokens', { name: 'CI', scopes: ['read'] })).id;
+const ANOTHER_PASSWORD = { current: PASSWORD, password: `another ${PASSWORD}` };
+
 /** Requests that must succeed, with what has to exist before. A route has several where a change of each field counts. */
-const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
+const WRITES: Readonly<Record<string, readonly Prepare[]>> = {
   'POST /session/password': [
     async () => {
       const { id } = await admin.addUser('analyst', []);
-      const as = { call: admin.anonymous, actor: `user:${id}` };
-      return {
-        path: '/session/password',
-        body: { link: (await admin.users.reset(id)).secret, password: PASSWORD },
-        as,
-      };
+      const body = { link: (await admin.users.reset(id)).secret, password: PASSWORD };
+      return { path: '/session/password', body, as: { call: admin.anonymous, actor: `user:${id}` } };
     },
   ],
-  'PUT /session/password': [
-    async () => ({
-      path: '/session/password',
-      body: { current: PASSWORD, password: `another ${PASSWORD}` },
-      as: await newCaller(),
-    }),
-  ],
+  'PUT /session/password': [async () => ({ path: '/session/password', body: ANOTHER_PASSWORD, as: await newCaller() })],
   'DELETE /sessions/others': [async () => ({ path: '/sessions/others', as: await newCaller() })],
   'DELETE /sessions': [async () => ({ path: '/sessions', as: await newCaller() })],
   'POST /users': [
     async () => ({ path: '/users', body: { email: `new-${sites}@team.example`, role: 'analyst', sites: [] } }),
   ],
   'PATCH /users/{id}': [{ name: 'Another name' }, { role: 'operator' }, { sites: null }, { disabled: true }].map(
-    (body) => async () => ({ path: await newUser(), body }),
+    (body) => on(newUser, '', body),
   ),
-  'POST /users/{id}/reset': [
-    async () => ({ path: `${await newUser()}/reset` }),
-    async () => ({ path: `${await newUser()}/reset`, body: { revokeTokens: true } }),
-  ],
-  'POST /tokens': [async () => ({ path: '/tokens', body: { name: 'CI', scopes: ['read'] } })],
-  'DELETE /tokens/{id}': [
-    async () => ({ path: `/tokens/${(await required('POST', '/tokens', { name: 'CI', scopes: ['read'] })).id}` }),
-  ],
-  'PUT /oauth-apps/{platform}': [async () => ({ path: '/oauth-apps/meta', body: APP })],
+  'POST /users/{id}/reset': [on(newUser, '/reset'), on(newUser, '/reset', { revokeTokens: true })],
+  'POST /tokens': [on(() => '/tokens', '', { name: 'CI', scopes: ['read'] })],
+  'DELETE /tokens/{id}': [on(async () => `/tokens/${await createToken()}`)],
+  'PUT /oauth-apps/{platform}': [on(() => '/oauth-apps/meta', '', APP)],
   'DELETE /oauth-apps/{platform}': [
     async () => {
       await required('PUT', '/oauth-apps/reddit', APP);
@@ -149,22 +153,14 @@ const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
       return { path: '/sites', body: { host: `shop-${sites}.example` } };
     },
   ],
-  'DELETE /sites/{site}': [async () => ({ path: await newSite() })],
+  'DELETE /sites/{site}': [on(newSite)],
   'PUT /sites/{site}/pause': [
-    async () => ({ path: `${await newSite()}/pause`, body: { paused: true } }),
-    async () => {
-      const path = `${await newSite()}/pause`;
-      await required('PUT', path, { paused: true });
-      return { path, body: { paused: false } };
-    },
+    on(newSite, '/pause', { paused: true }),
+    changing(newSite, '/pause', { paused: true }, { paused: false }),
   ],
   'PUT /sites/{site}/inbound': [
-    async () => ({ path: `${await newSite()}/inbound`, body: { enabled: true } }),
-    async () => {
-      const path = `${await newSite()}/inbound`;
-      await required('PUT', path, { enabled: true });
-      return { path, body: { enabled: false } };
-    },
+    on(newSite, '/inbound', { enabled: true }),
+    changing(newSite, '/inbound', { enabled: true }, { enabled: false }),
   ],
   'PATCH /sites/{site}/aliases': [
     async () => {
@@ -172,20 +168,18 @@ const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
       return { path, body: { add: [`alias-${sites}.example`] } };
     },
   ],
-  'PATCH /sites/{site}/settings': [async () => ({ path: `${await newSite()}/settings`, body: { botThreshold: 40 } })],
-  'POST /sites/{site}/keys': [async () => ({ path: `${await newSite()}/keys`, body: { name: 'Shop' } })],
-  'POST /sites/{site}/keys/{id}/rotate': [async () => ({ path: `${await newKey()}/rotate`, body: { overlap: '0s' } })],
-  'DELETE /sites/{site}/keys/{id}': [async () => ({ path: await newKey() })],
+  'PATCH /sites/{site}/settings': [on(newSite, '/settings', { botThreshold: 40 })],
+  'POST /sites/{site}/keys': [on(newSite, '/keys', { name: 'Shop' })],
+  'POST /sites/{site}/keys/{id}/rotate': [on(newKey, '/rotate', { overlap: '0s' })],
+  'DELETE /sites/{site}/keys/{id}': [on(newKey)],
   'PUT /sites/{site}/connections/{connection}': [
-    async () => ({ path: `${await newSite()}/connections/meta`, body: { settings: META } }),
-    async () => ({ path: await newConnection(), body: { settings: { 'event.purchase': 'Order' } } }),
-    async () => ({ path: await newConnection(), body: { settings: { access_token: 'another-token' } } }),
+    on(newSite, '/connections/meta', { settings: META }),
+    on(newConnection, '', { settings: { 'event.purchase': 'Order' } }),
+    on(newConnection, '', { settings: { access_token: 'another-token' } }),
   ],
-  'POST /sites/{site}/connections/{connection}/sandbox': [
-    async () => ({ path: `${await newSite()}/connections/tiktok/sandbox` }),
-  ],
-  'DELETE /sites/{site}/connections/{connection}': [async () => ({ path: await newConnection() })],
-  'POST /sites/{site}/connections/{connection}/pause': [async () => ({ path: `${await newConnection()}/pause` })],
+  'POST /sites/{site}/connections/{connection}/sandbox': [on(newSite, '/connections/tiktok/sandbox')],
+  'DELETE /sites/{site}/connections/{connection}': [on(newConnection)],
+  'POST /sites/{site}/connections/{connection}/pause': [on(newConnection, '/pause')],
   'POST /sites/{site}/connections/{connection}/resume': [
     async () => {
       const path = await newConnection();
@@ -193,19 +187,13 @@ const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
       return { path: `${path}/resume` };
     },
   ],
-  'PUT /sites/{site}/webhook': [
-    async () => ({ path: `${await newSite()}/webhook`, body: { url: `${receiver.url}/totals` } }),
-  ],
-  'POST /sites/{site}/webhook/secret': [async () => ({ path: `${await newWebhook()}/secret` })],
+  'PUT /sites/{site}/webhook': [on(newSite, '/webhook', { url: `${receiver.url}/totals` })],
+  'POST /sites/{site}/webhook/secret': [on(newWebhook, '/secret')],
   'PUT /sites/{site}/webhook/enabled': [
-    async () => ({ path: `${await newWebhook()}/enabled`, body: { enabled: false } }),
-    async () => {
-      const path = `${await newWebhook()}/enabled`;
-      await required('PUT', path, { enabled: false });
-      return { path, body: { enabled: true } };
-    },
+    on(newWebhook, '/enabled', { enabled: false }),
+    changing(newWebhook, '/enabled', { enabled: false }, { enabled: true }),
   ],
-  'POST /sites/{site}/webhook/push': [async () => ({ path: `${await newWebhook()}/push` })],
+  'POST /sites/{site}/webhook/push': [on(newWebhook, '/push')],
   'POST /sites/{site}/deliveries/retry': [
     async () => {
       const connection = await newConnection();
@@ -215,15 +203,12 @@ const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
       return { path: connection.replace('connections/meta', 'deliveries/retry'), body: { conversion } };
     },
   ],
-  'POST /sites/{site}/erasures': [
-    async () => ({ path: `${await newSite()}/erasures`, body: { email: 'jane@example.com' } }),
-  ],
+  'POST /sites/{site}/erasures': [on(newSite, '/erasures', { email: 'jane@example.com' })],
   'POST /sites/{site}/jobs': [
-    async () => ({ path: `${await newSite()}/jobs`, body: { kind: 'export', format: 'csv' } }),
-    async () => ({ path: `${await newSite()}/jobs`, body: { kind: 'shadow', from: '0', to: '10' } }),
-    async () => ({
-      path: (await newConnection()).replace('connections/meta', 'jobs'),
-      body: { kind: 'replay', platform: 'meta', from: '0' },
+    on(newSite, '/jobs', { kind: 'export', format: 'csv' }),
+    on(newSite, '/jobs', { kind: 'shadow', from: '0', to: '10' }),
+    on(async () => (await newConnection()).replace('connections/meta', 'jobs'), '', {
+      ...{ kind: 'replay', platform: 'meta', from: '0' },
     }),
   ],
   'DELETE /jobs/{id}': [
