@@ -1,8 +1,6 @@
-import { EventLog } from '../src/log/event-log.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
 import { type Permission, type Role, SCOPES, type Scope } from '../src/users/access.js';
-import { type AdminClient, type AdminReply, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { type AdminClient, type AdminReply, startTestAdmin, useAdmin } from './support/admin.js';
 import {
   ALIAS,
   CONNECTIONS,
@@ -17,7 +15,6 @@ import {
   PLAIN_NAMES,
 } from './support/admin-operations.js';
 import { routesOfControllers } from './support/admin-routes.js';
-import { createDatabase } from './support/databases.js';
 import { signInAt } from './support/platform-consent.js';
 import { storeConversion } from './support/stored-conversion.js';
 import { eventually } from './support/waiting.js';
@@ -56,28 +53,22 @@ interface Documented {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
 }
 
-let sandbox: RunningSandbox;
-let admin: TestAdmin;
+// Webhooks may only go to this machine here.
+const admin = await useAdmin({ OUTBOUND_ALLOW_PRIVATE: 'true' });
 /** The same installation, whose roles a sign-in provider decides. */
-let withProvider: TestAdmin;
-let log: EventLog;
-let boss: AdminClient;
+const withProvider = await startTestAdmin(admin.databaseUrl, {
+  ...{ OIDC_ISSUER: 'http://127.0.0.1:9', OIDC_CLIENT_ID: 'cc', OIDC_CLIENT_SECRET: 'secret' },
+  ...{ OIDC_ROLE_CLAIM: 'roles', OUTBOUND_ALLOW_PRIVATE: 'true' },
+});
+const sandbox = await new Sandbox().start();
+const { log } = admin;
+const boss = await sessionOf(await admin.addUser('admin'));
 let documented: ReadonlyMap<string, Documented>;
 let schemas: Readonly<Record<string, Schema>>;
 let ids: ForeignIds;
 let unknownIds: ForeignIds;
 
 beforeAll(async () => {
-  sandbox = await new Sandbox().start();
-  const databaseUrl = await createDatabase();
-  // Webhooks may only go to this machine here.
-  admin = await startTestAdmin(databaseUrl, { OUTBOUND_ALLOW_PRIVATE: 'true' });
-  withProvider = await startTestAdmin(databaseUrl, {
-    ...{ OIDC_ISSUER: 'http://127.0.0.1:9', OIDC_CLIENT_ID: 'cc', OIDC_CLIENT_SECRET: 'secret' },
-    ...{ OIDC_ROLE_CLAIM: 'roles', OUTBOUND_ALLOW_PRIVATE: 'true' },
-  });
-  log = new PostgresEventLog(admin.postgres);
-  boss = await sessionOf(await admin.addUser('admin'));
   const { body: document } = await admin.anonymous('/openapi.json');
   schemas = document.components.schemas;
   documented = new Map(
@@ -94,10 +85,8 @@ beforeAll(async () => {
   unknownIds = Object.fromEntries(Object.keys(ids).map((name, index) => [name, unknownId(index)])) as never;
 });
 afterAll(async () => {
-  await log?.close();
-  await withProvider?.stop();
-  await admin?.stop();
-  await sandbox?.stop();
+  await withProvider.stop();
+  await sandbox.stop();
 });
 
 const unknownId = (index: number) => `01980000-0000-7000-8000-${String(index).padStart(12, '0')}`;
@@ -124,10 +113,7 @@ async function setUpOther(): Promise<ForeignIds> {
   const [event] = await log.readStream('conversion', conversion);
   const job = async (body: object) => {
     const { id } = await required('POST', `${other}/jobs`, body);
-    await eventually(
-      () => required('GET', `/jobs/${id}`),
-      ({ state }) => state === 'succeeded',
-    );
+    await eventually(() => required('GET', `/jobs/${id}`), { state: 'succeeded' });
     return id as string;
   };
   const signIn = await signInAt(admin, boss, OTHER, 'meta:new');
@@ -146,18 +132,6 @@ async function sessionOf({ id }: { readonly id: string }, api = admin): Promise<
   const { session } = await api.openSession(id);
   const cookie = `__Host-cc_session_${new URL(api.url).port}=${session}`;
   return api.withHeaders({ cookie, 'x-cc-csrf': '1' });
-}
-
-async function tokenOf(
-  owner: AdminClient,
-  scopes: readonly Scope[],
-  sites: readonly string[] | null,
-  api = admin,
-): Promise<AdminClient & { readonly id: string }> {
-  const { status, body } = await owner('/tokens', { method: 'POST', body: { name: 'a token', scopes, sites } });
-  expect(status).toBe(201);
-  const call = api.withHeaders({ authorization: `Bearer ${body.token}` });
-  return Object.assign(call, { id: body.id as string });
 }
 
 interface Caller {
@@ -215,7 +189,7 @@ async function tokenCaller(name: string, role: Role, scopes: readonly Scope[], s
   const { site } = owner;
   // That of an operator has no sites of its own: it has those of its owner.
   const sites = role === 'admin' && sees === 'own' ? [site] : null;
-  const call = await tokenOf(await owner.open(), scopes, sites);
+  const call = await admin.withToken(await owner.open(), scopes, sites);
   const open = async () => call;
   return { name, site, permissions: scopes, isToken: true, seesAll: sees === 'all', open } satisfies Caller;
 }
@@ -232,7 +206,7 @@ function afterChange(row: keyof typeof ROWS, kind: 'session' | 'token', api = ad
   return async (site: string) => {
     const user = await admin.addUser('operator', [site]);
     const session = await sessionOf(user, api);
-    const token = await tokenOf(session, ['read', 'write', 'erase'], null, api);
+    const token = await api.withToken(session, ['read', 'write', 'erase']);
     await change(row, row === 'expired' || row === 'revoked' ? token.id : user.id);
     return kind === 'session' ? session : token;
   };
@@ -297,7 +271,7 @@ const otherCallers = () =>
 async function demotedOwner(): Promise<Caller> {
   const site = await ownSite('token of a former operator');
   const user = await admin.addUser('operator', null);
-  const token = await tokenOf(await sessionOf(user), ['read', 'write', 'erase'], null);
+  const token = await admin.withToken(await sessionOf(user), ['read', 'write', 'erase']);
   await change('analyst', user.id);
   const access = { permissions: PERMISSIONS.analyst, isToken: true, seesAll: true };
   return { name: 'token of a former operator', site, ...access, open: async () => token };

@@ -1,14 +1,11 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkData } from '../src/events/check-data.js';
-import { EventLog } from '../src/log/event-log.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { type AdminClient, cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
+import { type AdminClient, PASSWORD, useAdmin } from './support/admin.js';
 import { temporaryFolder } from './support/folders.js';
 import { storeConversion } from './support/stored-conversion.js';
-import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+import { startReceiver } from './support/webhook-receiver.js';
 
 /** Writes without an event, and why. */
 const UNRECORDED: Readonly<Record<string, string>> = {
@@ -37,41 +34,28 @@ interface Write {
   readonly as?: { readonly call: AdminClient; readonly actor: string };
 }
 
-let sandbox: RunningSandbox;
-let receiver: WebhookReceiver;
-let folder: string;
-let admin: TestAdmin;
-let log: EventLog;
-let boss: AdminClient;
-let routes: { readonly route: string; readonly takesTokens: boolean }[];
-
-beforeAll(async () => {
-  sandbox = await new Sandbox().start();
-  receiver = await startReceiver();
-  // As of an installation with the embedded database, which has a sandbox.
-  folder = temporaryFolder('cc-actors-');
-  writeFileSync(join(folder, 'demo-sandbox-port'), new URL(sandbox.url).port);
-  const embedded = { DATABASE_URL: '', DATA_DIR: folder, DEMO_PLATFORMS: 'true', OUTBOUND_ALLOW_PRIVATE: 'true' };
-  admin = await startTestAdmin(await createDatabase(), embedded);
-  log = new PostgresEventLog(admin.postgres);
-  boss = await admin.signedIn('admin');
-  const { body: document } = await admin.anonymous('/openapi.json');
-  routes = Object.entries(document.paths as Record<string, Record<string, { security?: object[] }>>).flatMap(
-    ([path, operations]) =>
-      Object.entries(operations)
-        .filter(([method]) => method !== 'get')
-        .map(([method, { security = [] }]) => ({
-          route: `${method.toUpperCase()} ${path.replace('/api/v1', '')}`,
-          takesTokens: security.some((scheme) => 'token' in scheme),
-        })),
-  );
-});
+const sandbox = await new Sandbox().start();
+const receiver = await startReceiver();
+// As of an installation with the embedded database, which has a sandbox.
+const folder = temporaryFolder('cc-actors-');
+writeFileSync(join(folder, 'demo-sandbox-port'), new URL(sandbox.url).port);
+const embedded = { DATABASE_URL: '', DATA_DIR: folder, DEMO_PLATFORMS: 'true', OUTBOUND_ALLOW_PRIVATE: 'true' };
+const admin = await useAdmin(embedded);
+const { log } = admin;
+const boss = await admin.signedIn('admin');
+const { body: document } = await admin.anonymous('/openapi.json');
+const routes = Object.entries(document.paths as Record<string, Record<string, { security?: object[] }>>).flatMap(
+  ([path, operations]) =>
+    Object.entries(operations)
+      .filter(([method]) => method !== 'get')
+      .map(([method, { security = [] }]) => ({
+        route: `${method.toUpperCase()} ${path.replace('/api/v1', '')}`,
+        takesTokens: security.some((scheme) => 'token' in scheme),
+      })),
+);
 afterAll(async () => {
-  await log?.close();
-  await admin?.stop();
-  await receiver?.stop();
-  await sandbox?.stop();
-  if (folder) rmSync(folder, { recursive: true, force: true });
+  await receiver.stop();
+  await sandbox.stop();
 });
 
 /** A request of the administrator that must succeed. */
@@ -110,51 +94,53 @@ const newUser = async () => `/users/${(await admin.addUser('analyst', [])).id}`;
 
 /** A user who acts on their own behalf. */
 async function newCaller() {
-  const { id } = await admin.addUser('operator');
-  const { secret: link } = await admin.users.reset(id);
-  const reply = await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
-  return { call: admin.withHeaders({ cookie: cookieOf(reply), 'x-cc-csrf': '1' }), actor: `user:${id}` };
+  const { id, reply } = await admin.signUp('operator');
+  return { call: admin.withSession(reply), actor: `user:${id}` };
 }
 
 const APP = { clientId: 'app', clientSecret: 'secret' };
 
+type Prepare = () => Promise<Write>;
+
+/** A request about what is made for it. */
+const on =
+  (make: () => Promise<string> | string, suffix = '', body?: object): Prepare =>
+  async () => ({ path: `${await make()}${suffix}`, ...(body && { body }) });
+
+/** A request that changes what another one has set before. */
+const changing =
+  (make: () => Promise<string>, suffix: string, before: object, body: object): Prepare =>
+  async () => {
+    const path = `${await make()}${suffix}`;
+    await required('PUT', path, before);
+    return { path, body };
+  };
+
+const createToken = async () => (await required('POST', '/tokens', { name: 'CI', scopes: ['read'] })).id;
+const ANOTHER_PASSWORD = { current: PASSWORD, password: `another ${PASSWORD}` };
+
 /** Requests that must succeed, with what has to exist before. A route has several where a change of each field counts. */
-const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
+const WRITES: Readonly<Record<string, readonly Prepare[]>> = {
   'POST /session/password': [
     async () => {
       const { id } = await admin.addUser('analyst', []);
-      const as = { call: admin.anonymous, actor: `user:${id}` };
-      return {
-        path: '/session/password',
-        body: { link: (await admin.users.reset(id)).secret, password: PASSWORD },
-        as,
-      };
+      const body = { link: (await admin.users.reset(id)).secret, password: PASSWORD };
+      return { path: '/session/password', body, as: { call: admin.anonymous, actor: `user:${id}` } };
     },
   ],
-  'PUT /session/password': [
-    async () => ({
-      path: '/session/password',
-      body: { current: PASSWORD, password: `another ${PASSWORD}` },
-      as: await newCaller(),
-    }),
-  ],
+  'PUT /session/password': [async () => ({ path: '/session/password', body: ANOTHER_PASSWORD, as: await newCaller() })],
   'DELETE /sessions/others': [async () => ({ path: '/sessions/others', as: await newCaller() })],
   'DELETE /sessions': [async () => ({ path: '/sessions', as: await newCaller() })],
   'POST /users': [
     async () => ({ path: '/users', body: { email: `new-${sites}@team.example`, role: 'analyst', sites: [] } }),
   ],
   'PATCH /users/{id}': [{ name: 'Another name' }, { role: 'operator' }, { sites: null }, { disabled: true }].map(
-    (body) => async () => ({ path: await newUser(), body }),
+    (body) => on(newUser, '', body),
   ),
-  'POST /users/{id}/reset': [
-    async () => ({ path: `${await newUser()}/reset` }),
-    async () => ({ path: `${await newUser()}/reset`, body: { revokeTokens: true } }),
-  ],
-  'POST /tokens': [async () => ({ path: '/tokens', body: { name: 'CI', scopes: ['read'] } })],
-  'DELETE /tokens/{id}': [
-    async () => ({ path: `/tokens/${(await required('POST', '/tokens', { name: 'CI', scopes: ['read'] })).id}` }),
-  ],
-  'PUT /oauth-apps/{platform}': [async () => ({ path: '/oauth-apps/meta', body: APP })],
+  'POST /users/{id}/reset': [on(newUser, '/reset'), on(newUser, '/reset', { revokeTokens: true })],
+  'POST /tokens': [on(() => '/tokens', '', { name: 'CI', scopes: ['read'] })],
+  'DELETE /tokens/{id}': [on(async () => `/tokens/${await createToken()}`)],
+  'PUT /oauth-apps/{platform}': [on(() => '/oauth-apps/meta', '', APP)],
   'DELETE /oauth-apps/{platform}': [
     async () => {
       await required('PUT', '/oauth-apps/reddit', APP);
@@ -167,22 +153,14 @@ const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
       return { path: '/sites', body: { host: `shop-${sites}.example` } };
     },
   ],
-  'DELETE /sites/{site}': [async () => ({ path: await newSite() })],
+  'DELETE /sites/{site}': [on(newSite)],
   'PUT /sites/{site}/pause': [
-    async () => ({ path: `${await newSite()}/pause`, body: { paused: true } }),
-    async () => {
-      const path = `${await newSite()}/pause`;
-      await required('PUT', path, { paused: true });
-      return { path, body: { paused: false } };
-    },
+    on(newSite, '/pause', { paused: true }),
+    changing(newSite, '/pause', { paused: true }, { paused: false }),
   ],
   'PUT /sites/{site}/inbound': [
-    async () => ({ path: `${await newSite()}/inbound`, body: { enabled: true } }),
-    async () => {
-      const path = `${await newSite()}/inbound`;
-      await required('PUT', path, { enabled: true });
-      return { path, body: { enabled: false } };
-    },
+    on(newSite, '/inbound', { enabled: true }),
+    changing(newSite, '/inbound', { enabled: true }, { enabled: false }),
   ],
   'PATCH /sites/{site}/aliases': [
     async () => {
@@ -190,20 +168,18 @@ const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
       return { path, body: { add: [`alias-${sites}.example`] } };
     },
   ],
-  'PATCH /sites/{site}/settings': [async () => ({ path: `${await newSite()}/settings`, body: { botThreshold: 40 } })],
-  'POST /sites/{site}/keys': [async () => ({ path: `${await newSite()}/keys`, body: { name: 'Shop' } })],
-  'POST /sites/{site}/keys/{id}/rotate': [async () => ({ path: `${await newKey()}/rotate`, body: { overlap: '0s' } })],
-  'DELETE /sites/{site}/keys/{id}': [async () => ({ path: await newKey() })],
+  'PATCH /sites/{site}/settings': [on(newSite, '/settings', { botThreshold: 40 })],
+  'POST /sites/{site}/keys': [on(newSite, '/keys', { name: 'Shop' })],
+  'POST /sites/{site}/keys/{id}/rotate': [on(newKey, '/rotate', { overlap: '0s' })],
+  'DELETE /sites/{site}/keys/{id}': [on(newKey)],
   'PUT /sites/{site}/connections/{connection}': [
-    async () => ({ path: `${await newSite()}/connections/meta`, body: { settings: META } }),
-    async () => ({ path: await newConnection(), body: { settings: { 'event.purchase': 'Order' } } }),
-    async () => ({ path: await newConnection(), body: { settings: { access_token: 'another-token' } } }),
+    on(newSite, '/connections/meta', { settings: META }),
+    on(newConnection, '', { settings: { 'event.purchase': 'Order' } }),
+    on(newConnection, '', { settings: { access_token: 'another-token' } }),
   ],
-  'POST /sites/{site}/connections/{connection}/sandbox': [
-    async () => ({ path: `${await newSite()}/connections/tiktok/sandbox` }),
-  ],
-  'DELETE /sites/{site}/connections/{connection}': [async () => ({ path: await newConnection() })],
-  'POST /sites/{site}/connections/{connection}/pause': [async () => ({ path: `${await newConnection()}/pause` })],
+  'POST /sites/{site}/connections/{connection}/sandbox': [on(newSite, '/connections/tiktok/sandbox')],
+  'DELETE /sites/{site}/connections/{connection}': [on(newConnection)],
+  'POST /sites/{site}/connections/{connection}/pause': [on(newConnection, '/pause')],
   'POST /sites/{site}/connections/{connection}/resume': [
     async () => {
       const path = await newConnection();
@@ -211,19 +187,13 @@ const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
       return { path: `${path}/resume` };
     },
   ],
-  'PUT /sites/{site}/webhook': [
-    async () => ({ path: `${await newSite()}/webhook`, body: { url: `${receiver.url}/totals` } }),
-  ],
-  'POST /sites/{site}/webhook/secret': [async () => ({ path: `${await newWebhook()}/secret` })],
+  'PUT /sites/{site}/webhook': [on(newSite, '/webhook', { url: `${receiver.url}/totals` })],
+  'POST /sites/{site}/webhook/secret': [on(newWebhook, '/secret')],
   'PUT /sites/{site}/webhook/enabled': [
-    async () => ({ path: `${await newWebhook()}/enabled`, body: { enabled: false } }),
-    async () => {
-      const path = `${await newWebhook()}/enabled`;
-      await required('PUT', path, { enabled: false });
-      return { path, body: { enabled: true } };
-    },
+    on(newWebhook, '/enabled', { enabled: false }),
+    changing(newWebhook, '/enabled', { enabled: false }, { enabled: true }),
   ],
-  'POST /sites/{site}/webhook/push': [async () => ({ path: `${await newWebhook()}/push` })],
+  'POST /sites/{site}/webhook/push': [on(newWebhook, '/push')],
   'POST /sites/{site}/deliveries/retry': [
     async () => {
       const connection = await newConnection();
@@ -233,15 +203,12 @@ const WRITES: Readonly<Record<string, readonly (() => Promise<Write>)[]>> = {
       return { path: connection.replace('connections/meta', 'deliveries/retry'), body: { conversion } };
     },
   ],
-  'POST /sites/{site}/erasures': [
-    async () => ({ path: `${await newSite()}/erasures`, body: { email: 'jane@example.com' } }),
-  ],
+  'POST /sites/{site}/erasures': [on(newSite, '/erasures', { email: 'jane@example.com' })],
   'POST /sites/{site}/jobs': [
-    async () => ({ path: `${await newSite()}/jobs`, body: { kind: 'export', format: 'csv' } }),
-    async () => ({ path: `${await newSite()}/jobs`, body: { kind: 'shadow', from: '0', to: '10' } }),
-    async () => ({
-      path: (await newConnection()).replace('connections/meta', 'jobs'),
-      body: { kind: 'replay', platform: 'meta', from: '0' },
+    on(newSite, '/jobs', { kind: 'export', format: 'csv' }),
+    on(newSite, '/jobs', { kind: 'shadow', from: '0', to: '10' }),
+    on(async () => (await newConnection()).replace('connections/meta', 'jobs'), '', {
+      ...{ kind: 'replay', platform: 'meta', from: '0' },
     }),
   ],
   'DELETE /jobs/{id}': [
@@ -271,12 +238,11 @@ describe('writes of the management API', () => {
 
   it.each(Object.keys(WRITES))('are recorded with the user or the token that made them: %s', async (route) => {
     const { body: user } = await boss('/session');
-    const scopes = ['read', 'write', 'erase'];
-    const created = await required('POST', '/tokens', { name: 'all', scopes });
-    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    const scopes = ['read', 'write', 'erase'] as const;
+    const token = await admin.withToken(boss, scopes);
     const { takesTokens } = routes.find((candidate) => candidate.route === route) as (typeof routes)[0];
     const callers: [AdminClient, string][] = [[boss, `user:${user.id}`]];
-    if (takesTokens) callers.push([token, `token:${created.id}`]);
+    if (takesTokens) callers.push([token, `token:${token.id}`]);
     for (const prepare of WRITES[route] ?? [])
       for (const [call, actor] of callers) {
         const write = await prepare();

@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { subjectOf } from '../src/kernel/email.js';
 import { openSealer } from '../src/kernel/secret-key.js';
 import { readSettings } from '../src/kernel/settings/settings.js';
-import { EventLog } from '../src/log/event-log.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { openErasureList } from '../src/visitors/erasure/erasure-list.js';
-import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { useAdmin } from './support/admin.js';
+import { temporaryFolder } from './support/folders.js';
 import { SECRET_KEY } from './support/secret-key.js';
 
 const SITE = 'erase.example';
@@ -17,23 +13,11 @@ const JANE = 'jane@example.com';
 const BODY = { email: ' Jane@Example.com ' };
 const PATH = `/sites/${SITE}/erasures`;
 
-let folder: string;
-let admin: TestAdmin;
-let log: EventLog;
-let operator: AdminClient;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cc-erasures-'));
-  admin = await startTestAdmin(await createDatabase(), { ERASURE_LIST: join(folder, 'list') });
-  log = new PostgresEventLog(admin.postgres);
-  operator = await admin.signedIn('operator');
-  await operator('/sites', { method: 'POST', body: { host: SITE } });
-});
-afterAll(async () => {
-  await log?.close();
-  await admin?.stop();
-  await rm(folder, { recursive: true });
-});
+const erasureList = join(temporaryFolder('cc-erasures-'), 'list');
+const admin = await useAdmin({ ERASURE_LIST: erasureList });
+const { log } = admin;
+const operator = await admin.signedIn('operator');
+await operator.post('/sites', { host: SITE });
 
 async function receive(email: string): Promise<string> {
   const conversionId = randomUUID();
@@ -56,12 +40,12 @@ describe('erasures in the management API', () => {
   it('erase one person as the command line does, after a dry run that changes nothing', async () => {
     const [jane, john] = [await receive(JANE), await receive('john@example.com')];
     const head = await log.head();
-    const preview = await operator(PATH, { method: 'POST', body: { ...BODY, dryRun: true } });
+    const preview = await operator.post(PATH, { ...BODY, dryRun: true });
     expect(preview).toMatchObject({ status: 200, body: { site: SITE, dryRun: true, events: 1, identifiers: 0 } });
     expect(await log.head()).toBe(head);
     expect(await personalOf(jane)).not.toBeNull();
 
-    const erased = await operator(PATH, { method: 'POST', body: BODY });
+    const erased = await operator.post(PATH, BODY);
     expect(erased).toMatchObject({ status: 200, body: { dryRun: false, events: 1, identifiers: 0, claims: 0 } });
     expect(await personalOf(jane)).toBeNull();
     expect(await personalOf(john)).not.toBeNull();
@@ -69,13 +53,13 @@ describe('erasures in the management API', () => {
     const [event] = await log.read({ after: head, limit: 10 });
     expect(event).toMatchObject({ type: 'visitor.erased.v1', actor: `user:${user.id}`, data: { events: 1 } });
     const sealer = openSealer(readSettings({ SECRET_KEY, DATABASE_URL: admin.databaseUrl }));
-    const list = openErasureList(join(folder, 'list'), sealer, admin.postgres.pool);
+    const list = openErasureList(erasureList, sealer, admin.postgres.pool);
     expect(await list.read()).toEqual([{ site: SITE, subject: subjectOf(JANE), position: expect.any(Number) }]);
   });
 
   it('are listed with who made them, when and how much, and nothing about the person', async () => {
     await receive('list@example.com');
-    await operator(PATH, { method: 'POST', body: { email: 'list@example.com' } });
+    await operator.post(PATH, { email: 'list@example.com' });
     const { body: user } = await operator('/session');
     const { body } = await operator(`${PATH}?limit=1`);
     const [event] = await log.read({ site: SITE, types: ['visitor.erased.v1'], newest: true, limit: 1 });
@@ -87,7 +71,7 @@ describe('erasures in the management API', () => {
       },
     ]);
     expect(body.next).toBeGreaterThan(0);
-    expect((await operator(PATH, { method: 'POST', body: { email: 'list@example.com', dryRun: true } })).body).toEqual({
+    expect((await operator.post(PATH, { email: 'list@example.com', dryRun: true })).body).toEqual({
       ...{ site: SITE, dryRun: true, events: 0, identifiers: 0, claims: 0 },
     });
     const stranger = await admin.signedIn('operator', []);
@@ -96,11 +80,11 @@ describe('erasures in the management API', () => {
 
   it('store nothing that confirms an address in the answers kept for repeats', async () => {
     const headers = { 'idempotency-key': 'erase-1' };
-    const first = await operator(PATH, { method: 'POST', body: BODY, headers });
-    const again = await operator(PATH, { method: 'POST', body: BODY, headers });
+    const first = await operator.post(PATH, BODY, headers);
+    const again = await operator.post(PATH, BODY, headers);
     expect(again.body).toEqual(first.body);
     expect(again.headers['idempotency-replayed']).toBe('true');
-    const other = await operator(PATH, { method: 'POST', body: { email: 'else@example.com' }, headers });
+    const other = await operator.post(PATH, { email: 'else@example.com' }, headers);
     expect(other.status).toBe(422);
     const { rows } = await admin.postgres.pool.query<{ request: Buffer }>(
       `SELECT request FROM cc.idempotency_keys WHERE key = 'erase-1'`,
@@ -115,21 +99,17 @@ describe('erasures in the management API', () => {
     ['a hash of another length', { hash: 'abc' }, 422],
     ['a body that names no person', {}, 400],
   ])('refuse %s without repeating it', async (_, body, status) => {
-    const reply = await operator(PATH, { method: 'POST', body });
+    const reply = await operator.post(PATH, body);
     expect(reply.status).toBe(status);
     expect(JSON.stringify(reply.body).toLowerCase()).not.toMatch(/jane"|jane@example\.com "/);
   });
 
   it('need the permission to erase, and reach a removed site', async () => {
-    const { body: created } = await operator('/tokens', {
-      method: 'POST',
-      body: { name: 'CI', scopes: ['read', 'write'] },
-    });
-    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
-    expect((await token(PATH, { method: 'POST', body: BODY })).status).toBe(403);
-    await operator('/sites', { method: 'POST', body: { host: 'gone.example' } });
-    await operator('/sites/gone.example', { method: 'DELETE' });
-    expect(await operator('/sites/gone.example/erasures', { method: 'POST', body: BODY })).toMatchObject({
+    const token = await admin.withToken(operator, ['read', 'write']);
+    expect((await token.post(PATH, BODY)).status).toBe(403);
+    await operator.post('/sites', { host: 'gone.example' });
+    await operator.delete('/sites/gone.example');
+    expect(await operator.post('/sites/gone.example/erasures', BODY)).toMatchObject({
       status: 200,
       body: { site: 'gone.example', events: 0 },
     });

@@ -1,7 +1,4 @@
-import { EventLog } from '../src/log/event-log.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { type AdminClient, type AdminReply, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { type AdminReply, useAdmin } from './support/admin.js';
 import { storeConversion } from './support/stored-conversion.js';
 import { eventually } from './support/waiting.js';
 
@@ -9,26 +6,14 @@ const SITE = 'jobs.example';
 const META = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
 const FAILED = { status: 'failed', reason: 'bad event', httpStatus: 400 } as const;
 
-let admin: TestAdmin;
-let log: EventLog;
-let operator: AdminClient;
-let token: string;
+const admin = await useAdmin();
+const { log } = admin;
+const operator = await admin.signedIn('operator');
+const { token } = await admin.withToken(operator, ['read', 'write']);
+await operator.post('/sites', { host: SITE });
+await operator.put(`/sites/${SITE}/connections/meta`, { settings: META });
 
-beforeAll(async () => {
-  admin = await startTestAdmin(await createDatabase());
-  log = new PostgresEventLog(admin.postgres);
-  operator = await admin.signedIn('operator');
-  const created = await operator('/tokens', { method: 'POST', body: { name: 'BI', scopes: ['read', 'write'] } });
-  token = created.body.token;
-  await operator('/sites', { method: 'POST', body: { host: SITE } });
-  await operator(`/sites/${SITE}/connections/meta`, { method: 'PUT', body: { settings: META } });
-});
-afterAll(async () => {
-  await log?.close();
-  await admin?.stop();
-});
-
-const start = (body: object) => operator(`/sites/${SITE}/jobs`, { method: 'POST', body });
+const start = (body: object) => operator.post(`/sites/${SITE}/jobs`, body);
 
 /** A job that has been carried out. */
 async function finished(body: object) {
@@ -69,7 +54,7 @@ describe('jobs of the management API', () => {
     expect((await download(job.id, { range: 'bytes=999999999-' })).status).toBe(416);
     const head = await download(job.id, {}, 'HEAD');
     expect([head.status, head.headers.get('content-length'), head.text]).toEqual([200, String(job.file.bytes), '']);
-    const deleted = await operator(`/jobs/${job.id}`, { method: 'DELETE' });
+    const deleted = await operator.delete(`/jobs/${job.id}`);
     expect(deleted.body).toMatchObject({ state: 'succeeded' });
     expect(deleted.body.file).toBeUndefined();
     expect((await download(job.id)).status).toBe(404);

@@ -1,21 +1,12 @@
 import { rebuildLock } from '../src/log/projections/projection-rebuild.js';
-import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { useAdmin } from './support/admin.js';
 import { eventually } from './support/waiting.js';
 
-let admin: TestAdmin;
-let operator: AdminClient;
+const admin = await useAdmin();
+const operator = await admin.signedIn('operator');
+await operator.post('/sites', { host: 'rebuilt.example' });
 
-beforeAll(async () => {
-  admin = await startTestAdmin(await createDatabase());
-  operator = await admin.signedIn('operator');
-  await operator('/sites', { method: 'POST', body: { host: 'rebuilt.example' } });
-});
-afterAll(async () => {
-  await admin?.stop();
-});
-
-const rebuild = (name: string) => operator(`/projections/${name}/rebuild`, { method: 'POST' });
+const rebuild = (name: string) => operator.post(`/projections/${name}/rebuild`);
 const projection = async (name: string) => {
   const { body } = await operator('/projections');
   return body.items.find((item: { name: string }) => item.name === name);
@@ -78,6 +69,6 @@ describe('projections in the management API', () => {
   it('are rebuilt by operators of all sites only, and only known ones', async () => {
     expect((await rebuild('unknown')).status).toBe(404);
     const some = await admin.signedIn('operator', ['rebuilt.example']);
-    expect((await some('/projections/sites/rebuild', { method: 'POST' })).status).toBe(403);
+    expect((await some.post('/projections/sites/rebuild')).status).toBe(403);
   });
 });

@@ -1,11 +1,8 @@
 import type { QueryConfig } from 'pg';
 import { uuidv7 } from '../src/kernel/uuid.js';
-import { EventLog } from '../src/log/event-log.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { findNewestByField } from '../src/log/projections/newest-by-field.js';
 import { ATTEMPT_TYPES, type SyncLine } from '../src/outbound/sync-log.js';
-import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { type AdminClient, useAdmin } from './support/admin.js';
 import { type StoredConversion, storeConversion } from './support/stored-conversion.js';
 
 const SITE = 'records.example';
@@ -14,23 +11,12 @@ const QUIET = 'quiet.example';
 const TIKTOK = { pixel_code: 'C4A1B2C3D4E5F6G7H8I9', access_token: 'a-very-secret-token' };
 const FAILED = { status: 'failed', reason: 'bad event', httpStatus: 400, response: '{"error":"x"}' } as const;
 
-let admin: TestAdmin;
-let log: EventLog;
-let operator: AdminClient;
-let analyst: AdminClient;
-
-beforeAll(async () => {
-  admin = await startTestAdmin(await createDatabase());
-  log = new PostgresEventLog(admin.postgres);
-  operator = await admin.signedIn('operator');
-  analyst = await admin.signedIn('analyst', [SITE]);
-  await operator('/sites', { method: 'POST', body: { host: SITE } });
-  await operator(`/sites/${SITE}/connections/meta`, { method: 'PUT', body: { settings: META } });
-});
-afterAll(async () => {
-  await log?.close();
-  await admin?.stop();
-});
+const admin = await useAdmin();
+const { log } = admin;
+const operator = await admin.signedIn('operator');
+const analyst = await admin.signedIn('analyst', [SITE, QUIET]);
+for (const host of [SITE, QUIET]) await operator.post('/sites', { host });
+await operator.put(`/sites/${SITE}/connections/meta`, { settings: META });
 
 function store(
   orderId: string,
@@ -42,7 +28,7 @@ function store(
 
 describe('payload previews of the management API', () => {
   const preview = (caller: AdminClient, body: object, connection = 'meta') =>
-    caller(`/sites/${SITE}/connections/${connection}/preview`, { method: 'POST', body });
+    caller.post(`/sites/${SITE}/connections/${connection}/preview`, body);
 
   it('show what the platform would get, also with settings that are not stored', async () => {
     const id = await store('ORD-PREVIEW', []);
@@ -105,8 +91,7 @@ describe('the request of a delivery in the management API', () => {
 
   it('says why the service would not send it now', async () => {
     const refusedOf = async (id: string) => (await requestOf(operator, id)).body.refused;
-    const withhold = (value: string) =>
-      operator(`/sites/${SITE}/settings`, { method: 'PATCH', body: { withhold: value } });
+    const withhold = (value: string) => operator.patch(`/sites/${SITE}/settings`, { withhold: value });
     const delivered = [{ status: 'delivered', httpStatus: 200 }] as const;
     const occurredAt = new Date().toISOString();
     const withheld = await store('ORD-WITHHELD', delivered, { withheld: 'opted_out', occurredAt });
@@ -127,8 +112,7 @@ describe('the request of a delivery in the management API', () => {
     expect((await requestOf(operator, id, 'tiktok')).status).toBe(404);
     expect((await requestOf(operator, uuidv7())).status).toBe(404);
     const sent = await store('ORD-SENT', [{ status: 'delivered', httpStatus: 200 }]);
-    const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'BI 2', scopes: ['read'] } });
-    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    const token = await admin.withToken(operator, ['read']);
     for (const reader of [analyst, token]) expect((await requestOf(reader, sent)).status).toBe(403);
   });
 });
@@ -158,8 +142,7 @@ describe('conversions in the management API', () => {
 
   it('have no personal values for analysts and tokens that only read', async () => {
     const id = await store('ORD-MASKED', [{ status: 'delivered', httpStatus: 200 }]);
-    const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'BI', scopes: ['read'] } });
-    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    const token = await admin.withToken(operator, ['read']);
     for (const reader of [analyst, token]) {
       const { status, body } = await reader(`/sites/${SITE}/conversions/${id}`);
       expect(status).toBe(200);
@@ -173,7 +156,7 @@ describe('conversions in the management API', () => {
   });
 
   it('of another site do not exist', async () => {
-    await operator('/sites', { method: 'POST', body: { host: 'elsewhere.example' } });
+    await operator.post('/sites', { host: 'elsewhere.example' });
     const id = await store('ORD-OTHER', []);
     expect((await operator(`/sites/elsewhere.example/conversions/${id}`)).status).toBe(404);
     expect((await operator(`/sites/elsewhere.example/conversions?order=ORD-OTHER`)).body.items).toEqual([]);
@@ -200,12 +183,9 @@ describe('the sync log of the management API', () => {
   let head: number;
 
   beforeAll(async () => {
-    analyst = await admin.signedIn('analyst', [SITE, QUIET]);
-    await operator('/sites', { method: 'POST', body: { host: QUIET } });
     for (const connection of ['meta', 'meta:second', 'tiktok'])
-      await operator(`/sites/${QUIET}/connections/${connection}`, {
-        method: 'PUT',
-        body: { settings: connection === 'tiktok' ? TIKTOK : META },
+      await operator.put(`/sites/${QUIET}/connections/${connection}`, {
+        settings: connection === 'tiktok' ? TIKTOK : META,
       });
     const outcomes = [
       { status: 'deferred', reason: 'a' },
@@ -259,8 +239,8 @@ describe('the sync log of the management API', () => {
 
   it('finds an event and a reason behind more attempts than are looked at first', async () => {
     const site = 'busy.example';
-    await operator('/sites', { method: 'POST', body: { host: site } });
-    await operator(`/sites/${site}/connections/meta`, { method: 'PUT', body: { settings: META } });
+    await operator.post('/sites', { host: site });
+    await operator.put(`/sites/${site}/connections/meta`, { settings: META });
     const attempts = (count: number, reason: string) => Array.from({ length: count }, () => ({ ...FAILED, reason }));
     const outcomes = [...attempts(3, 'Expired token'), ...attempts(600, 'other')];
     await storeConversion(log, { site, orderId: 'B-1', settings: META, outcomes });
@@ -348,7 +328,7 @@ describe('the sync log of the management API', () => {
 
 describe('retries over the management API', () => {
   const retry = (body: object, caller = operator, headers = {}) =>
-    caller(`/sites/${SITE}/deliveries/retry`, { method: 'POST', body, headers });
+    caller.post(`/sites/${SITE}/deliveries/retry`, body, headers);
   const requests = async (id: string) =>
     (await log.readStream('conversion', id)).filter(({ type }) => type === 'conversion.send_requested.v1');
 
@@ -440,20 +420,19 @@ describe('what the management API tells about the setup of a site', () => {
 
   it('names who changed a site: a user or a token', async () => {
     const boss = await admin.signedIn('admin');
-    const { body: created } = await boss('/tokens', { method: 'POST', body: { name: 'Terraform', scopes: ['write'] } });
-    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
-    await boss(`/sites/${SITE}/settings`, { method: 'PATCH', body: { consentRequired: true } });
-    await token(`/sites/${SITE}/settings`, { method: 'PATCH', body: { consentRequired: false } });
+    const token = await admin.withToken(boss, ['write']);
+    await boss.patch(`/sites/${SITE}/settings`, { consentRequired: true });
+    await token.patch(`/sites/${SITE}/settings`, { consentRequired: false });
     const { body } = await analyst(`/sites/${SITE}/audit?limit=2`);
     const { body: self } = await boss('/session');
-    expect(body.items.map(({ actorName }: { actorName: string }) => actorName)).toEqual(['Terraform', self.name]);
+    expect(body.items.map(({ actorName }: { actorName: string }) => actorName)).toEqual(['a token', self.name]);
   });
 
   it('connects to the sandbox only where there is one, and over no connection', async () => {
     const path = (connection: string) => `/sites/${SITE}/connections/${connection}/sandbox`;
-    const { status, body } = await operator(path('tiktok'), { method: 'POST' });
+    const { status, body } = await operator.post(path('tiktok'));
     expect([status, body.detail]).toEqual([409, expect.stringContaining('There is no sandbox')]);
-    expect((await operator(path('meta'), { method: 'POST' })).body.detail).toContain('is connected already');
+    expect((await operator.post(path('meta'))).body.detail).toContain('is connected already');
     expect((await analyst('/installation')).body).toMatchObject({ retention: { identifiers: '90d' } });
   });
 

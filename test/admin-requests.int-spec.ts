@@ -2,18 +2,11 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { TokensService } from '../src/users/tokens.service.js';
-import { startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { startTestAdmin, type TestAdmin, useAdmin } from './support/admin.js';
 import { eventually } from './support/waiting.js';
 
-let admin: TestAdmin;
-
-beforeAll(async () => {
-  admin = await startTestAdmin(await createDatabase());
-});
-afterAll(async () => {
-  await admin?.stop();
-});
+const admin = await useAdmin();
+const boss = await admin.signedIn('admin');
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -88,16 +81,14 @@ describe('the management API', () => {
   });
 
   it('finds a site with a long name', async () => {
-    const boss = await admin.signedIn('admin');
     const host = `${'a'.repeat(60)}.${'b'.repeat(60)}.example`;
-    await boss('/sites', { method: 'POST', body: { host } });
+    await boss.post('/sites', { host });
     expect((await boss(`/sites/${host}`)).body).toMatchObject({ host });
   });
 
   it('does not say which site of others has a host', async () => {
-    const boss = await admin.signedIn('admin');
-    await boss('/sites', { method: 'POST', body: { host: 'own.example' } });
-    await boss('/sites', { method: 'POST', body: { host: 'other.example', aliases: ['shared.example'] } });
+    await boss.post('/sites', { host: 'own.example' });
+    await boss.post('/sites', { host: 'other.example', aliases: ['shared.example'] });
     const operator = await admin.signedIn('operator', ['own.example']);
     const call = { method: 'PATCH', body: { add: ['shared.example'] } };
     const refused = await operator('/sites/own.example/aliases', call);
@@ -107,15 +98,11 @@ describe('the management API', () => {
   });
 
   it('lets an operator add hosts of the domain of its site only, and an administrator any that are free', async () => {
-    const boss = await admin.signedIn('admin');
-    await boss('/sites', { method: 'POST', body: { host: 'www.mine.co.uk' } });
-    await boss('/sites', { method: 'POST', body: { host: 'shop.mine.co.uk', aliases: ['old.mine.co.uk'] } });
+    await boss.post('/sites', { host: 'www.mine.co.uk' });
+    await boss.post('/sites', { host: 'shop.mine.co.uk', aliases: ['old.mine.co.uk'] });
     const operator = await admin.signedIn('operator', ['www.mine.co.uk']);
     const add = async (caller: typeof boss, host: string) => {
-      const { status, body } = await caller('/sites/www.mine.co.uk/aliases', {
-        method: 'PATCH',
-        body: { add: [host] },
-      });
+      const { status, body } = await caller.patch('/sites/www.mine.co.uk/aliases', { add: [host] });
       return [host, status, body.detail ?? body.aliases.includes(host)];
     };
     const refusals = [
@@ -136,17 +123,16 @@ describe('the management API', () => {
     expect(await add(operator, 'track.mine.co.uk')).toEqual(['track.mine.co.uk', 200, true]);
     for (const host of ['theirs.co.uk', 'mine.co.uk']) expect(await add(boss, host)).toEqual([host, 200, true]);
     const body = { host: 'new.mine.co.uk' };
-    expect((await operator('/sites', { method: 'POST', body })).status).toBe(403);
+    expect((await operator.post('/sites', body)).status).toBe(403);
   });
 
   it('does not revive the tokens of a user who is enabled again', async () => {
-    const boss = await admin.signedIn('admin');
     const { id } = await admin.addUser('operator');
     const tokens = new TokensService(admin.postgres);
     const created = await tokens.create(await admin.openSession(id), { name: 'CI', scopes: ['read'], sites: null });
     const holder = admin.withHeaders({ authorization: `Bearer ${created?.token}` });
     expect((await holder('/sites')).status).toBe(200);
-    for (const disabled of [true, false]) await boss(`/users/${id}`, { method: 'PATCH', body: { disabled } });
+    for (const disabled of [true, false]) await boss.patch(`/users/${id}`, { disabled });
     expect((await holder('/sites')).status).toBe(401);
     const { rows } = await admin.postgres.pool.query(
       'SELECT FROM cc.api_tokens WHERE owner_id = $1 AND revoked_at IS NULL',
@@ -156,8 +142,7 @@ describe('the management API', () => {
   });
 
   it('ends a list at its end, whatever the cursor is', async () => {
-    const boss = await admin.signedIn('admin');
-    await boss('/sites', { method: 'POST', body: { host: 'list.example' } });
+    await boss.post('/sites', { host: 'list.example' });
     for (const list of ['conversions', 'events', 'sync-log']) {
       for (const cursor of ['0', '-1', '1.5', '9'.repeat(400), '1;DROP'])
         expect((await boss(`/sites/list.example/${list}?cursor=${cursor}`)).status).toBe(400);
@@ -177,7 +162,7 @@ describe('the management API', () => {
     slow.write('Content-Type: application/json\r\n\r\n{');
     const cut = once(slow, 'close');
     slow.on('error', () => {}).resume();
-    const answer = other.anonymous('/session', { method: 'POST', body: { email, password: 'wrong' } });
+    const answer = other.anonymous.post('/session', { email, password: 'wrong' });
     // Counted before the password is hashed, which takes a moment.
     const attempts = async () => (await admin.postgres.pool.query('SELECT FROM cc.sign_in_attempts')).rowCount;
     await eventually(attempts, (count) => Number(count) > 0);

@@ -31,14 +31,13 @@ describe('the management API with DATABASE_READ_URL', () => {
     standby = await server.addStandby();
     const database = /\/(\w+)\?/.exec(url)?.[1] as string;
     admin = await startTestAdmin(url, { DATABASE_READ_URL: standby.url(database), DATABASE_READ_MAX_LAG: '1h' });
-    log = new PostgresEventLog(admin.postgres);
+    log = admin.log;
     boss = await admin.signedIn('admin');
-    await boss('/sites', { method: 'POST', body: { host: SITE } });
+    await boss.post('/sites', { host: SITE });
     events = new ConversionEvents(log, SITE);
     await events.decided('received', SUBJECT);
   });
   afterAll(async () => {
-    await log?.close();
     await admin?.stop();
     await standby?.stop();
     await server?.stop();
@@ -46,20 +45,12 @@ describe('the management API with DATABASE_READ_URL', () => {
 
   it('reads lists and statistics from the standby, and everything else from the primary', async () => {
     const before = await log.head();
-    for (const path of LISTS)
-      await eventually(
-        () => asOf(`/sites/${SITE}/${path}`),
-        (found) => found === before,
-      );
+    for (const path of LISTS) await eventually(() => asOf(`/sites/${SITE}/${path}`), before);
     await standby.pause();
     try {
       const id = await events.decided('received', SUBJECT);
       // A standby that is slow to answer is left alone, and the primary is read.
-      for (const path of LISTS)
-        await eventually(
-          () => asOf(`/sites/${SITE}/${path}`),
-          (found) => found === before,
-        );
+      for (const path of LISTS) await eventually(() => asOf(`/sites/${SITE}/${path}`), before);
       await eventually(
         () => get(`/sites/${SITE}/events`),
         ({ items }) => items[0].position === before,
@@ -81,10 +72,7 @@ describe('the management API with DATABASE_READ_URL', () => {
       await standby.resume();
     }
     const head = await log.head();
-    await eventually(
-      () => asOf(`/sites/${SITE}/events`),
-      (found) => found === head,
-    );
+    await eventually(() => asOf(`/sites/${SITE}/events`), head);
   });
 
   it('exports everything that was stored before, although the standby was behind', async () => {
@@ -92,7 +80,7 @@ describe('the management API with DATABASE_READ_URL', () => {
     await standby.pause();
     await events.decided('received', SUBJECT);
     const stored = await log.read({ types });
-    const started = await boss(`/sites/${SITE}/jobs`, { method: 'POST', body: { kind: 'export', types } });
+    const started = await boss.post(`/sites/${SITE}/jobs`, { kind: 'export', types });
     expect(started.status).toBe(202);
     await standby.resume();
     const job = await eventually(

@@ -1,25 +1,13 @@
 import { request } from 'undici';
-import { EventLog } from '../src/log/event-log.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { startTestAdmin, useAdmin } from './support/admin.js';
 import { storeConversion } from './support/stored-conversion.js';
 
 const META = { pixel_id: '1', access_token: 'token' };
 
-let admin: TestAdmin;
-let log: EventLog;
-
-beforeAll(async () => {
-  admin = await startTestAdmin(await createDatabase());
-  log = new PostgresEventLog(admin.postgres);
-  const boss = await admin.signedIn('admin');
-  for (const host of ['one.example', 'two.example']) await boss('/sites', { method: 'POST', body: { host } });
-});
-afterAll(async () => {
-  await log?.close();
-  await admin?.stop();
-});
+const admin = await useAdmin();
+const { log } = admin;
+const boss = await admin.signedIn('admin');
+for (const host of ['one.example', 'two.example']) await boss.post('/sites', { host });
 
 function store(site: string, orderId: string): Promise<string> {
   return storeConversion(log, { site, orderId, settings: META, outcomes: [] });
@@ -27,8 +15,8 @@ function store(site: string, orderId: string): Promise<string> {
 
 async function tokenOf(role: 'operator' | 'analyst', sites: string[] | null = null) {
   const user = await admin.signedIn(role, sites);
-  const { body } = await user('/tokens', { method: 'POST', body: { name: 'stream', scopes: ['read'] } });
-  return { user, token: body.token as string, tokenId: body.id as string };
+  const { token, id } = await admin.withToken(user, ['read']);
+  return { user, token, tokenId: id };
 }
 
 interface Message {
@@ -135,13 +123,12 @@ describe('event stream of the management API', () => {
     const query = '?site=one.example&type=site.inbound_enabled.v1&type=site.inbound_disabled.v1';
     const reader = await Reader.open(token, query);
     await store('one.example', 'ANOTHER-TYPE');
-    const boss = await admin.signedIn('admin');
     for (const [site, enabled] of [
       ['two.example', true],
       ['one.example', true],
       ['one.example', false],
     ] as const)
-      await boss(`/sites/${site}/inbound`, { method: 'PUT', body: { enabled } });
+      await boss.put(`/sites/${site}/inbound`, { enabled });
     const messages = await reader.until(({ length }) => length >= 2);
     expect(messages.map(({ data }) => `${data.site} ${data.type}`)).toEqual([
       'one.example site.inbound_enabled.v1',
@@ -182,8 +169,7 @@ describe('event stream of the management API', () => {
   });
 
   it('ends when the token is revoked, the role or the sites change, or the site is removed', async () => {
-    const boss = await admin.signedIn('admin');
-    await boss('/sites', { method: 'POST', body: { host: 'removed.example' } });
+    await boss.post('/sites', { host: 'removed.example' });
     const revoked = await tokenOf('operator');
     const demoted = await tokenOf('operator');
     const restricted = await tokenOf('operator', ['one.example', 'two.example']);
@@ -193,10 +179,10 @@ describe('event stream of the management API', () => {
     const readers = await Promise.all([revoked, demoted, restricted].map((caller) => open(caller)));
     const ofSite = await open(removed, '?site=removed.example');
     const staying = await open(stays);
-    await boss('/sites/removed.example', { method: 'DELETE' });
-    await revoked.user(`/tokens/${revoked.tokenId}`, { method: 'DELETE' });
+    await boss.delete('/sites/removed.example');
+    await revoked.user.delete(`/tokens/${revoked.tokenId}`);
     const change = async ({ user }: { user: typeof boss }, body: object) =>
-      boss(`/users/${(await user('/session')).body.id}`, { method: 'PATCH', body });
+      boss.patch(`/users/${(await user('/session')).body.id}`, body);
     await change(demoted, { disabled: true });
     await change(restricted, { sites: ['two.example'] });
     await Promise.all([...readers, ofSite].map((reader) => reader.ended()));

@@ -108,10 +108,7 @@ describe('the management API beside the service', () => {
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
     await service.end('SIGKILL');
     service = undefined;
-    await eventually(
-      () => isRunning(second?.process as number),
-      (running) => !running,
-    );
+    await eventually(() => isRunning(second?.process as number), false);
   });
 
   it('is killed between the code and the tokens of sign-ins at all platforms: the person signs in again', async () => {
@@ -121,12 +118,12 @@ describe('the management API beside the service', () => {
     // Another instance, which is not killed.
     const admin = await startTestAdmin(databaseUrl);
     const caller = await admin.signedIn('admin');
-    await caller('/sites', { method: 'POST', body: { host: 'killed.example' } });
+    await caller.post('/sites', { host: 'killed.example' });
     const behaviours = async () => (await fetch(`${sandbox.url}/behave`)).text();
     const signIns: { name: string; answer: string; path: string; cookie: string }[] = [];
     for (const name of SIGN_IN_PLATFORMS) {
       const app = { clientId: 'app', clientSecret: 'secret', endpoint: `${sandbox.url}/${name}` };
-      await caller(`/oauth-apps/${name}`, { method: 'PUT', body: app });
+      await caller.put(`/oauth-apps/${name}`, app);
       const hang = JSON.stringify({ platform: name, call: 'token', mode: 'hang', times: 1 });
       await fetch(`${sandbox.url}/behave`, { method: 'POST', body: hang });
       const { url, cookie, path } = await startSignIn(caller, 'killed.example', name);

@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
-import { EventLog } from '../src/log/event-log.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { type AdminClient, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { PASSWORD, useAdmin } from './support/admin.js';
 import { storeConversion } from './support/stored-conversion.js';
 import { eventually } from './support/waiting.js';
 
@@ -20,30 +17,21 @@ interface Example {
   readonly shown: string;
 }
 
-let admin: TestAdmin;
-let log: EventLog;
-let operator: AdminClient;
-// biome-ignore lint/suspicious/noExplicitAny: the OpenAPI document.
-let openApi: any;
+const admin = await useAdmin();
+const { log } = admin;
+const operator = await admin.signedIn('operator');
+const { body: openApi } = await admin.anonymous('/openapi.json');
 /** What the placeholders of the document stand for. */
 const values: Record<string, string> = { '<12 characters or more>': PASSWORD, '"…"': '"example"' };
 
 beforeAll(async () => {
-  admin = await startTestAdmin(await createDatabase());
-  log = new PostgresEventLog(admin.postgres);
-  operator = await admin.signedIn('operator');
-  openApi = (await admin.anonymous('/openapi.json')).body;
-  await operator('/sites', { method: 'POST', body: { host: SITE } });
-  await operator(`/sites/${SITE}/connections/meta`, { method: 'PUT', body: { settings: META } });
+  await operator.post('/sites', { host: SITE });
+  await operator.put(`/sites/${SITE}/connections/meta`, { settings: META });
   await store('ORD-1', 'failed');
   await store('ORD-2', 'failed');
   await store('ORD-3', 'failed', 'delivered');
   const { id } = await admin.addUser('admin');
   values['<what follows # in the link>'] = (await admin.users.reset(id)).secret;
-});
-afterAll(async () => {
-  await log?.close();
-  await admin?.stop();
 });
 
 function store(orderId: string, ...statuses: ('failed' | 'delivered')[]): Promise<string> {
@@ -115,7 +103,7 @@ describe('docs/api.md', () => {
     const bodies = codeSpans().filter((span) => span.startsWith('{"kind":'));
     expect(bodies).toHaveLength(4);
     for (const body of bodies) {
-      const started = await operator(`/sites/${SITE}/jobs`, { method: 'POST', body: fill(body) });
+      const started = await operator.post(`/sites/${SITE}/jobs`, fill(body));
       expect([body, started.status, started.body]).toEqual([body, 202, expect.anything()]);
       const { id } = started.body;
       const job = async () => (await operator(`/jobs/${id}`)).body;
@@ -150,7 +138,7 @@ describe('docs/api.md', () => {
 });
 
 function post(path: string, body: string) {
-  return operator(`/sites/${SITE}/${path}`, { method: 'POST', body: fill(body) });
+  return operator.post(`/sites/${SITE}/${path}`, fill(body));
 }
 
 /** The first message of a stream that is about a conversion. One is stored after the stream has begun. */

@@ -1,48 +1,24 @@
 import { hash } from 'node:crypto';
-import { rmSync } from 'node:fs';
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
-import { runCli } from '../src/cli/run-cli.js';
 import { publishedData } from '../src/kafka/cloud-event.js';
-import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { startTestAdmin } from './support/admin.js';
+import { commandLine } from './support/command-line.js';
 import { temporaryFolder } from './support/folders.js';
 import { SECRET_KEY } from './support/secret-key.js';
-import {
-  type Operator,
-  openOperator,
-  post,
-  startTestService,
-  type TestService,
-  type TestSite,
-} from './support/service.js';
+import { post, type TestSite, useService } from './support/service.js';
 import { eventually } from './support/waiting.js';
 
 const JANE = 'jane@example.com';
 const BOB = 'bob@example.com';
 const NETWORK = '203.0.113.0/24';
 const VALUES = [hash('sha256', JANE), hash('sha256', BOB), NETWORK, '2001:db8::1'];
-const folder = temporaryFolder('cc-blocked-');
 
-let operator: Operator;
-let service: TestService;
-let admin: TestAdmin;
-let boss: AdminClient;
+const { databaseUrl, operator, service } = await useService();
+const admin = await startTestAdmin(databaseUrl);
+const boss = await admin.signedIn('admin');
+const { text: cli } = commandLine({ DATABASE_URL: databaseUrl, SECRET_KEY, DATA_DIR: temporaryFolder('cc-blocked-') });
 let site: TestSite;
 
-beforeAll(async () => {
-  const databaseUrl = await createDatabase();
-  operator = await openOperator(databaseUrl);
-  service = await startTestService(databaseUrl);
-  admin = await startTestAdmin(databaseUrl);
-  boss = await admin.signedIn('admin');
-});
-afterAll(async () => {
-  await service?.stop();
-  await admin?.stop();
-  await operator?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => admin.stop());
 beforeEach(async () => {
   site = await operator.openSite();
   const lists = { blocked: { add: [JANE, BOB, '@spam.example'] }, blockIps: { add: [NETWORK] } };
@@ -51,23 +27,11 @@ beforeEach(async () => {
   await service.refreshSites();
 });
 
-const change = (body: object) => boss(`/sites/${site.host}/settings`, { method: 'PATCH', body });
+const change = (body: object) => boss.patch(`/sites/${site.host}/settings`, body);
 const buy = async (email: string) => {
   const reply = await post(service, site, { email, event: 'lead', value: Math.random(), currency: 'EUR' });
   return JSON.parse(reply.body) as { readonly filtered?: true };
 };
-
-async function cli(...argv: string[]): Promise<string> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const printed = Promise.all([text(stdout), text(stderr)]);
-  const env = { DATABASE_URL: admin.databaseUrl, SECRET_KEY, DATA_DIR: folder };
-  const code = await runCli(argv, { env, stdout, stderr });
-  stdout.end();
-  stderr.end();
-  const [out, err] = await printed;
-  if (code !== 0) throw new Error(`${argv.join(' ')}: ${out}${err}`);
-  return out;
-}
 
 /** All rows of all tables but those that are erased, with the positions of the personal parts of filters. */
 async function storedValues(): Promise<string> {
@@ -80,7 +44,7 @@ async function storedValues(): Promise<string> {
 it('Blocked people and networks are in erasable rows only, and neither published nor shown to those who may only read', async () => {
   expect(await buy(JANE)).toMatchObject({ filtered: true });
   expect(await buy('jim@example.com')).not.toHaveProperty('filtered');
-  await cli('projections', 'status');
+  await cli('projections status');
   const analyst = await admin.signedIn('analyst');
   const { rows } = await operator.postgres.pool.query<{ type: string; data: string }>(
     'SELECT type, data::text AS data FROM cc.events WHERE site = $1',
@@ -94,7 +58,7 @@ it('Blocked people and networks are in erasable rows only, and neither published
     settings: JSON.stringify(shown),
     events: JSON.stringify((await analyst(`/sites/${site.host}/events?limit=100`)).body),
     audit: JSON.stringify((await analyst(`/sites/${site.host}/audit?limit=100`)).body),
-    ndjson: await cli('events', 'export', '--site', site.host, '--no-personal'),
+    ndjson: await cli(`events export --site ${site.host} --no-personal`),
   };
   for (const [place, content] of Object.entries(places)) {
     expect([place, content.length > 100]).toEqual([place, true]);
@@ -111,28 +75,25 @@ it('A value that is removed from a list is deleted, and verification accounts fo
   const parts = rows.map(({ part }) => part).join('\n');
   expect(VALUES.map((value) => parts.includes(value))).toEqual([false, true, false, true]);
   await isBlockEnded(JANE);
-  await cli('history', 'verify');
+  await cli('history verify');
 });
 
 it('The erasure of a blocked person ends the block on all instances, and leaves the other filters', async () => {
-  await cli('visitors', 'erase', '--site', site.host, '--email', JANE, '--yes');
+  await cli(`visitors erase --site ${site.host} --email ${JANE} --yes`);
   expect((await boss(`/sites/${site.host}/settings`)).body.blocked).toEqual([VALUES[1], '@spam.example']);
   await isBlockEnded(JANE);
   expect(await buy(BOB)).toMatchObject({ filtered: true });
-  await cli('history', 'verify');
+  await cli('history verify');
 });
 
 it('A site that is removed keeps no filter', async () => {
-  await boss(`/sites/${site.host}`, { method: 'DELETE' });
+  await boss.delete(`/sites/${site.host}`);
   const { rowCount } = await operator.postgres.pool.query('SELECT FROM cc.personal WHERE site = $1', [site.host]);
   expect(rowCount).toBe(0);
-  await cli('history', 'verify');
+  await cli('history verify');
 });
 
 /** Other instances apply a change within a second. */
 function isBlockEnded(email: string) {
-  return eventually(
-    () => buy(email),
-    ({ filtered }) => filtered === undefined,
-  );
+  return eventually(() => buy(email), { filtered: undefined });
 }

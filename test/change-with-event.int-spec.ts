@@ -1,27 +1,14 @@
 import type { ClientBase } from 'pg';
 import { appendWith } from '../src/log/append/append-in-transaction.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { PasswordHasher } from '../src/users/password.js';
 import { type CreatedToken, TokensService } from '../src/users/tokens.service.js';
 import { tokenDocument } from '../src/users/user-document.js';
 import { UsersService } from '../src/users/users.service.js';
-import { type AdminClient, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { PASSWORD, useAdmin } from './support/admin.js';
 
-const SITE = 'changes.example';
-
-let admin: TestAdmin;
-let boss: AdminClient;
-
-beforeAll(async () => {
-  admin = await startTestAdmin(await createDatabase());
-  boss = await admin.signedIn('admin');
-  await boss('/sites', { method: 'POST', body: { host: SITE } });
-});
-afterAll(async () => {
-  await admin?.stop();
-});
+const admin = await useAdmin();
+const boss = await admin.signedIn('admin');
 
 /** Connections that are lost at the commit: the server has carried it out, or never got it. With `isGone` there is none afterwards. */
 function losing(when: 'before' | 'after', isGone = false): Postgres {
@@ -63,11 +50,9 @@ describe('an event that is stored together with a change', () => {
   it('is found in the log if only the answer to its commit was lost', async () => {
     const stream = '01980000-0000-7000-8000-000000000001';
     const outcome = await appended('after', stream);
-    const log = new PostgresEventLog(admin.postgres);
-    const [event] = await log.readStream('site', stream);
+    const [event] = await admin.log.readStream('site', stream);
     expect(outcome).toEqual({ status: 'appended', position: event?.position, time: event?.time });
     expect(await stored()).toEqual(['after']);
-    await log.close();
   });
 
   it('fails if its commit was lost, and neither is stored', async () => {
@@ -94,7 +79,7 @@ describe('a secret that is shown once', () => {
     const call = admin.withHeaders({ authorization: `Bearer ${created.token}` });
     expect((await call('/session')).body.id).toBe(id);
     const { secret: link } = await new UsersService(losing('after'), new PasswordHasher()).reset(id);
-    const chosen = await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
+    const chosen = await admin.anonymous.post('/session/password', { link, password: PASSWORD });
     expect(chosen.status).toBe(200);
   });
 
@@ -125,9 +110,9 @@ describe('the webhook secrets of a removed site', () => {
     return rows as { name: string; sealed: Buffer }[];
   };
   const add = async (host: string) => {
-    await boss('/sites', { method: 'POST', body: { host } });
+    await boss.post('/sites', { host });
     const body = { url: `https://hooks.${host}/a-secret-path-4f7d1a9c0b2e` };
-    expect((await boss(`/sites/${host}/webhook`, { method: 'PUT', body })).status).toBe(200);
+    expect((await boss.put(`/sites/${host}/webhook`, body)).status).toBe(200);
   };
 
   it('are deleted with the site, and no others', async () => {
@@ -137,7 +122,7 @@ describe('the webhook secrets of a removed site', () => {
     expect((await secretsOf(gone)).map(({ name }) => name)).toEqual(
       expect.arrayContaining(['dedup', 'outbound.secret']),
     );
-    expect((await boss(`/sites/${gone}`, { method: 'DELETE' })).status).toBeLessThan(300);
+    expect((await boss.delete(`/sites/${gone}`)).status).toBeLessThan(300);
     expect((await secretsOf(gone)).map(({ name }) => name)).toEqual(['dedup']);
     expect(await secretsOf(kept)).toEqual(before);
   });

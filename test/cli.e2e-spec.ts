@@ -14,6 +14,7 @@ import { findPostmaster } from '../src/postgres/postmaster.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { hashApiKey } from '../src/sites/keys/api-key.js';
 import { Collector } from './support/collector.js';
+import { type CommandResult, commandLine, splitWords, type Words } from './support/command-line.js';
 import { temporaryFolder } from './support/folders.js';
 import { eventually } from './support/waiting.js';
 
@@ -21,6 +22,8 @@ const checkout = join(import.meta.dirname, '..');
 const root = temporaryFolder('cc-cli-');
 const dataDir = join(root, 'data');
 const environment = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir };
+const { run: cli, json, lines: printed } = commandLine(environment);
+const lines = (command: string, ...words: Words) => printed<StoredEvent>(command, ...words);
 const unreachableDatabase = { DATABASE_URL: 'postgres://user@127.0.0.1:1/database', SECRET_KEY: 'ab'.repeat(32) };
 
 /** Settings of a site that is connected to all platforms, in test mode if the platform has one. */
@@ -60,14 +63,7 @@ afterAll(async () => {
 
 describe('the command line without a service', () => {
   it('creates the database and leaves no process running', async () => {
-    const { code, stdout, stderr } = await start(
-      'sites',
-      'add',
-      'Shop.Example',
-      '--alias',
-      'www.shop.example',
-      '--json',
-    );
+    const { code, stdout, stderr } = await start('sites add Shop.Example --alias www.shop.example --json');
     expect({ code, stderr }).toEqual({ code: 0, stderr: `Creating the database in ${join(dataDir, 'postgres')}\n` });
     expect(JSON.parse(stdout)).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -79,56 +75,43 @@ describe('the command line without a service', () => {
     expect(findPostmaster(join(dataDir, 'postgres'))).toBeUndefined();
   });
 
-  it('reports wrong usage in one line and exits with 2', async () => {
+  it('reports an unknown command in one line and exits with 2', async () => {
     expect(await start('sitez')).toEqual({
       code: 2,
       stdout: '',
       stderr: `Unknown command 'sitez'. Did you mean sites? "--help" shows the usage.\n`,
     });
-    expect(await usageErrorOf('sites', 'add')).toMatch(/^Missing required argument 'host'\. "sites add --help" shows/);
-    expect(await usageErrorOf('sites', 'add', 'a.example', 'b.example')).toMatch(/^Too many arguments/);
-    expect(await usageErrorOf('sites', 'list', '--jsno')).toMatch(/^Unknown option '--jsno'\. Did you mean --json\?/);
-    expect(await usageErrorOf('sites', 'set', 'shop.example')).toMatch(/^Nothing to set: give at least one option\./);
-    expect(await usageErrorOf('keys', 'create', '--site', 'shop.example')).toMatch(/^Required option '--name <label>'/);
-    expect(await usageErrorOf('events', 'tail', '--from', 'yesterday')).toMatch(
-      /Give a position such as 1017, or a time/,
-    );
-    expect(await usageErrorOf('events', 'tail', '--to', '2025-02-30')).toMatch(
-      /Give a position such as 1017, or a time/,
-    );
-    expect(await usageErrorOf('events', 'tail', '--last', 'all')).toMatch(/Give a whole number/);
-    expect(await usageErrorOf('events', 'export', '--format', 'xml')).toMatch(
-      /Allowed choices are ndjson, csv, parquet/,
-    );
-    expect(await usageErrorOf('events', 'export', '--format', 'parquet')).toMatch(
-      /requires a file: give it with --out/,
-    );
-    expect(await usageErrorOf('events', 'export', '--format', 'csv', '--json')).toMatch(
-      /--json with --format csv requires a file/,
-    );
-    expect(await usageErrorOf('events', 'show', '--order', 'ORD-1')).toMatch(/^Select a conversion with/);
-    expect(await usageErrorOf('events', 'show', '--order', 'ORD-1', '--conversion', 'x')).toMatch(
-      /cannot be used with/,
-    );
-    expect(await usageErrorOf('platforms', 'test', 'meta')).toMatch(/^Required option '--site <host>'/);
-    const replay = ['replay', 'deliveries', '--site', ADS, '--platform', 'meta'];
-    expect(await usageErrorOf(...replay)).toMatch(
-      /^Select conversions with --from <when> and --to <when>, or one with --conversion/,
-    );
-    expect(await usageErrorOf(...replay, '--to', '7')).toMatch(/^Select conversions/);
-    expect(await usageErrorOf(...replay, '--from', '1', '--to', '7', '--force')).toMatch(
-      /so it requires --conversion <id>/,
-    );
-    expect(await usageErrorOf(...replay, '--from', '1', '--conversion', 'x')).toMatch(/cannot be used with/);
-    expect(await usageErrorOf(...replay, '--from', 'yesterday')).toMatch(/Give a position such as 1017, or a time/);
-    expect(await usageErrorOf('projections', 'rebuild')).toMatch(/^Name one projection, or give --all\./);
-    expect(await usageErrorOf('projections', 'rebuild', 'sites', '--all')).toMatch(
-      /^Name one projection, or give --all\./,
-    );
+  });
+
+  const REPLAY = `replay deliveries --site ${ADS} --platform meta`;
+  it.each([
+    ['sites add', /^Missing required argument 'host'\. "sites add --help" shows/],
+    ['sites add a.example b.example', /^Too many arguments/],
+    ['sites list --jsno', /^Unknown option '--jsno'\. Did you mean --json\?/],
+    ['sites set shop.example', /^Nothing to set: give at least one option\./],
+    ['keys create --site shop.example', /^Required option '--name <label>'/],
+    ['events tail --from yesterday', /Give a position such as 1017, or a time/],
+    ['events tail --to 2025-02-30', /Give a position such as 1017, or a time/],
+    ['events tail --last all', /Give a whole number/],
+    ['events export --format xml', /Allowed choices are ndjson, csv, parquet/],
+    ['events export --format parquet', /requires a file: give it with --out/],
+    ['events export --format csv --json', /--json with --format csv requires a file/],
+    ['events show --order ORD-1', /^Select a conversion with/],
+    ['events show --order ORD-1 --conversion x', /cannot be used with/],
+    ['platforms test meta', /^Required option '--site <host>'/],
+    [REPLAY, /^Select conversions with --from <when> and --to <when>, or one with --conversion/],
+    [`${REPLAY} --to 7`, /^Select conversions/],
+    [`${REPLAY} --from 1 --to 7 --force`, /so it requires --conversion <id>/],
+    [`${REPLAY} --from 1 --conversion x`, /cannot be used with/],
+    [`${REPLAY} --from yesterday`, /Give a position such as 1017, or a time/],
+    ['projections rebuild', /^Name one projection, or give --all\./],
+    ['projections rebuild sites --all', /^Name one projection, or give --all\./],
+  ])('reports what is wrong with "%s"', async (command, says) => {
+    expect(await usageErrorOf(command)).toMatch(says);
   });
 
   it('prints help', async () => {
-    const { code, stdout } = await cli('sites', 'set', '--help');
+    const { code, stdout } = await cli('sites set --help');
     expect(code).toBe(0);
     expect(stdout).toMatch(/--dedup-window <duration>.*Example:\n {2}clean-conversions sites set shop\.example/s);
     expect(await cli('sites')).toMatchObject({
@@ -139,16 +122,16 @@ describe('the command line without a service', () => {
   });
 
   it('reports other errors in one line', async () => {
-    expect(await cli('sites', 'list', { DATABASE_URL: 'mysql://x' })).toEqual({
+    expect(await cli('sites list', { DATABASE_URL: 'mysql://x' })).toEqual({
       code: 1,
       stdout: '',
       stderr: 'DATABASE_URL: must begin with postgres://\n',
     });
-    expect(await cli('sites', 'list', unreachableDatabase)).toMatchObject({
+    expect(await cli('sites list', unreachableDatabase)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^PostgreSQL cannot be reached: .*ECONNREFUSED.* Check DATABASE_URL.*\n$/),
     });
-    expect((await cli('sites', 'list', { DATA_DIR: '/dev/null/data' })).stderr).toMatch(
+    expect((await cli('sites list', { DATA_DIR: '/dev/null/data' })).stderr).toMatch(
       /^\/dev\/null\/data\/secret-key cannot be used: .*ENOTDIR.* Set DATA_DIR to a folder that this user can write to\.\n$/,
     );
   });
@@ -164,48 +147,38 @@ describe('the command line with a running service', () => {
 
   describe('sites', () => {
     it('are listed with current data and shown by host or alias', async () => {
-      const added = await json('sites', 'add', 'other.example');
-      const list = await json('sites', 'list');
+      const added = await json('sites add other.example');
+      const list = await json('sites list');
       expect(list.map(({ host }: { host: string }) => host)).toEqual(['shop.example', 'localhost', 'other.example']);
       expect(list[2]).toEqual(added);
-      expect(await json('sites', 'show', 'WWW.shop.example')).toEqual({
+      expect(await json('sites show WWW.shop.example')).toEqual({
         ...list[0],
         settings: expect.objectContaining({ dedupWindow: '24h', botThreshold: 30, blocked: [] }),
       });
-      expect((await json('sites', 'show', 'shop.example', { DEDUP_WINDOW: '90m' })).settings.dedupWindow).toBe('90m');
-      expect((await cli('sites', 'list')).stdout).toMatch(
+      expect((await json('sites show shop.example', { DEDUP_WINDOW: '90m' })).settings.dedupWindow).toBe('90m');
+      expect((await cli('sites list')).stdout).toMatch(
         /^HOST +INBOUND +ALIASES +CREATED\nshop\.example +no +www\.shop/,
       );
     });
 
     it('cannot be added twice', async () => {
-      expect(await errorOf('sites', 'add', 'www.shop.example')).toMatch(
+      expect(await errorOf('sites add www.shop.example')).toMatch(
         /^www\.shop\.example already belongs to site shop\.example\./,
       );
-      expect(await errorOf('sites', 'add', 'https://shop.example/')).toMatch(/is not a host name/);
-      expect(await errorOf('sites', 'show', 'no.example')).toBe(
+      expect(await errorOf('sites add https://shop.example/')).toMatch(/is not a host name/);
+      expect(await errorOf('sites show no.example')).toBe(
         'There is no site no.example. Add it with "sites add no.example".\n',
       );
     });
 
     it('accept settings and return them', async () => {
       const options = [
-        ['--dedup-window', '2h', '--bot-threshold', '50', '--bot-mode', 'observe', '--consent-required', 'yes'],
-        ['--withhold', 'everything', '--country', 'de', '--origin', 'a.example', '--origin', 'b.example'],
-        [
-          '--block',
-          'Jane@Example.com',
-          '--block',
-          '@spam.example',
-          '--block-disposable',
-          'yes',
-          '--block-ip',
-          '10.0.0.0/8',
-        ],
-        ['--allow-ip', '10.1.0.0/16', '--block-ua', 'curl', '--block-country', 'FR', '--email-capture', 'no'],
-        ['--bot-filter', 'none'],
-      ].flat();
-      const { settings } = await json('sites', 'set', 'www.shop.example', ...options);
+        '--dedup-window 2h --bot-threshold 50 --bot-mode observe --consent-required yes --withhold everything',
+        '--country de --origin a.example --origin b.example --block Jane@Example.com --block @spam.example',
+        '--block-disposable yes --block-ip 10.0.0.0/8 --allow-ip 10.1.0.0/16 --block-ua curl --block-country FR',
+        '--email-capture no --bot-filter none',
+      ].join(' ');
+      const { settings } = await json(`sites set www.shop.example ${options}`);
       expect(settings).toEqual({
         dedupWindow: '2h',
         botThreshold: 50,
@@ -223,79 +196,73 @@ describe('the command line with a running service', () => {
         emailCapture: false,
         botFilter: 'none',
       });
-      const unset = ['--unset', 'dedup-window', '--unset', 'origin', '--unset', 'block=jane@example.com'];
-      expect((await json('sites', 'set', 'shop.example', ...unset)).settings).toEqual({
+      const unset = '--unset dedup-window --unset origin --unset block=jane@example.com';
+      expect((await json(`sites set shop.example ${unset}`)).settings).toEqual({
         ...settings,
         dedupWindow: '24h',
         origins: [],
         blocked: ['@spam.example'],
       });
-      expect(await usageErrorOf('sites', 'set', 'shop.example', '--bot-mode', 'off')).toMatch(
+      expect(await usageErrorOf('sites set shop.example --bot-mode off')).toMatch(
         /'off' is invalid\. Allowed choices are observe, enforce\./,
       );
-      expect(await errorOf('sites', 'set', 'shop.example', '--unset', 'colour')).toMatch(
-        /There is no setting "colour"/,
-      );
+      expect(await errorOf('sites set shop.example --unset colour')).toMatch(/There is no setting "colour"/);
     });
 
     it('get another host later, which the service accepts until it, or the site, is removed', async () => {
       const track = 'track.late.example';
-      const tagAt = (host: string, status: number) =>
-        eventually(
-          () => statusOf(host, '/__cc/tag.js'),
-          (found) => found === status,
-        );
-      await json('sites', 'add', 'late.example');
-      expect(await json('sites', 'set', 'late.example', '--alias', track, '--alias', 'x.late.example')).toMatchObject({
+      const tagAt = (host: string, status: number) => eventually(() => statusOf(host, '/__cc/tag.js'), status);
+      await json('sites add late.example');
+      expect(await json(`sites set late.example --alias ${track} --alias x.late.example`)).toMatchObject({
         aliases: [track, 'x.late.example'],
       });
       await tagAt(track, 200);
       // Not even the alias is stored.
-      const wrong = ['--alias', 'y.late.example', '--dedup-window', '99d'];
-      expect(await errorOf('sites', 'set', 'late.example', ...wrong)).toMatch(/^--dedup-window/);
-      expect((await json('sites', 'set', track, '--remove-alias', track)).aliases).toEqual(['x.late.example']);
+      expect(await errorOf('sites set late.example --alias y.late.example --dedup-window 99d')).toMatch(
+        /^--dedup-window/,
+      );
+      expect((await json(`sites set ${track} --remove-alias ${track}`)).aliases).toEqual(['x.late.example']);
       await tagAt(track, 404);
       for (const verb of ['remove', 'pause', 'resume'])
-        expect(await errorOf('sites', verb, 'x.late.example')).toMatch(/is an alias\. Give .* late\.example\./);
-      await json('webhook', 'set', '--site', 'late.example', '--url', 'https://hooks.example/totals');
-      expect(await json('sites', 'remove', 'late.example', '--yes')).toMatchObject({
+        expect(await errorOf(`sites ${verb} x.late.example`)).toMatch(/is an alias\. Give .* late\.example\./);
+      await json('webhook set --site late.example --url https://hooks.example/totals');
+      expect(await json('sites remove late.example --yes')).toMatchObject({
         host: 'late.example',
         removed: true,
       });
       for (const verb of ['push', 'test'])
-        expect(await errorOf('webhook', verb, '--site', 'late.example')).toMatch(/was removed with the site/);
+        expect(await errorOf(`webhook ${verb} --site late.example`)).toMatch(/was removed with the site/);
       for (const host of ['late.example', 'x.late.example']) await tagAt(host, 404);
-      expect(JSON.stringify(await json('sites', 'list'))).not.toContain('late.example');
-      expect((await cli('events', 'export', '--site', 'late.example')).stdout).toContain('site.removed.v1');
-      await json('sites', 'add', 'late.example');
+      expect(JSON.stringify(await json('sites list'))).not.toContain('late.example');
+      expect((await cli('events export --site late.example')).stdout).toContain('site.removed.v1');
+      await json('sites add late.example');
       // The webhook is set anew: removing the site had disabled the one before.
-      expect(
-        await json('webhook', 'set', '--site', 'late.example', '--url', 'https://hooks.example/totals'),
-      ).toMatchObject({ enabled: true, secret: expect.stringMatching(/^whsec_/) });
-      await json('sites', 'remove', 'late.example', '--yes');
+      expect(await json('webhook set --site late.example --url https://hooks.example/totals')).toMatchObject({
+        enabled: true,
+        secret: expect.stringMatching(/^whsec_/),
+      });
+      await json('sites remove late.example --yes');
     });
 
     it('switch inbound on and off', async () => {
-      expect(await json('inbound', 'enable', 'shop.example')).toMatchObject({ host: 'shop.example', inbound: true });
-      expect(await json('sites', 'pause', 'shop.example')).toMatchObject({ host: 'shop.example', paused: true });
-      expect((await cli('sites', 'list')).stdout).toMatch(/shop\.example +paused/);
-      expect((await json('sites', 'resume', 'shop.example')).paused).toBeUndefined();
-      expect(await json('inbound', 'disable', 'www.shop.example')).toMatchObject({
+      expect(await json('inbound enable shop.example')).toMatchObject({ host: 'shop.example', inbound: true });
+      expect(await json('sites pause shop.example')).toMatchObject({ host: 'shop.example', paused: true });
+      expect((await cli('sites list')).stdout).toMatch(/shop\.example +paused/);
+      expect((await json('sites resume shop.example')).paused).toBeUndefined();
+      expect(await json('inbound disable www.shop.example')).toMatchObject({
         host: 'shop.example',
         inbound: false,
       });
-      expect((await cli('inbound', 'enable', 'shop.example')).stdout).toMatch(
-        /^host +shop\.example\n.*inbound +yes\n/s,
-      );
-      expect(await errorOf('inbound', 'enable', 'no.example')).toMatch(/There is no site no\.example/);
+      expect((await cli('inbound enable shop.example')).stdout).toMatch(/^host +shop\.example\n.*inbound +yes\n/s);
+      expect(await errorOf('inbound enable no.example')).toMatch(/There is no site no\.example/);
     });
   });
 
   describe('keys', () => {
     it('are shown once, listed without the secret, and revoked', async () => {
-      expect(await json('keys', 'list', '--site', 'other.example')).toEqual([]);
-      expect((await cli('keys', 'list', '--site', 'other.example')).stderr).toMatch(/has no key yet/);
-      const created = await json('keys', 'create', '--site', 'www.shop.example', '--name', 'CRM', '--trial');
+      expect(await json('keys list --site other.example')).toEqual([]);
+      expect((await cli('keys list --site other.example')).stderr).toMatch(/has no key yet/);
+      const created = await json('keys create --site www.shop.example --name CRM --trial');
       expect(created).toEqual({
         id: expect.any(String),
         name: 'CRM',
@@ -305,23 +272,23 @@ describe('the command line with a running service', () => {
         createdAt: expect.any(String),
       });
       const { key: _, ...listed } = { ...created, lastUsedAt: null, status: 'active' };
-      expect(await json('keys', 'list', '--site', 'shop.example')).toEqual([listed]);
-      expect(await json('keys', 'revoke', created.id, '--site', 'shop.example')).toEqual({
+      expect(await json('keys list --site shop.example')).toEqual([listed]);
+      expect(await json(`keys revoke ${created.id} --site shop.example`)).toEqual({
         ...listed,
         status: 'revoked',
       });
-      expect(await errorOf('keys', 'revoke', 'none', '--site', 'shop.example')).toMatch(/has no key none\. "keys list/);
-      const everything = (await cli('events', 'export')).stdout;
+      expect(await errorOf('keys revoke none --site shop.example')).toMatch(/has no key none\. "keys list/);
+      const everything = (await cli('events export')).stdout;
       expect(everything).toContain('site.key_issued.v1');
       expect(everything).not.toContain(hashApiKey(created.key));
     });
 
     it('record when they were last used', async () => {
-      const [before] = await json('keys', 'list', '--site', 'localhost');
+      const [before] = await json('keys list --site localhost');
       expect(before.lastUsedAt).toBeNull();
       await post({ email: 'jane@example.com', event: 'lead' });
-      const [after] = await json('keys', 'list', '--site', 'localhost');
-      const [event] = await lines('events', 'tail', '--last', '1');
+      const [after] = await json('keys list --site localhost');
+      const [event] = await lines('events tail --last 1');
       expect(after.lastUsedAt).toBe(event?.time);
     });
   });
@@ -338,7 +305,7 @@ describe('the command line with a running service', () => {
     });
 
     it('is shown by order id, with its duplicates', async () => {
-      const history = await json('events', 'show', '--order', order, '--site', '127.0.0.1');
+      const history = await json('events show --order', order, '--site', '127.0.0.1');
       expect(history).toEqual({
         conversion: {
           conversionId: firstId,
@@ -367,10 +334,10 @@ describe('the command line with a running service', () => {
     });
 
     it('is shown by id', async () => {
-      const duplicate = await json('events', 'show', '--conversion', duplicateId);
+      const duplicate = await json(`events show --conversion ${duplicateId}`);
       expect(duplicate.conversion).toMatchObject({ conversionId: duplicateId, status: 'deduplicated' });
       expect(duplicate.events).toHaveLength(1);
-      const { stdout } = await cli('events', 'show', '--conversion', firstId);
+      const { stdout } = await cli(`events show --conversion ${firstId}`);
       expect(stdout).toMatch(
         /^Conversion .* of localhost: received\n {2}purchase, 10 EUR, order ORD "7".*\n {2}key Demo, cc_/,
       );
@@ -378,42 +345,37 @@ describe('the command line with a running service', () => {
     });
 
     it('that does not exist is reported', async () => {
-      expect(await errorOf('events', 'show', '--order', 'ORD-0', '--site', 'localhost')).toMatch(
+      expect(await errorOf('events show --order ORD-0 --site localhost')).toMatch(
         /^localhost has no conversion with order ORD-0\./,
       );
-      expect(await errorOf('events', 'show', '--conversion', 'none')).toMatch(/^The log has no conversion none\./);
-      expect(await errorOf('events', 'show', '--conversion', firstId, '--site', 'shop.example')).toMatch(
-        /^shop\.example/,
-      );
+      expect(await errorOf('events show --conversion none')).toMatch(/^The log has no conversion none\./);
+      expect(await errorOf(`events show --conversion ${firstId} --site shop.example`)).toMatch(/^shop\.example/);
     });
 
     it('is selected by order, type, site, position and time', async () => {
-      const all = await lines('events', 'export');
+      const all = await lines('events export');
       const both = [firstId, duplicateId].map(
         (id) => all.find(({ stream }) => stream === `conversion-${id}`) as StoredEvent,
       );
       const [first, duplicate] = both as [StoredEvent, StoredEvent];
-      expect(await lines('events', 'tail', '--order', order)).toEqual(both);
-      expect(await lines('events', 'export', '--order', order, '--site', '[::1]')).toEqual(both);
-      expect(await lines('events', 'export', '--order', order, '--site', 'shop.example')).toEqual([]);
-      expect(await lines('events', 'tail', '--order', order, '--to', String(duplicate.position))).toEqual([first]);
-      expect(await lines('events', 'tail', '--type', first.type, '--type', duplicate.type, '--last', '2')).toEqual(
-        both,
-      );
-      expect(await lines('events', 'export', '--site', 'www.shop.example')).toEqual(
+      expect(await lines('events tail --order', order)).toEqual(both);
+      expect(await lines('events export --order', order, '--site', '[::1]')).toEqual(both);
+      expect(await lines('events export --order', order, '--site', 'shop.example')).toEqual([]);
+      expect(await lines('events tail --order', order, '--to', `${duplicate.position}`)).toEqual([first]);
+      expect(await lines('events tail --type', first.type, '--type', duplicate.type, '--last', '2')).toEqual(both);
+      expect(await lines('events export --site www.shop.example')).toEqual(
         all.filter(({ site }) => site === 'shop.example'),
       );
-      const between = ['--from', String(first.position), '--to', String(duplicate.position)];
-      expect(await lines('events', 'export', ...between)).toEqual([first]);
-      expect(await lines('events', 'export', '--from', first.time, '--to', duplicate.time)).toEqual(
+      expect(await lines(`events export --from ${first.position} --to ${duplicate.position}`)).toEqual([first]);
+      expect(await lines('events export --from', first.time, '--to', duplicate.time)).toEqual(
         all.filter(({ time }) => time >= first.time && time < duplicate.time),
       );
-      expect(await lines('events', 'export', '--to', '2001-01-01')).toEqual([]);
-      expect(await errorOf('events', 'tail', '--site', 'no.example')).toMatch(/There is no site no\.example/);
+      expect(await lines('events export --to 2001-01-01')).toEqual([]);
+      expect(await errorOf('events tail --site no.example')).toMatch(/There is no site no\.example/);
     });
 
     it('cannot send control characters to the terminal', async () => {
-      const { stdout } = await cli('events', 'tail', '--order', order);
+      const { stdout } = await cli('events tail --order', order);
       expect(stdout.split('\n')).toHaveLength(3);
       expect(stdout).toContain('\\u001b[31mred');
       expect(stdout).not.toContain('\u001b');
@@ -421,41 +383,30 @@ describe('the command line with a running service', () => {
 
     it('is unchanged in a CSV export', async () => {
       const file = join(root, 'events.csv');
-      const all = await lines('events', 'export');
-      const result = await json('events', 'export', '--format', 'csv', '--out', file);
+      const all = await lines('events export');
+      const result = await json('events export --format csv --out', file);
       expect(result).toMatchObject({ file, format: 'csv', events: all.length });
       expect(statSync(file).mode & 0o777).toBe(0o600);
       const [header, ...rows] = readCsv(readFileSync(file, 'utf8'));
       expect(header).toEqual('position id type stream version site time actor data personal'.split(' '));
       expect(rows.map(eventOfCells)).toEqual(all);
-      expect((await cli('events', 'export', '--format', 'csv')).stdout).toBe(readFileSync(file, 'utf8'));
-      expect((await cli('events', 'export', '--out', join(root, 'events.ndjson'))).stdout).toMatch(
+      expect((await cli('events export --format csv')).stdout).toBe(readFileSync(file, 'utf8'));
+      expect((await cli('events export --out', join(root, 'events.ndjson'))).stdout).toMatch(
         /^Exported \d+ events to /,
       );
       expect(existsSync(join(root, 'events.ndjson.part'))).toBe(false);
-      expect(await errorOf('events', 'export', '--out', root)).toMatch(/is a folder/);
-      expect(await errorOf('events', 'export', '--out', join(root, 'no', 'file'))).toMatch(
-        /cannot be written \(ENOENT\)/,
-      );
+      expect(await errorOf(`events export --out ${root}`)).toMatch(/is a folder/);
+      expect(await errorOf('events export --out', join(root, 'no', 'file'))).toMatch(/cannot be written \(ENOENT\)/);
     });
   });
 
   describe('events tail', () => {
     it('shows the last 20 events, then new ones until Ctrl-C', async () => {
-      const tail = spawnCli(
-        'events',
-        'tail',
-        '--follow',
-        '--json',
-        '--site',
-        'localhost',
-        '--type',
-        'conversion.received.v1',
-      );
+      const tail = spawnCli('events tail --follow --json --site localhost --type conversion.received.v1');
       const printed = createInterface({ input: tail.stdout })[Symbol.asyncIterator]();
-      const first = await lines('events', 'tail', '--site', 'localhost', '--type', 'conversion.received.v1');
+      const first = await lines('events tail --site localhost --type conversion.received.v1');
       expect(await readEvents(printed, first.length)).toEqual(first);
-      await cli('inbound', 'disable', 'other.example');
+      await cli('inbound disable other.example');
       const id = await post({ email: 'jane@example.com', event: 'signup', orderId: 'followed' });
       const [event] = await readEvents(printed, 1);
       expect(event).toMatchObject({ type: 'conversion.received.v1', data: { conversionId: id } });
@@ -464,13 +415,13 @@ describe('the command line with a running service', () => {
     });
 
     it('ends when no event before --to can follow', async () => {
-      const [last] = await lines('events', 'tail', '--last', '1');
+      const [last] = await lines('events tail --last 1');
       const beyond = String((last as StoredEvent).position + 1);
-      expect(await lines('events', 'tail', '--follow', '--last', '1', '--to', beyond)).toEqual([last]);
+      expect(await lines('events tail --follow --last 1 --to', beyond)).toEqual([last]);
     });
 
     it('ends without an error when its reader exits', async () => {
-      const tail = spawnCli('events', 'export');
+      const tail = spawnCli('events export');
       tail.stdout.destroy();
       let stderr = '';
       tail.stderr.on('data', (part) => {
@@ -499,14 +450,12 @@ describe('the command line with a running service', () => {
     }
     await log.close();
     await postgres.close();
-    const counted = await lines('events', 'export', '--site', 'other.example', '--from', from);
+    const counted = await lines('events export --site other.example --from', from);
     expect(counted).toHaveLength(4_500);
     expect(counted.map(({ position }) => position)).toEqual(
       counted.map((_, n) => (counted[0] as StoredEvent).position + n),
     );
-    expect(await lines('events', 'tail', '--site', 'other.example', '--from', from, '--last', '3')).toEqual(
-      counted.slice(-3),
-    );
+    expect(await lines('events tail --site other.example --from', from, '--last', '3')).toEqual(counted.slice(-3));
   });
 
   describe('platforms', () => {
@@ -514,14 +463,14 @@ describe('the command line with a running service', () => {
     let trialKey: string;
 
     beforeAll(async () => {
-      await json('sites', 'add', ADS);
-      await json('inbound', 'enable', ADS);
+      await json(`sites add ${ADS}`);
+      await json(`inbound enable ${ADS}`);
       for (const platform of PLATFORM_NAMES) {
         const set = CONNECTIONS[platform].flatMap((setting) => ['--set', setting]);
-        await json('platforms', 'connect', platform, '--site', ADS, ...set, '--endpoint', `${sandbox.url}/${platform}`);
+        await json(`platforms connect ${platform} --site ${ADS}`, ...set, '--endpoint', `${sandbox.url}/${platform}`);
       }
-      key = (await json('keys', 'create', '--site', ADS, '--name', 'Shop')).key;
-      trialKey = (await json('keys', 'create', '--site', ADS, '--name', 'Trial', '--trial')).key;
+      key = (await json(`keys create --site ${ADS} --name Shop`)).key;
+      trialKey = (await json(`keys create --site ${ADS} --name Trial --trial`)).key;
     });
 
     it('receive nothing from a trial key, although everything is validated', async () => {
@@ -530,18 +479,13 @@ describe('the command line with a running service', () => {
       for (const result of Object.values(results))
         expect(result).toEqual({ ok: true, status: 'validated', trial: true });
       expect(await ledger()).toEqual({ recent: [] });
-      const { conversion, deliveries } = await json('events', 'show', '--conversion', id);
+      const { conversion, deliveries } = await json(`events show --conversion ${id}`);
       expect(conversion).toMatchObject({ trial: true, key: { name: 'Trial' } });
       for (const { status, payload } of deliveries)
         expect([status, payload]).toEqual(['validated', expect.any(Object)]);
-      for (const range of [
-        ['--from', '1'],
-        ['--conversion', id],
-        ['--conversion', id, '--force'],
-      ]) {
-        expect(await replay('meta', ...range)).toEqual({ requested: 0, byStatus: { validated: 1 }, dryRun: false });
-      }
-      expect((await cli(...replayOf('meta', '--conversion', id))).stderr).toMatch(/^It was received with a trial key/);
+      for (const range of ['--from 1', `--conversion ${id}`, `--conversion ${id} --force`])
+        expect(await replay('meta', range)).toEqual({ requested: 0, byStatus: { validated: 1 }, dryRun: false });
+      expect((await cli(replayOf('meta', `--conversion ${id}`))).stderr).toMatch(/^It was received with a trial key/);
     });
 
     it('are tested in their own test mode', async () => {
@@ -561,28 +505,28 @@ describe('the command line with a running service', () => {
         webhook: { status: 'delivered', sent: true },
       };
       for (const platform of PLATFORM_NAMES) {
-        expect(await json('platforms', 'test', platform, '--site', ADS)).toEqual({
+        expect(await json(`platforms test ${platform} --site ${ADS}`)).toEqual({
           platform,
           ok: true,
           ...expected[platform],
         });
       }
-      expect((await cli('platforms', 'test', 'meta', '--site', ADS)).stdout).toMatch(
+      expect((await cli(`platforms test meta --site ${ADS}`)).stdout).toMatch(
         /^platform +meta\nok +yes\nstatus +delivered\nsent +yes\n$/,
       );
     });
 
     it('that fail the test report the reason and the next step', async () => {
-      const test = ['platforms', 'test', 'pinterest', '--site', ADS];
+      const test = `platforms test pinterest --site ${ADS}`;
       await behave('pinterest', 'unauthorized', { times: 2, call: 'test' });
-      const { code, stdout } = await cli(...test, '--json');
+      const { code, stdout } = await cli(test, '--json');
       expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 1, ok: false, status: 'unauthorized' });
-      expect((await cli(...test)).stderr).toBe(
+      expect((await cli(test)).stderr).toBe(
         'Set new credentials with "platforms connect pinterest --site ads.example --set <name>=<value>".\n',
       );
-      const connect = ['platforms', 'connect', 'pinterest', '--site', ADS, '--endpoint'];
-      await json(...connect, 'http://127.0.0.1:1');
-      const unreachable = await start(...test);
+      const connect = `platforms connect pinterest --site ${ADS} --endpoint`;
+      await json(`${connect} http://127.0.0.1:1`);
+      const unreachable = await start(test);
       expect(unreachable).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(/^"platforms list --site ads\.example"/),
@@ -590,12 +534,12 @@ describe('the command line with a running service', () => {
       expect(unreachable.stdout).toMatch(
         /ok +no\nstatus +failed\nsent +no\nreason +127\.0\.0\.1:1 refused the connection: .+ \(ECONNREFUSED\)\.\n$/,
       );
-      await json(...connect, `${sandbox.url}/pinterest`);
-      expect(await errorOf('platforms', 'test', 'myspace', '--site', ADS)).toMatch(/^There is no platform "myspace"/);
-      expect(await errorOf('platforms', 'test', 'meta', '--site', 'other.example')).toMatch(
+      await json(`${connect} ${sandbox.url}/pinterest`);
+      expect(await errorOf(`platforms test myspace --site ${ADS}`)).toMatch(/^There is no platform "myspace"/);
+      expect(await errorOf('platforms test meta --site other.example')).toMatch(
         /^meta is not connected to other\.example\. Connect it with/,
       );
-      expect(await errorOf(...test, { SECRET_KEY: 'cd'.repeat(32) })).toMatch(
+      expect(await errorOf(test, { SECRET_KEY: 'cd'.repeat(32) })).toMatch(
         /^SECRET_KEY is not the key that this database was first used with\./m,
       );
     });
@@ -605,22 +549,13 @@ describe('the command line with a running service', () => {
       const set = ['mode=offline', 'refresh_token=first', 'event.purchase=Sales', ...offline];
       const endpoint = `${sandbox.url}/microsoft_ads@offline`;
       const settings = set.flatMap((setting) => ['--set', setting]);
-      await json(
-        'platforms',
-        'connect',
-        'microsoft_ads',
-        '--site',
-        'other.example',
-        ...settings,
-        '--endpoint',
-        endpoint,
-      );
+      await json('platforms connect microsoft_ads --site other.example', ...settings, '--endpoint', endpoint);
       // The sandbox accepts each refresh token once.
       for (const _ of [1, 2, 3]) {
-        const tested = await json('platforms', 'test', 'microsoft_ads', '--site', 'other.example');
+        const tested = await json('platforms test microsoft_ads --site other.example');
         expect(tested).toMatchObject({ ok: true, sent: false, reason: expect.stringContaining('a token fetched') });
       }
-      await json('platforms', 'disconnect', 'microsoft_ads', '--site', 'other.example');
+      await json('platforms disconnect microsoft_ads --site other.example');
     });
 
     it('show every attempt, and receive rejected conversions again but never accepted ones', async () => {
@@ -629,7 +564,7 @@ describe('the command line with a running service', () => {
       expect(results['meta']).toEqual({ ok: false, status: 'failed', reason: expect.any(String) });
       expect(results['tiktok']).toEqual({ ok: true, status: 'delivered' });
 
-      const failed = await json('events', 'show', '--order', 'ORD-1', '--site', ADS);
+      const failed = await json(`events show --order ORD-1 --site ${ADS}`);
       expect(Object.keys(failed)).toEqual(['conversion', 'match', 'consent', 'deliveries', 'events']);
       expect(failed.deliveries.map(({ platform }: { platform: string }) => platform)).toEqual(PLATFORM_NAMES);
       const attempt = { attempt: 1, status: 'failed', httpStatus: 400, reason: results['meta']?.reason };
@@ -637,28 +572,28 @@ describe('the command line with a running service', () => {
       expect(failed.deliveries[1]).toMatchObject({ payloadIsExact: true, payload: { event_id: 'ORD-1' } });
 
       const { position } = failed.events[0];
-      const range = ['--from', String(position), '--to', String(position + 1)];
-      const [before] = await lines('events', 'tail', '--last', '1');
-      expect(await replay('meta', ...range, '--dry-run')).toEqual({
+      const range = `--from ${position} --to ${position + 1}`;
+      const [before] = await lines('events tail --last 1');
+      expect(await replay('meta', `${range} --dry-run`)).toEqual({
         requested: 1,
         byStatus: { failed: 1 },
         dryRun: true,
       });
-      expect(await replay('meta', '--from', String(position + 1))).toEqual({
+      expect(await replay('meta', `--from ${position + 1}`)).toEqual({
         requested: 0,
         byStatus: {},
         dryRun: false,
       });
-      expect(await replay('meta', '--from', '1', '--to', String(position))).toMatchObject({ requested: 0 });
-      expect(await replay('tiktok', ...range)).toEqual({ requested: 0, byStatus: { delivered: 1 }, dryRun: false });
-      expect(await lines('events', 'tail', '--last', '1')).toEqual([before]);
+      expect(await replay('meta', `--from 1 --to ${position}`)).toMatchObject({ requested: 0 });
+      expect(await replay('tiktok', range)).toEqual({ requested: 0, byStatus: { delivered: 1 }, dryRun: false });
+      expect(await lines('events tail --last 1')).toEqual([before]);
 
-      expect(await replay('meta', ...range)).toEqual({ requested: 1, byStatus: { failed: 1 }, dryRun: false });
+      expect(await replay('meta', range)).toEqual({ requested: 1, byStatus: { failed: 1 }, dryRun: false });
       const { deliveries } = await delivered('ORD-1', 'meta');
       expect(deliveries[1].attempts).toMatchObject([attempt, { attempt: 2, status: 'delivered', httpStatus: 200 }]);
       expect(deliveries[1].attempts[1].bodySha256).toBe(deliveries[1].attempts[0].bodySha256);
-      expect(await replay('meta', ...range)).toEqual({ requested: 0, byStatus: { delivered: 1 }, dryRun: false });
-      const again = await cli(...replayOf('meta', '--conversion', id.toUpperCase()));
+      expect(await replay('meta', range)).toEqual({ requested: 0, byStatus: { delivered: 1 }, dryRun: false });
+      const again = await cli(replayOf('meta', `--conversion ${id.toUpperCase()}`));
       expect(again).toMatchObject({
         code: 0,
         stderr: expect.stringMatching(/^meta has accepted it\. --force sends it/),
@@ -669,7 +604,7 @@ describe('the command line with a running service', () => {
       });
 
       for (const eventId of ['ORD-1-r2', 'ORD-1-r3']) {
-        expect(await replay('meta', '--conversion', id, '--force')).toMatchObject({ requested: 1 });
+        expect(await replay('meta', `--conversion ${id} --force`)).toMatchObject({ requested: 1 });
         await eventually(
           () => receivedEvents('meta'),
           (events) => events[eventId]?.times === 1,
@@ -679,7 +614,7 @@ describe('the command line with a running service', () => {
       expect(Object.values(await receivedEvents('meta')).filter(({ times }) => times !== 1)).toEqual([]);
       expect((await receivedEvents('tiktok'))['ORD-1']).toMatchObject({ times: 1, refused: 0 });
 
-      const { stdout } = await cli('events', 'show', '--order', 'ORD-1', '--site', ADS);
+      const { stdout } = await cli(`events show --order ORD-1 --site ${ADS}`);
       expect(stdout).toMatch(/^Conversion .*\n.*order ORD-1\n {2}key Shop, cc_\w+…\n\n.* {2}received from key:/);
       expect(stdout).toMatch(/cli:\S+ requested delivery to meta\n.*cli:\S+ requested delivery to meta as ORD-1-r2\n/);
       expect(stdout).toMatch(
@@ -690,50 +625,44 @@ describe('the command line with a running service', () => {
 
     it('show beforehand what they would get', async () => {
       const { id } = await buy('PREVIEW', key);
-      const preview = (platform: string, ...args: string[]) => [
-        'platforms',
-        'preview',
-        platform,
-        '--site',
-        ADS,
-        ...args,
-      ];
-      const fields = ['--set', 'field.user.plan="gold"', '--set', 'field.order=orderId'];
-      expect(await json(...preview('meta', '--order', 'PREVIEW', ...fields))).toMatchObject({
+      const preview = (platform: string, options = '') =>
+        `platforms preview ${platform} --site ${ADS} ${options}`.trim();
+      const fields = '--set field.user.plan="gold" --set field.order=orderId';
+      expect(await json(preview('meta', `--order PREVIEW ${fields}`))).toMatchObject({
         ...{ platform: 'meta', conversionId: id, status: 'sent' },
         payload: { event_id: 'PREVIEW', custom_data: { user: { plan: 'gold' }, order: 'PREVIEW' } },
       });
-      expect(await json(...preview('x', '--conversion', id, '--set', 'events=lead'))).toEqual({
+      expect(await json(preview('x', `--conversion ${id} --set events=lead`))).toEqual({
         ...{ platform: 'x', conversionId: id, status: 'skipped', reason: 'event_not_selected' },
       });
-      expect((await cli(...preview('meta', '--order', 'PREVIEW'))).stdout).toMatch(
-        /^platform +meta\n[^{]*\n{\n {2}"event/,
-      );
-      expect(await json('events', 'show', '--order', 'PREVIEW', '--site', ADS)).toMatchObject({
+      expect((await cli(preview('meta', '--order PREVIEW'))).stdout).toMatch(/^platform +meta\n[^{]*\n{\n {2}"event/);
+      expect(await json(`events show --order PREVIEW --site ${ADS}`)).toMatchObject({
         deliveries: expect.arrayContaining([expect.objectContaining({ platform: 'x', status: 'delivered' })]),
       });
-      expect(await json(...preview('meta', '--sample', '--set', 'field.order=orderId'))).toMatchObject({
+      expect(await json(preview('meta', '--sample --set field.order=orderId'))).toMatchObject({
         ...{ platform: 'meta', sample: true, status: 'sent' },
         payload: { event_name: 'Purchase', custom_data: { order: 'ORD-1', value: 129.9, currency: 'EUR' } },
       });
-      expect(await usageErrorOf(...preview('meta'))).toMatch(/^Select a conversion with --order/);
-      expect(await errorOf(...preview('meta', '--order', 'PREVIEW', '--set', 'field.a=email'))).toMatch(
-        /must be one of/,
-      );
+      expect(await usageErrorOf(preview('meta'))).toMatch(/^Select a conversion with --order/);
+      expect(await errorOf(preview('meta', '--order PREVIEW --set field.a=email'))).toMatch(/must be one of/);
     });
 
     it('receive skipped conversions again with the current settings', async () => {
-      const connect = ['platforms', 'connect', 'x', '--site', ADS, '--set'];
-      await json(...connect, 'events=lead');
+      const connect = `platforms connect x --site ${ADS} --set`;
+      await json(`${connect} events=lead`);
       await eventually(
         () => buy(`SKIP-${Date.now()}`, key),
         ({ results }) => results['x']?.status === 'skipped',
       );
       const { id, results } = await buy('SKIP', key);
       expect(results['x']).toEqual({ ok: false, status: 'skipped', reason: 'event_not_selected' });
-      expect((await json('events', 'show', '--conversion', id)).deliveries[10]).not.toHaveProperty('payload');
-      await json(...connect, 'events=');
-      expect(await replay('x', '--conversion', id)).toEqual({ requested: 1, byStatus: { skipped: 1 }, dryRun: false });
+      expect((await json(`events show --conversion ${id}`)).deliveries[10]).not.toHaveProperty('payload');
+      await json(`${connect} events=`);
+      expect(await replay('x', `--conversion ${id}`)).toEqual({
+        requested: 1,
+        byStatus: { skipped: 1 },
+        dryRun: false,
+      });
       const { deliveries } = await delivered('SKIP', 'x');
       expect(deliveries[10]).toMatchObject({ payloadIsExact: true, payload: { conversion_id: 'SKIP' } });
     });
@@ -751,15 +680,15 @@ describe('the command line with a running service', () => {
         /\nok {4}deliveries +1 queued, the oldest is due \S+Z; meta of ads\.example is parked \(.+\)\n/,
       );
       expect(stdout).toMatch(/→ Fix what the platform refuses: "platforms list --site ads\.example" tells how/);
-      const queued = await cli(...replayOf('meta', '--conversion', id));
+      const queued = await cli(replayOf('meta', `--conversion ${id}`));
       expect(queued.stderr).toBe('It is queued, and the service sends it at its next attempt.\n');
-      expect((await cli('platforms', 'test', 'meta', '--site', ADS)).stderr).toBe(
+      expect((await cli(`platforms test meta --site ${ADS}`)).stderr).toBe(
         'It is parked: "platforms resume meta --site ads.example" sends the queued conversions.\n',
       );
-      await json('platforms', 'pause', 'meta', '--site', ADS);
-      const forced = await cli(...replayOf('meta', '--conversion', id, '--force'));
+      await json(`platforms pause meta --site ${ADS}`);
+      const forced = await cli(replayOf('meta', `--conversion ${id} --force`));
       expect(forced.stderr).toBe('meta is paused: they are queued until "platforms resume meta --site ads.example".\n');
-      await json('platforms', 'resume', 'meta', '--site', ADS);
+      await json(`platforms resume meta --site ${ADS}`);
       await delivered('QUEUED', 'meta');
       expect(await receivedEvents('meta')).toMatchObject({ 'QUEUED-r2': { times: 1 } });
     });
@@ -767,7 +696,9 @@ describe('the command line with a running service', () => {
     it('receive nothing more after an interruption', async () => {
       const [stdout, stderr] = [new Collector(), new Collector()];
       const stop = AbortSignal.abort();
-      expect(await runCli(replayOf('meta', '--from', '1'), { env: environment, stdout, stderr, stop })).toBe(130);
+      expect(await runCli(replayOf('meta', '--from 1').split(' '), { env: environment, stdout, stderr, stop })).toBe(
+        130,
+      );
       expect([stdout.text, stderr.text]).toEqual([
         '',
         expect.stringMatching(/^Interrupted before all conversions were checked\./),
@@ -776,19 +707,17 @@ describe('the command line with a running service', () => {
 
     it('receive no duplicates and no conversions of other sites', async () => {
       const duplicate = await buy('ORD-1', key);
-      expect(await errorOf(...replayOf('meta', '--conversion', duplicate.id))).toMatch(
+      expect(await errorOf(replayOf('meta', `--conversion ${duplicate.id}`))).toMatch(
         /^Conversion \S+ was deduplicated, so it is not sent\. "events show --conversion /,
       );
-      expect(await errorOf(...replayOf('meta', '--conversion', 'none'))).toMatch(
-        /^ads\.example has no conversion none\./,
-      );
-      const elsewhere = ['replay', 'deliveries', '--site', 'other.example', '--platform', 'meta', '--from', '1'];
-      expect(await errorOf(...elsewhere)).toMatch(/^meta is not connected to other\.example/);
+      expect(await errorOf(replayOf('meta', '--conversion none'))).toMatch(/^ads\.example has no conversion none\./);
+      const elsewhere = 'replay deliveries --site other.example --platform meta --from 1';
+      expect(await errorOf(elsewhere)).toMatch(/^meta is not connected to other\.example/);
     });
 
     function delivered(order: string, platform: PlatformName) {
       return eventually(
-        () => json('events', 'show', '--order', order, '--site', ADS),
+        () => json('events show --order', order, '--site', ADS),
         ({ deliveries }) => deliveries[PLATFORM_NAMES.indexOf(platform)].status === 'delivered',
       );
     }
@@ -798,17 +727,17 @@ describe('the command line with a running service', () => {
     const names = allProjections(undefined as never).map(({ name }) => name);
 
     it('have the same rows after a rebuild of one or all of them', async () => {
-      const before = [await json('sites', 'list'), await json('keys', 'list', '--site', 'localhost')];
-      const { code, stdout, stderr } = await cli('projections', 'rebuild', '--all', '--json');
+      const before = [await json('sites list'), await json('keys list --site localhost')];
+      const { code, stdout, stderr } = await cli('projections rebuild --all --json');
       expect({ code, stderr }).toEqual({ code: 0, stderr: names.map((name) => `Rebuilt ${name}.\n`).join('') });
-      const [last] = await lines('events', 'tail', '--last', '1');
+      const [last] = await lines('events tail --last 1');
       const { position } = last as StoredEvent;
       const current = names.map((name) => ({ name, position, head: position, lag: 0, state: 'running' }));
       expect(JSON.parse(stdout)).toEqual(current);
-      expect([await json('sites', 'list'), await json('keys', 'list', '--site', 'localhost')]).toEqual(before);
-      expect(await json('projections', 'rebuild', 'sites')).toEqual(current);
-      expect((await cli('projections', 'status')).stdout).toMatch(/^NAME +STATE +POSITION +HEAD +LAG/);
-      expect(await errorOf('projections', 'rebuild', 'nothing')).toMatch(
+      expect([await json('sites list'), await json('keys list --site localhost')]).toEqual(before);
+      expect(await json('projections rebuild sites')).toEqual(current);
+      expect((await cli('projections status')).stdout).toMatch(/^NAME +STATE +POSITION +HEAD +LAG/);
+      expect(await errorOf('projections rebuild nothing')).toMatch(
         /^Unknown projection "nothing"\. Projections: sites/,
       );
     });
@@ -816,7 +745,7 @@ describe('the command line with a running service', () => {
 
   describe('doctor', () => {
     it('passes all checks and finds the service ready', async () => {
-      const { code, stdout } = await start('doctor', '--json', { PORT: service.port });
+      const { code, stdout } = await start('doctor --json', { PORT: service.port });
       const { ok, checks } = JSON.parse(stdout);
       expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([]);
       expect({ code, ok }).toEqual({ code: 0, ok: true });
@@ -852,7 +781,7 @@ describe('the command line with a running service', () => {
     });
 
     it('reports a missing database and invalid settings', async () => {
-      const { code, stdout } = await cli('doctor', '--json', { ...unreachableDatabase, PORT: service.port });
+      const { code, stdout } = await cli('doctor --json', { ...unreachableDatabase, PORT: service.port });
       expect(code).toBe(1);
       expect(JSON.parse(stdout)).toEqual({
         ok: false,
@@ -863,7 +792,7 @@ describe('the command line with a running service', () => {
           expect.objectContaining({ name: 'service', ok: true }),
         ],
       });
-      const unset = await cli('doctor', '--json', { PORT: 'http' });
+      const unset = await cli('doctor --json', { PORT: 'http' });
       expect(unset.code).toBe(1);
       expect(JSON.parse(unset.stdout).checks.at(-1)).toMatchObject({
         name: 'settings',
@@ -885,71 +814,44 @@ describe('the command line with a running service', () => {
 
 describe('the command line after the service has stopped', () => {
   it('reads all data and reports that the service is not running', async () => {
-    const { code, stdout } = await start('doctor', '--json', { PORT: service.port });
+    const { code, stdout } = await start('doctor --json', { PORT: service.port });
     const { checks } = JSON.parse(stdout);
     expect(code).toBe(0);
     expect(checks.at(-1)).toEqual({ name: 'service', ok: true, detail: `not running on 127.0.0.1:${service.port}` });
-    expect(await json('sites', 'list')).toHaveLength(4);
-    expect(await json('platforms', 'test', 'meta', '--site', ADS)).toMatchObject({ ok: true, sent: true });
-    const { conversion } = await json('events', 'show', '--order', 'ORD-1', '--site', ADS);
-    const force = replayOf('meta', '--conversion', conversion.conversionId, '--force');
-    expect((await cli(...force)).stderr).toMatch(/otherwise the service sends them when it starts\.\n$/);
-    expect(await replay('meta', '--conversion', conversion.conversionId)).toMatchObject({ byStatus: { queued: 1 } });
+    expect(await json('sites list')).toHaveLength(4);
+    expect(await json(`platforms test meta --site ${ADS}`)).toMatchObject({ ok: true, sent: true });
+    const { conversion } = await json(`events show --order ORD-1 --site ${ADS}`);
+    const force = replayOf('meta', `--conversion ${conversion.conversionId} --force`);
+    expect((await cli(force)).stderr).toMatch(/otherwise the service sends them when it starts\.\n$/);
+    expect(await replay('meta', `--conversion ${conversion.conversionId}`)).toMatchObject({ byStatus: { queued: 1 } });
     expect(findPostmaster(join(dataDir, 'postgres'))).toBeUndefined();
   });
 });
 
-interface Result {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-type Arguments = (string | Record<string, string>)[];
-
-/** Runs in this process, because loading the product takes longer than most commands. The last argument may be settings. */
-async function cli(...args: Arguments): Promise<Result> {
-  const { argv, env } = split(args);
-  const stdout = new Collector();
-  const stderr = new Collector();
-  const code = await runCli(argv, { env, stdout, stderr });
-  return { code, stdout: stdout.text, stderr: stderr.text };
-}
-
 /** Runs in a separate process, as operators do. */
-async function start(...args: Arguments): Promise<Result> {
-  const { argv, env } = split(args);
+async function start(command: string, ...words: Words): Promise<CommandResult> {
+  const { argv, env } = splitWords(command, words);
   return new Promise((resolve) => {
-    execFile(process.execPath, [join(built, 'cli.js'), ...argv], { env }, (error, stdout, stderr) => {
-      resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
-    });
+    execFile(
+      process.execPath,
+      [join(built, 'cli.js'), ...argv],
+      { env: { ...environment, ...env } },
+      (error, stdout, stderr) => {
+        resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
+      },
+    );
   });
 }
 
-async function json(...args: Arguments) {
-  const { code, stdout, stderr } = await cli(...withJson(args));
-  if (code !== 0) throw new Error(stderr);
-  return JSON.parse(stdout);
-}
-
-async function lines(...args: Arguments): Promise<StoredEvent[]> {
-  const { code, stdout, stderr } = await cli(...withJson(args));
-  if (code !== 0) throw new Error(stderr);
-  return stdout
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
-}
-
-async function errorOf(...args: Arguments): Promise<string> {
-  const { code, stdout, stderr } = await cli(...args);
+async function errorOf(command: string, ...words: Words): Promise<string> {
+  const { code, stdout, stderr } = await cli(command, ...words);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(/^[^\n]+\n$/);
   return stderr;
 }
 
-async function usageErrorOf(...args: Arguments): Promise<string> {
-  const { code, stdout, stderr } = await cli(...args);
+async function usageErrorOf(command: string, ...words: Words): Promise<string> {
+  const { code, stdout, stderr } = await cli(command, ...words);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toMatch(/^[^\n]+\n$/);
   return stderr;
@@ -992,12 +894,12 @@ function buy(orderId: string, key: string): Promise<Posted> {
   return postTo(ADS, key, conversion);
 }
 
-function replayOf(platform: PlatformName, ...args: string[]): string[] {
-  return ['replay', 'deliveries', '--site', ADS, '--platform', platform, ...args];
+function replayOf(platform: PlatformName, options: string): string {
+  return `replay deliveries --site ${ADS} --platform ${platform} ${options}`;
 }
 
-function replay(platform: PlatformName, ...args: string[]) {
-  return json(...replayOf(platform, ...args));
+function replay(platform: PlatformName, options: string) {
+  return json(replayOf(platform, options));
 }
 
 async function behave(platform: PlatformName, mode: string, more: object): Promise<void> {
@@ -1017,19 +919,8 @@ async function receivedEvents(platform: PlatformName): Promise<Record<string, { 
   return (await ledger())[platform].default.events;
 }
 
-function split(args: Arguments): { argv: string[]; env: Record<string, string> } {
-  const argv = args.filter((arg) => typeof arg === 'string');
-  const given = args.find((arg) => typeof arg !== 'string');
-  return { argv, env: { ...environment, ...given } };
-}
-
-function withJson(args: Arguments): Arguments {
-  const { argv, env } = split(args);
-  return [...argv, '--json', env];
-}
-
-function spawnCli(...argv: string[]) {
-  const child = spawn(process.execPath, [join(built, 'cli.js'), ...argv], { env: environment });
+function spawnCli(command: string) {
+  const child = spawn(process.execPath, [join(built, 'cli.js'), ...command.split(' ')], { env: environment });
   children.push(child);
   return child;
 }

@@ -204,7 +204,7 @@ async function untilAccepted(cell: DescribedCell, orderId: string, onRefused: (a
       if (answer.status !== 200) onRefused(answer);
       return answer;
     },
-    ({ status }) => status === 200,
+    { status: 200 },
     { withinMs: HEALED_WITHIN_MS, everyMs: 200 },
   );
 }

@@ -8,59 +8,36 @@ import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
 import { totalsProjection } from '../src/outbound/totals.projection.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform, PlatformName } from '../src/platforms/platform.js';
-import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { matchRateProjection } from '../src/visitors/match-rate.projection.js';
 import { unmatchedProjection } from '../src/visitors/unmatched.projection.js';
-import { createDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
 import { totalsOf } from './support/outbound.js';
 import { SECRET_KEY } from './support/secret-key.js';
-import {
-  conversionId,
-  getReceipt,
-  metrics,
-  type Operator,
-  openOperator,
-  post,
-  startTestService,
-  type TestService,
-  type TestSite,
-} from './support/service.js';
+import { conversionId, getReceipt, metrics, post, useService } from './support/service.js';
 import { eventually } from './support/waiting.js';
 
 const CONNECTED: readonly PlatformName[] = ['google_ads', 'meta', 'ga4'];
 const PURCHASE = { email: 'jane.doe@example.com', event: 'purchase', value: 100, currency: 'EUR', orderId: 'A' };
 const REFUND = { ...PURCHASE, event: 'refund', value: 30 };
 
+const { operator, service, openSite } = await useService(
+  { DELIVERY_RETRY_SCHEDULE: '1s' },
+  { shorter: { confirmationPollMs: 1_000 } },
+);
+const sandbox = await new Sandbox().start();
+const site = await openSite();
+for (const name of CONNECTED) {
+  // As the demo site is connected.
+  const { set, endpoint } = sandboxConnection(platformOf(name) as Platform, sandbox.url);
+  await operator.connect(site.host, name, set, endpoint);
+}
+await service.refreshSites();
+afterAll(() => sandbox.stop());
+
 describe('corrections', () => {
-  let sandbox: RunningSandbox;
-  let operator: Operator;
-  let service: TestService;
-  let site: TestSite;
-
-  beforeAll(async () => {
-    sandbox = await new Sandbox().start();
-    const databaseUrl = await createDatabase();
-    operator = await openOperator(databaseUrl);
-    service = await startTestService(databaseUrl, { DELIVERY_RETRY_SCHEDULE: '1s' }, {}, { confirmationPollMs: 1_000 });
-    site = await operator.openSite();
-    for (const name of CONNECTED) {
-      const platform = platformOf(name) as Platform;
-      // As the demo site is connected.
-      const connection = sandboxConnection(platform, sandbox.url);
-      await operator.execute(new ConnectPlatform('cli', site.host, platform, connection));
-    }
-    await service.refreshSites();
-  });
-  afterAll(async () => {
-    await service?.stop();
-    await operator?.close();
-    await sandbox?.stop();
-  });
-
   const send = async (body: object) => {
     const reply = await post(service, site, body);
     return { status: reply.status, id: conversionId(reply), json: JSON.parse(reply.body) };

@@ -135,10 +135,7 @@ describe('the service process', () => {
     // On a slow machine the restart may outlast the request's timeout. The answer is then 503 and a retry succeeds.
     while (reply.status === 503) reply = await post('ORD-2');
     expect(reply.status).toBe(200);
-    await eventually(
-      async () => (await fetch(`${service.url}/readyz`)).status,
-      (status) => status === 200,
-    );
+    await eventually(async () => (await fetch(`${service.url}/readyz`)).status, 200);
     expect(await service.end('SIGTERM')).toBe(0);
     expect([...(await receivedOrders()).entries()]).toEqual([
       ['ORD-1', 1],

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { FAILSAFE_SCHEMA, load } from 'js-yaml';
 import { serverProperties } from '../src/kafka-broker/properties.js';
 import { definitionsWith, readSettings } from '../src/kernel/settings/settings.js';
 import { SIGN_IN_PLATFORMS } from '../src/platforms/index.js';
@@ -118,7 +119,7 @@ describe('the image', () => {
 describe('the composition', () => {
   const text = read('docker-compose.yml');
   const secrets = generateSecrets(SECRETS_COMMAND.exec(text)?.[1] as string);
-  const { services, networks, volumes } = readYaml(interpolate(text, secrets)) as unknown as Composition;
+  const { services, networks, volumes } = load(interpolate(text, secrets), { schema: FAILSAFE_SCHEMA }) as Composition;
   const { proxy, service, postgres, kafka } = services as Record<'proxy' | 'service' | 'postgres' | 'kafka', Service>;
 
   it('gives the service valid settings', () => {
@@ -205,7 +206,7 @@ describe('the composition', () => {
     expect(shared).toEqual(['front']);
     expect(networks['front']).toMatchObject({
       internal: 'true',
-      ipam: { config: [`subnet: ${service.environment['TRUSTED_PROXIES']}`] },
+      ipam: { config: [{ subnet: service.environment['TRUSTED_PROXIES'] }] },
     });
     const inFront = Object.keys(services).filter((name) => services[name]?.networks.includes('front'));
     expect(inFront.sort()).toEqual(['proxy', 'service', 'service-2']);
@@ -328,40 +329,4 @@ function interpolate(text: string, env: Record<string, string>): string {
     if (kind === '?') throw new Error(`${name}: ${other}`);
     return other;
   });
-}
-
-type Yaml = string | string[] | { [name: string]: Yaml };
-
-/** The subset of YAML that the file uses: maps, lists of strings, and lists in brackets. Every leaf is a string. */
-function readYaml(text: string): { [name: string]: Yaml } {
-  const lines = text
-    .split('\n')
-    .filter((line) => line.trim() !== '' && !line.trim().startsWith('#'))
-    .map((line) => ({ indent: line.search(/\S/), text: line.trim() }));
-  let at = 0;
-  /** The next line, if it has this indent. */
-  const next = (indent: number): string | undefined => (lines[at]?.indent === indent ? lines[at++]?.text : undefined);
-  const block = (indent: number): Yaml => {
-    if (lines[at]?.text.startsWith('- ')) {
-      const list: string[] = [];
-      for (let line = next(indent); line !== undefined; line = next(indent)) list.push(unquoted(line.slice(2)));
-      return list;
-    }
-    const map: { [name: string]: Yaml } = {};
-    for (let line = next(indent); line !== undefined; line = next(indent)) {
-      const [, name, value] = /^([\w-]+):(?: (.*))?$/.exec(line) ?? [];
-      if (name === undefined) throw new Error(`Unsupported YAML: ${line}`);
-      const nested = lines[at]?.indent ?? 0;
-      if (value === undefined) map[name] = nested > indent ? block(nested) : '';
-      else map[name] = value.startsWith('[') ? (JSON.parse(value) as string[]) : unquoted(value);
-    }
-    return map;
-  };
-  const whole = block(0);
-  if (at < lines.length) throw new Error(`Unsupported YAML: ${lines[at]?.text}`);
-  return whole as { [name: string]: Yaml };
-}
-
-function unquoted(text: string): string {
-  return text.replace(/^"(.*)"$/, '$1');
 }

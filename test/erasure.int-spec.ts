@@ -4,26 +4,16 @@ import { Sealer } from '../src/kernel/sealing.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import { type ErasureOptions, eraseSubject } from '../src/log/erasure.js';
 import type { StoredEvent } from '../src/log/event.js';
-import type { EventLog } from '../src/log/event-log.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import type { Projection } from '../src/log/projections/projection.js';
-import type { Postgres } from '../src/postgres/postgres.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { createDatabase, openDatabase } from './support/databases.js';
+import { useLog } from './support/databases.js';
 import { thing } from './support/event-log.contract.js';
 import { eventually } from './support/waiting.js';
 
 /** The log's own table of personal parts, which erasure always includes. */
 const PERSONAL = { table: 'personal', column: 'subject' };
 
-let postgres: Postgres;
-
-beforeAll(async () => {
-  postgres = await openDatabase(await createDatabase());
-});
-afterAll(async () => {
-  await postgres?.close();
-});
+const { postgres, log } = await useLog();
 
 describe('subject columns', () => {
   it('are declared by a projection for every table that has one, so that erasure includes it', async () => {
@@ -42,14 +32,9 @@ describe('an erasure of more events than one transaction takes', () => {
   const PERSON = 'ab'.repeat(32);
   const BROWSER = 'cd'.repeat(32);
   const PART_EVENTS = 3;
-  let log: EventLog;
   /** Called with the events that a projection is to forget. */
   let onForget: (events: readonly StoredEvent[]) => Promise<void>;
 
-  beforeAll(() => {
-    log = new PostgresEventLog(postgres);
-  });
-  afterAll(() => log.close());
   beforeEach(() => {
     onForget = async () => {};
   });
@@ -172,10 +157,7 @@ describe('an erasure of more events than one transaction takes', () => {
     );
     await client.query(`SELECT FROM cc.projections WHERE name = 'things' FOR UPDATE`);
     const erased = erase(site);
-    await eventually(
-      async () => (await postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount,
-      (waiting) => waiting === 1,
-    );
+    await eventually(async () => (await postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount, 1);
     const second = await add();
     await client.query(`UPDATE cc.projections SET position = $1 WHERE name = 'things'`, [second]);
     await client.query('COMMIT');

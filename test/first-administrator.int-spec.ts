@@ -13,7 +13,7 @@ describe('the first administrator', () => {
   });
   afterEach(() => admin?.stop());
   const use = (link: unknown, email?: string) =>
-    admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD, email } });
+    admin.anonymous.post('/session/password', { link, password: PASSWORD, email });
   const emails = async () => (await admin.users.list()).map(({ email }) => email);
 
   it('is created with a link, which works once', async () => {
@@ -30,14 +30,14 @@ describe('the first administrator', () => {
   it('has the address of the settings if the link is used without one', async () => {
     expect((await use(await first.createLink())).body.email).toBe('admin@localhost');
     const body = { email: 'admin@localhost', password: PASSWORD };
-    expect((await admin.anonymous('/session', { method: 'POST', body })).status).toBe(200);
+    expect((await admin.anonymous.post('/session', body)).status).toBe(200);
   });
 
   it('needs an email address and a good password, and the link can be used after a mistake', async () => {
     const link = await first.createLink();
     expect((await use(link, 'ada')).body.errors).toMatchObject([{ field: 'email' }]);
     const body = { link, password: 'short' };
-    expect((await admin.anonymous('/session/password', { method: 'POST', body })).status).toBe(422);
+    expect((await admin.anonymous.post('/session/password', body)).status).toBe(422);
     expect((await use(link, 'ada@shop.example')).status).toBe(200);
   });
 

@@ -6,7 +6,6 @@ import { Ajv } from 'ajv';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { load } from 'js-yaml';
 import { Client } from 'pg';
-import { runCli } from '../src/cli/run-cli.js';
 import { publishedFields } from '../src/events/unpublished-fields.js';
 import { replayEvents } from '../src/history/replay-events.js';
 import { withoutPersonal } from '../src/history/without-personal.js';
@@ -15,39 +14,35 @@ import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { statisticsProjection } from '../src/statistics/statistics.projection.js';
-import { Collector } from './support/collector.js';
+import { commandLine, type Words } from './support/command-line.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
 import { type LooseEvent, loosely } from './support/loose-event.js';
 import { type Reply, send, startTestService, type TestService } from './support/service.js';
-import { eventually } from './support/waiting.js';
 
 const SITE = 'shop.example';
 const folder = temporaryFolder('cc-history-');
 
+const databaseUrl = await createDatabase();
+const environment = { DATABASE_URL: databaseUrl, SECRET_KEY: randomBytes(32).toString('hex') };
+const { run: cli, json, lines: printed, projectionsCaughtUp } = commandLine(environment);
+const lines = (command: string, ...words: Words) => printed<StoredEvent>(command, ...words);
+const sandbox = await new Sandbox().start();
+const owner = new Client({ connectionString: databaseUrl });
 let service: TestService;
-let sandbox: Awaited<ReturnType<Sandbox['start']>>;
-let environment: Record<string, string>;
-let owner: Client;
 let key: string;
 
 beforeAll(async () => {
-  const databaseUrl = await createDatabase();
-  environment = { DATABASE_URL: databaseUrl, SECRET_KEY: randomBytes(32).toString('hex') };
-  sandbox = await new Sandbox().start();
-  await json('sites', 'add', SITE);
-  await json('inbound', 'enable', SITE);
-  await json('sites', 'set', SITE, '--block', '@blocked.example');
-  for (const [platform, ...set] of [
-    ['meta', 'pixel_id=1234567890', 'access_token=a'],
-    ['segment', 'write_key=w', 'events=purchase,lead'],
-  ]) {
-    const settings = set.flatMap((setting) => ['--set', setting]);
-    const endpoint = `${sandbox.url}/${platform}`;
-    await json('platforms', 'connect', platform as string, '--site', SITE, ...settings, '--endpoint', endpoint);
-  }
-  key = (await json('keys', 'create', '--site', SITE, '--name', 'Shop')).key;
-  const trialKey = (await json('keys', 'create', '--site', SITE, '--name', 'Trial', '--trial')).key;
+  await json(`sites add ${SITE}`);
+  await json(`inbound enable ${SITE}`);
+  await json(`sites set ${SITE} --block @blocked.example`);
+  for (const [platform, set] of [
+    ['meta', '--set pixel_id=1234567890 --set access_token=a'],
+    ['segment', '--set write_key=w --set events=purchase,lead'],
+  ])
+    await json(`platforms connect ${platform} --site ${SITE} ${set} --endpoint ${sandbox.url}/${platform}`);
+  key = (await json(`keys create --site ${SITE} --name Shop`)).key;
+  const trialKey = (await json(`keys create --site ${SITE} --name Trial --trial`)).key;
   service = await startTestService(databaseUrl, environment);
   for (let order = 1; order <= 6; order += 1) await post({ orderId: `ORD-${order}`, value: order });
   await post({ orderId: 'ORD-1', value: 99 });
@@ -55,12 +50,8 @@ beforeAll(async () => {
   await post({ event: 'signup', orderId: 'ORD-S' });
   await post({ orderId: 'ORD-T' }, trialKey);
   await post({ orderId: 'ORD-1' }, 'cc_wrong');
-  owner = new Client({ connectionString: databaseUrl });
   await owner.connect();
-  await eventually(
-    () => json('projections', 'status'),
-    (list: { lag: number }[]) => list.every(({ lag }) => lag === 0),
-  );
+  await projectionsCaughtUp();
 });
 
 afterAll(async () => {
@@ -72,7 +63,7 @@ afterAll(async () => {
 
 describe('events export', () => {
   it('writes the same events as ndjson and as Parquet', async () => {
-    const all = await lines('events', 'export');
+    const all = await lines('events export');
     expect(all.length).toBeGreaterThan(20);
     expect(all.map(({ position }) => position)).toEqual([...all.map(({ position }) => position)].sort((a, b) => a - b));
     expect(JSON.stringify(all)).not.toContain('"hash"');
@@ -82,7 +73,7 @@ describe('events export', () => {
     );
 
     const file = join(folder, 'events.parquet');
-    expect(await json('events', 'export', '--format', 'parquet', '--out', file)).toEqual({
+    expect(await json('events export --format parquet --out', file)).toEqual({
       file,
       format: 'parquet',
       events: all.length,
@@ -92,7 +83,7 @@ describe('events export', () => {
     expect(await readParquet(file)).toEqual(all);
 
     const text = join(folder, 'events.ndjson');
-    await json('events', 'export', '--out', text);
+    await json('events export --out', text);
     expect(
       readFileSync(text, 'utf8')
         .trim()
@@ -103,16 +94,16 @@ describe('events export', () => {
 
   it('applies the filters in every format', async () => {
     const file = join(folder, 'received.parquet');
-    const filters = ['--type', 'conversion.received.v1', '--site', SITE];
-    const wanted = await lines('events', 'export', ...filters);
+    const filters = `--type conversion.received.v1 --site ${SITE}`;
+    const wanted = await lines(`events export ${filters}`);
     expect(wanted).toHaveLength(8);
-    await json('events', 'export', ...filters, '--format', 'parquet', '--out', file);
+    await json(`events export ${filters} --format parquet --out`, file);
     expect(await readParquet(file)).toEqual(wanted);
     const order = join(folder, 'order.parquet');
-    await json('events', 'export', '--order', 'ORD-1', '--format', 'parquet', '--out', order);
-    expect(await readParquet(order)).toEqual(await lines('events', 'export', '--order', 'ORD-1'));
+    await json('events export --order ORD-1 --format parquet --out', order);
+    expect(await readParquet(order)).toEqual(await lines('events export --order ORD-1'));
     const none = join(folder, 'none.parquet');
-    expect(await json('events', 'export', '--order', 'ORD-0', '--format', 'parquet', '--out', none)).toMatchObject({
+    expect(await json('events export --order ORD-0 --format parquet --out', none)).toMatchObject({
       events: 0,
     });
     expect(await readParquet(none)).toEqual([]);
@@ -120,36 +111,34 @@ describe('events export', () => {
 
   it('writes a folder for each day, and later runs add only newer events', async () => {
     const out = join(folder, 'days');
-    const partitioned = ['--format', 'parquet', '--partition-by', 'day', '--no-personal', '--out', out];
-    const half = String((await lines('events', 'export', '--to', '20')).at(-1)?.position);
-    const first = await json('events', 'export', ...partitioned, '--to', half);
-    const second = await json('events', 'export', ...partitioned);
+    const exportDays = `events export --format parquet --partition-by day --no-personal --out ${out}`;
+    const half = String((await lines('events export --to 20')).at(-1)?.position);
+    const first = await json(`${exportDays} --to ${half}`);
+    const second = await json(exportDays);
     const names = readdirSync(out, { recursive: true })
       .map(String)
       .filter((name) => name.endsWith('.parquet'));
     expect(names).toHaveLength(first.files + second.files);
     const rows = (await Promise.all(names.sort().map((name) => readParquet(join(out, name))))).flat();
-    const all = await lines('events', 'export', '--to', String(second.position + 1));
+    const all = await lines('events export --to', String(second.position + 1));
     expect(rows).toEqual(all.map(withoutPersonal));
     for (const name of names)
       for (const { time } of await readParquet(join(out, name))) expect(name).toContain(`day=${time.slice(0, 10)}`);
-    expect(await json('events', 'export', ...partitioned, '--to', String(second.position + 1))).toMatchObject({
+    expect(await json(`${exportDays} --to ${second.position + 1}`)).toMatchObject({
       events: 0,
       files: 0,
     });
-    expect(await errorOf('events', 'export', '--partition-by', 'day', '--out', out)).toMatch(/other options/);
+    expect(await errorOf('events export --partition-by day --out', out)).toMatch(/other options/);
     const checkpoint = join(out, '_export.json');
     writeFileSync(checkpoint, JSON.stringify({ ...JSON.parse(readFileSync(checkpoint, 'utf8')), log: 'another' }));
-    expect(await errorOf('events', 'export', ...partitioned)).toMatch(/export of another log/);
-    expect((await cli(['events', 'export', '--partition-by', 'day'])).stderr).toMatch(/requires a folder/);
+    expect(await errorOf(exportDays)).toMatch(/export of another log/);
+    expect((await cli('events export --partition-by day')).stderr).toMatch(/requires a folder/);
   });
 
   it('refuses an unknown type with the one that was meant, and a start after the end', async () => {
-    const { code, stderr } = await cli(['events', 'export', '--type', 'conversion.recieved.v1']);
+    const { code, stderr } = await cli('events export --type conversion.recieved.v1');
     expect([code, stderr]).toEqual([2, expect.stringContaining('Did you mean conversion.received.v1?')]);
-    expect(await errorOf('events', 'export', '--from', '9', '--to', '3')).toMatch(
-      /start of the range is after its end/,
-    );
+    expect(await errorOf('events export --from 9 --to 3')).toMatch(/start of the range is after its end/);
   });
 
   it('exports valid JSON for control characters, quotes and events without data', async () => {
@@ -168,7 +157,7 @@ describe('events export', () => {
         ],
       }),
     );
-    const exported = (await lines('events', 'export')).filter(({ type }) => (type as string) === 'test.odd.v1');
+    const exported = (await lines('events export')).filter(({ type }) => (type as string) === 'test.odd.v1');
     expect(exported).toEqual((await readLog()).filter(({ type }) => type === 'test.odd.v1'));
     expect(exported[0]).toMatchObject({ data, personal: { subject: 'ab'.repeat(32), ...data } });
   });
@@ -176,62 +165,46 @@ describe('events export', () => {
 
 describe('replay', () => {
   it('folds every projection up to a position and leaves the live tables unchanged', async () => {
-    const [registered] = await lines('events', 'export', '--type', 'site.registered.v1');
+    const [registered] = await lines('events export --type site.registered.v1');
     const before = (await owner.query('SELECT s::text AS row FROM cc.sites s')).rows;
-    const [initial] = await lines('replay', 'projection', 'sites', '--until', String(registered?.position));
+    const [initial] = await lines('replay projection sites --until', String(registered?.position));
     expect(initial).toMatchObject({ host: SITE, inbound: false, connections: [], keys: [] });
-    const [current] = await lines('replay', 'projection', 'sites', '--until', '999999999');
+    const [current] = await lines('replay projection sites --until 999999999');
     expect(current).toMatchObject({ host: SITE, inbound: true });
     expect((current as never as { keys: object[] }).keys).toHaveLength(2);
     expect(JSON.stringify(current)).not.toContain('"hash"');
     expect((await owner.query('SELECT s::text AS row FROM cc.sites s')).rows).toEqual(before);
 
     // Each opening event adds one dedup claim: an inline projection has a history too.
-    const openings = await lines(
-      'events',
-      'export',
-      '--type',
-      'conversion.received.v1',
-      '--type',
-      'conversion.filtered.v1',
-    );
+    const openings = await lines('events export --type conversion.received.v1 --type conversion.filtered.v1');
     for (const [index, { position }] of openings.entries())
-      expect(await lines('replay', 'projection', 'dedup', '--until', String(position))).toHaveLength(index + 1);
+      expect(await lines('replay projection dedup --until', String(position))).toHaveLength(index + 1);
     const first = openings[0] as StoredEvent;
-    expect(await lines('replay', 'projection', 'dedup', '--until', first.time)).toEqual([]);
+    expect(await lines('replay projection dedup --until', first.time)).toEqual([]);
     const { tables: statistics } = statisticsProjection();
-    for (const { name } of await json('projections', 'status')) {
-      const rows = await lines('replay', 'projection', name, '--until', '999999999');
+    for (const { name } of await json('projections status')) {
+      const rows = await lines(`replay projection ${name} --until 999999999`);
       let live = 0;
       for (const table of name === 'statistics' ? statistics : [name])
         live += (await owner.query(`SELECT FROM cc.${table}`)).rowCount ?? 0;
       expect(rows).toHaveLength(live);
     }
-    expect(await errorOf('replay', 'projection', 'nothing', '--until', '5')).toMatch(/Unknown projection "nothing"/);
+    expect(await errorOf('replay projection nothing --until 5')).toMatch(/Unknown projection "nothing"/);
   });
 
   it('fails without Kafka when asked to publish to a topic', async () => {
-    expect(await errorOf('replay', 'events', '--from', '1', '--to', '5', '--to-topic', 'audit')).toBe(
+    expect(await errorOf('replay events --from 1 --to 5 --to-topic audit')).toBe(
       'Kafka is not configured: set KAFKA_BROKERS to the addresses of your brokers.\n',
     );
   });
 
   it('publishes the events of a position range in order, without their personal parts', async () => {
     const published: StoredEvent[] = [];
-    const counts = await replayEvents(
-      owner,
-      async (events, topic) => void published.push(...(topic === 'audit' ? events : [])),
-      {
-        after: 0,
-        until: 60_000,
-        site: SITE,
-        types: ['conversion.received.v1', 'conversion.delivered.v1'],
-        topic: 'audit',
-      },
-    );
-    const wanted = (await readLog()).filter(({ type }) =>
-      ['conversion.received.v1', 'conversion.delivered.v1'].includes(type),
-    );
+    const types = ['conversion.received.v1', 'conversion.delivered.v1'];
+    const publish = async (events: readonly StoredEvent[], topic: string) =>
+      void published.push(...(topic === 'audit' ? events : []));
+    const counts = await replayEvents(owner, publish, { after: 0, until: 60_000, site: SITE, types, topic: 'audit' });
+    const wanted = (await readLog()).filter(({ type }) => types.includes(type));
     expect(published).toEqual(wanted.map((event) => ({ ...event, personal: null })));
     expect(counts).toEqual({
       events: 21,
@@ -242,7 +215,7 @@ describe('replay', () => {
 
 describe('history verify', () => {
   const verify = async () => {
-    const { code, stdout } = await cli(['history', 'verify', '--json']);
+    const { code, stdout } = await cli('history verify --json');
     const report = JSON.parse(stdout) as { ok: boolean; checks: { name: string; ok: boolean; detail: string }[] };
     expect(code).toBe(report.ok ? 0 : 1);
     return report;
@@ -273,40 +246,23 @@ describe('history verify', () => {
     );
     expect(detail['duplicates']).toBe('9 dedup claims, none within the window of another');
     expect(Object.keys(detail)).toEqual([
-      'chain',
-      'schemas',
-      'origins',
-      'erasures',
-      'pauses',
-      'versions',
-      'conversions',
-      'deliveries',
-      'owed',
-      'checkpoints',
-      'order',
-      'duplicates',
-      'paused sites',
-      'users',
-      'pushes',
-      'topics',
-      ...(await json('projections', 'status')).map(({ name }: { name: string }) => `projection ${name}`),
+      ...['chain', 'schemas', 'origins', 'erasures', 'pauses', 'versions', 'conversions', 'deliveries', 'owed'],
+      ...['checkpoints', 'order', 'duplicates', 'paused sites', 'users', 'pushes', 'topics'],
+      ...(await json('projections status')).map(({ name }: { name: string }) => `projection ${name}`),
     ]);
-    expect((await cli(['history', 'verify'])).stdout).toMatch(/All checks passed\.\n$/);
+    expect((await cli('history verify')).stdout).toMatch(/All checks passed\.\n$/);
   });
 
   it('detects a deleted event', async () => {
-    const violations = await violationsAfter(
-      `CREATE TABLE public.deleted_events AS SELECT * FROM cc.events WHERE type = 'conversion.delivered.v1' LIMIT 1;
-       DELETE FROM cc.events WHERE position IN (SELECT position FROM public.deleted_events)`,
-      'INSERT INTO cc.events SELECT * FROM public.deleted_events; DROP TABLE public.deleted_events',
-    );
+    const withoutOneOf = (type: string) =>
+      violationsAfter(
+        `CREATE TABLE public.deleted_events AS SELECT * FROM cc.events WHERE type = '${type}' LIMIT 1;
+         DELETE FROM cc.events WHERE position IN (SELECT position FROM public.deleted_events)`,
+        'INSERT INTO cc.events SELECT * FROM public.deleted_events; DROP TABLE public.deleted_events',
+      );
+    const violations = await withoutOneOf('conversion.delivered.v1');
     expect(violations['versions'] ?? violations['deliveries']).toBeDefined();
-    const openingDeleted = await violationsAfter(
-      `CREATE TABLE public.deleted_events AS SELECT * FROM cc.events WHERE type = 'conversion.received.v1' LIMIT 1;
-       DELETE FROM cc.events WHERE position IN (SELECT position FROM public.deleted_events)`,
-      'INSERT INTO cc.events SELECT * FROM public.deleted_events; DROP TABLE public.deleted_events',
-    );
-    expect(Object.keys(openingDeleted)).toEqual(
+    expect(Object.keys(await withoutOneOf('conversion.received.v1'))).toEqual(
       expect.arrayContaining(['versions', 'conversions', 'deliveries', 'projection dedup']),
     );
   });
@@ -366,8 +322,7 @@ describe('history verify', () => {
 });
 
 describe('history shadow', () => {
-  const shadow = (...rules: string[]) =>
-    json('history', 'shadow', '--site', SITE, '--from', '1', '--to', '1000000', ...rules);
+  const shadow = (rules = '') => json(`history shadow --site ${SITE} --from 1 --to 1000000 ${rules}`.trim());
 
   it('reports no difference when no rule is changed', async () => {
     const { conversions, platforms, undecided } = await shadow();
@@ -385,37 +340,35 @@ describe('history shadow', () => {
       payloadsChanged: 0,
     });
     expect(undecided).toBe(0);
-    expect((await cli(['history', 'shadow', '--site', SITE, '--from', '1', '--to', '1000000'])).stdout).toBe(
+    expect((await cli(`history shadow --site ${SITE} --from 1 --to 1000000`)).stdout).toBe(
       'Nothing would have differed.\n',
     );
   });
 
   it('reports conversions and deliveries that another dedup window would have added', async () => {
-    const { conversions, platforms } = await shadow('--dedup-window', '0s');
+    const { conversions, platforms } = await shadow('--dedup-window 0s');
     expect(conversions.changes).toEqual([{ was: 'deduplicated', would: 'received', count: 1 }]);
     expect(conversions.would).toEqual({ received: 9, filtered: 1 });
     expect(platforms['meta'].changes).toEqual([{ was: 'not sent on', would: 'sent', count: 1 }]);
   });
 
   it('reports deliveries that other platform settings would have changed', async () => {
-    const selected = await shadow('--set', 'segment.events=signup');
+    const selected = await shadow('--set segment.events=signup');
     expect(selected.platforms['segment'].changes).toEqual([
       { was: 'sent', would: 'skipped: event_not_selected', count: 6 },
       { was: 'skipped: event_not_selected', would: 'sent', count: 1 },
       { was: 'validated', would: 'skipped: event_not_selected', count: 1 },
     ]);
-    const renamed = await shadow('--set', 'meta.event.purchase=Bought');
+    const renamed = await shadow('--set meta.event.purchase=Bought');
     expect(renamed.platforms['meta']).toMatchObject({ changes: [], payloadsChanged: 7 });
-    expect(
-      await errorOf('history', 'shadow', '--site', SITE, '--from', '1', '--to', '9', '--set', 'meta.colour=red'),
-    ).toMatch(/meta has no setting "colour"/);
-    expect((await cli(['history', 'shadow', '--site', SITE, '--from', '1', '--to', '9', '--set', 'meta'])).code).toBe(
-      2,
+    expect(await errorOf(`history shadow --site ${SITE} --from 1 --to 9 --set meta.colour=red`)).toMatch(
+      /meta has no setting "colour"/,
     );
+    expect((await cli(`history shadow --site ${SITE} --from 1 --to 9 --set meta`)).code).toBe(2);
   });
 
   it('reports conversions that another bot threshold would have filtered or received', async () => {
-    const [received] = await lines('events', 'export', '--type', 'conversion.received.v1');
+    const [received] = await lines('events export --type conversion.received.v1');
     const withBotScore = {
       ...(received as StoredEvent).data,
       bot: { score: 60, reasons: ['datacenter'], list: '2026-11' },
@@ -450,8 +403,8 @@ describe('history shadow', () => {
       return String(first);
     });
     const changes = async (threshold: string) =>
-      (await json('history', 'shadow', '--site', SITE, '--from', from, '--to', '1000000', '--bot-threshold', threshold))
-        .conversions.changes;
+      (await json(`history shadow --site ${SITE} --from ${from} --to 1000000 --bot-threshold ${threshold}`)).conversions
+        .changes;
     expect(await changes('30')).toEqual([]);
     expect(await changes('80')).toEqual([{ was: 'filtered', would: 'received', count: 1 }]);
     expect(await changes('10')).toEqual([{ was: 'received', would: 'filtered', count: 1 }]);
@@ -587,23 +540,23 @@ describe('an interrupted export', () => {
     const whole = join(folder, `whole.${format}`);
     const out = join(folder, `resumed.${format}`);
     const { first, last } = await countedRange();
-    const filters = ['--from', String(first), '--to', String(last + 1)];
-    await json('events', 'export', ...filters, '--format', format, '--out', whole);
+    const command = `events export --from ${first} --to ${last + 1} --format ${format} --out`;
+    await json(command, whole);
 
     const stop = new AbortController();
     stop.abort();
-    const interrupted = await cli(['events', 'export', ...filters, '--format', format, '--out', out], stop.signal);
+    const interrupted = await commandLine(environment, stop.signal).run(command, out);
     expect(interrupted).toEqual({
       code: 130,
       stdout: '',
       stderr: 'Interrupted. Run the same command again to resume the export.\n',
     });
     expect([existsSync(out), existsSync(`${out}.part`), existsSync(`${out}.part.json`)]).toEqual([false, true, true]);
-    expect((await cli(['events', 'export', '--format', format, '--out', out])).stderr).toMatch(
+    expect((await cli(`events export --format ${format} --out`, out)).stderr).toMatch(
       /belongs to an unfinished export with other options\. Run that command again to complete it, or remove .*\.part\.json\.\n$/,
     );
 
-    const { code, stderr } = await cli(['events', 'export', ...filters, '--format', format, '--out', out]);
+    const { code, stderr } = await cli(command, out);
     expect(code).toBe(0);
     const page = format === 'parquet' ? 20_000 : 10_000;
     expect(stderr).toMatch(new RegExp(`^Resuming .* after position \\d+: it contains ${page} events\\.\\n$`));
@@ -672,30 +625,8 @@ async function post(more: object, apiKey = key): Promise<Reply> {
   return send(service, { method: 'POST', path: '/__cc/inbound', body: JSON.stringify(body), headers });
 }
 
-async function cli(argv: string[], stop?: AbortSignal) {
-  const stdout = new Collector();
-  const stderr = new Collector();
-  const code = await runCli(argv, { env: environment, stdout, stderr, ...(stop && { stop }) });
-  return { code, stdout: stdout.text, stderr: stderr.text };
-}
-
-async function json(...argv: string[]) {
-  const { code, stdout, stderr } = await cli([...argv, '--json']);
-  if (code !== 0) throw new Error(stderr);
-  return JSON.parse(stdout);
-}
-
-async function lines(...argv: string[]): Promise<StoredEvent[]> {
-  const { code, stdout, stderr } = await cli([...argv, '--json']);
-  if (code !== 0) throw new Error(stderr);
-  return stdout
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
-}
-
-async function errorOf(...argv: string[]): Promise<string> {
-  const { code, stdout, stderr } = await cli(argv);
+async function errorOf(command: string, ...words: Words): Promise<string> {
+  const { code, stdout, stderr } = await cli(command, ...words);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   return stderr;
 }

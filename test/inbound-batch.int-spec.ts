@@ -1,28 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
-import { runCli } from '../src/cli/run-cli.js';
-import { platformOf } from '../src/platforms/index.js';
-import type { Platform } from '../src/platforms/platform.js';
-import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
-import { Collector } from './support/collector.js';
+import type { PlatformName } from '../src/platforms/platform.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
+import { commandLine } from './support/command-line.js';
 import { accountOf } from './support/connected-platform.js';
-import { createDatabase } from './support/databases.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import {
   getReceipt,
   INBOUND,
   metrics,
-  type Operator,
-  openOperator,
   openSocket,
   post,
   type Reply,
   type RequestOptions,
   rawPost,
   startTestService,
-  type TestService,
   type TestSite,
+  useService,
 } from './support/service.js';
 import { eventually } from './support/waiting.js';
 
@@ -32,29 +26,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const LINES = { 'Content-Type': 'application/x-ndjson' };
 const MAX_BATCH_BYTES = 300_000;
 
-let databaseUrl: string;
-let service: TestService;
-let operator: Operator;
-let sandbox: RunningSandbox;
-
-beforeAll(async () => {
-  sandbox = await new Sandbox().start();
-  databaseUrl = await createDatabase();
-  service = await startTestService(databaseUrl, { MAX_BATCH_BYTES: String(MAX_BATCH_BYTES) });
-  operator = await openOperator(databaseUrl);
-});
-
-afterAll(async () => {
-  await service.stop();
-  await operator.close();
-  await sandbox.stop();
-});
-
-async function newSite(): Promise<TestSite> {
-  const site = await operator.openSite();
-  await service.refreshSites();
-  return site;
-}
+const { databaseUrl, operator, service, openSite } = await useService({ MAX_BATCH_BYTES: String(MAX_BATCH_BYTES) });
+const sandbox = await new Sandbox().start();
+afterAll(() => sandbox.stop());
 
 async function dropAppendConnection(): Promise<void> {
   const owner = new Client({ connectionString: databaseUrl });
@@ -101,9 +75,7 @@ describe('a batch', () => {
       (lines: unknown[]) => `\uFEFF${lines.map((line) => `${JSON.stringify(line)}\r\n\r\n`).join('')}`,
     ],
   ])('as %s is answered in order, each conversion as if it had been sent alone', async (_, headers, encode) => {
-    const site = await newSite();
-    await operator.set(site.host, 'block', 'blocked@example.com');
-    await service.refreshSites();
+    const site = await openSite({ block: 'blocked@example.com' });
     const [first, second] = [randomUUID(), randomUUID()];
     const lines = [
       purchase(first),
@@ -132,7 +104,7 @@ describe('a batch', () => {
   });
 
   it('of 1,000 conversions that is sent again stores each of them once', async () => {
-    const site = await newSite();
+    const site = await openSite();
     const orders = Array.from({ length: 1_000 }, (_, index) => `ORD-${index}`);
     const before = await metrics(service);
     const body = orders.map((order) => purchase(order));
@@ -152,16 +124,14 @@ describe('a batch', () => {
   });
 
   it('is queued for its platforms, whatever their number, and delivered', async () => {
-    const site = await newSite();
-    const connections: [string, Record<string, string>][] = [
+    const site = await openSite();
+    const connections: [PlatformName, Record<string, string>][] = [
       ['meta', { pixel_id: '1', access_token: 'token' }],
       ['segment', { write_key: 'key' }],
       ['x', { pixel_id: 'o8z6j', pixel_token: 'token', 'event.purchase': 'tw-o8z6j-o87ne' }],
     ];
-    for (const [name, set] of connections) {
-      const endpoint = `${sandbox.url}/${name}@${site.host}`;
-      await operator.execute(new ConnectPlatform('cli', site.host, platformOf(name) as Platform, { set, endpoint }));
-    }
+    for (const [name, set] of connections)
+      await operator.connect(site.host, name, set, `${sandbox.url}/${name}@${site.host}`);
     await service.refreshSites();
     const entries = entriesOf(
       await postBatch(
@@ -178,7 +148,7 @@ describe('a batch', () => {
     );
     for (const [name] of connections) {
       const accepted = async () => (await accountOf(sandbox.url, name, site.host)).accepted;
-      await eventually(accepted, (count) => count === 300);
+      await eventually(accepted, 300);
     }
     const receipt = async () => (await getReceipt(service, site, `/${entries[299]?.conversionId}`)).body;
     await eventually(receipt, (body) => !body.includes('queued'));
@@ -186,10 +156,9 @@ describe('a batch', () => {
   });
 
   it('of a trial key is queued as a trial, and validated', async () => {
-    const site = await newSite();
-    const endpoint = `${sandbox.url}/meta@${site.host}`;
+    const site = await openSite();
     const set = { pixel_id: '1', access_token: 'token' };
-    await operator.execute(new ConnectPlatform('cli', site.host, platformOf('meta') as Platform, { set, endpoint }));
+    await operator.connect(site.host, 'meta', set, `${sandbox.url}/meta@${site.host}`);
     const trial = { ...site, key: (await operator.issueKey(site.host, 'trial')).key };
     await service.refreshSites();
     const [entry] = entriesOf(await postBatch(trial, [purchase()]));
@@ -210,12 +179,12 @@ describe('a batch', () => {
     ['an incomplete array', { body: '[{}' }, 400, TEXT_TYPE, /one complete JSON array/],
     ['1,001 conversions', { body: `[${'{},'.repeat(1_000)}{}]` }, 400, TEXT_TYPE, /more than 1000/],
   ])('is rejected as a whole: %s', async (_, { body = '[]', ...options }, status, type, text) => {
-    const reply = await postBatch(await newSite(), body, options);
+    const reply = await postBatch(await openSite(), body, options);
     expect(reply).toMatchObject({ status, type, body: expect.stringMatching(text) });
   });
 
   it('of the largest size with one conversion too large stores the others', async () => {
-    const site = await newSite();
+    const site = await openSite();
     const line = (bytes: number) => JSON.stringify(purchase(randomUUID(), { note: 'x'.repeat(bytes) }));
     const body = [line(60_000), line(66_000), `{"note":"${'['.repeat(60_000)}"}`, line(60_000)].join('\n');
     expect(entriesOf(await postBatch(site, body, { headers: LINES })).map(({ status }) => status)).toEqual([
@@ -224,7 +193,7 @@ describe('a batch', () => {
   });
 
   it('is stored although the client disconnects before the answer', async () => {
-    const site = await newSite();
+    const site = await openSite();
     const orders = Array.from({ length: 500 }, (_, index) => `ORD-${index}`);
     const raw = await openSocket(service);
     raw.write(batchRequest(site, JSON.stringify(orders.map((order) => purchase(order)))));
@@ -235,14 +204,11 @@ describe('a batch', () => {
   });
 
   it('beyond four of a site at a time is refused until an upload ends or is given up', async () => {
-    const [site, other] = [await newSite(), await newSite()];
+    const [site, other] = [await openSite(), await openSite()];
     const uploads = await Promise.all(Array.from({ length: 4 }, () => openSocket(service)));
     for (const upload of uploads) upload.write(batchRequest(site, '[]').slice(0, -1));
     const refused = { status: 503, body: '{"ok":false,"error":"Too many batches at once: send this one again"}' };
-    await eventually(
-      () => postBatch(site, '[]'),
-      ({ status }) => status === 503,
-    );
+    await eventually(() => postBatch(site, '[]'), { status: 503 });
     const reply = await postBatch(site, '[]');
     expect(reply).toMatchObject({ ...refused, headers: { 'retry-after': '2' } });
     expect((await postBatch(other, '[]')).status).toBe(200);
@@ -258,7 +224,7 @@ describe('a batch', () => {
 
 describe('refused conversions', () => {
   it('are counted by site and reason in metrics and, after SIGTERM too, in the sync log, without what was sent', async () => {
-    const [site, other] = [await newSite(), await newSite()];
+    const [site, other] = [await openSite(), await openSite()];
     const instance = await startTestService(databaseUrl);
     const secret = 'jane.secret';
     const send = (body: unknown, options: RequestOptions = {}) => post(instance, site, body, options);
@@ -294,13 +260,8 @@ describe('refused conversions', () => {
     );
     await instance.stop();
 
-    const syncLog = async (...options: string[]) => {
-      const [stdout, stderr] = [new Collector(), new Collector()];
-      const env = { DATABASE_URL: databaseUrl, SECRET_KEY };
-      expect(await runCli(['sync', 'log', '--site', site.host, ...options], { env, stdout, stderr })).toBe(0);
-      return stdout.text;
-    };
-    const json = await syncLog('--json', '--status', 'rejected');
+    const cli = commandLine({ DATABASE_URL: databaseUrl, SECRET_KEY });
+    const json = await cli.text(`sync log --site ${site.host} --status rejected --json`);
     const by = `key:${site.keyId}`;
     expect(JSON.parse(json)).toEqual({
       ...{ kind: 'inbound', status: 'rejected', count: 9, reasons, attempt: 0, durationMs: 0 },
@@ -310,7 +271,7 @@ describe('refused conversions', () => {
         return { time: expect.any(String), reason, by };
       }),
     });
-    const text = await syncLog();
+    const text = await cli.text(`sync log --site ${site.host}`);
     expect(text).toMatch(new RegExp(`inbound {3}rejected  2 email, .*  since .*  by ${by}\n`));
     expect(json + text).not.toContain(secret);
     const stored = await operator.log.read({ types: ['inbound.rejected.v1'] });

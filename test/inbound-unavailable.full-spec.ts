@@ -1,20 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import {
-  conversionId,
-  getReceipt,
-  metrics,
-  type Operator,
-  openOperator,
-  post,
-  type Reply,
-  send,
-  startTestService,
-  type TestService,
-  type TestSite,
-} from './support/service.js';
+import { startTestServer } from './support/postgres-server.js';
+import { conversionId, getReceipt, metrics, post, type Reply, send, useService } from './support/service.js';
 import { eventually, runConcurrently } from './support/waiting.js';
 
 const purchase = ({ orderId = randomUUID() as string } = {}) => ({
@@ -24,25 +11,12 @@ const purchase = ({ orderId = randomUUID() as string } = {}) => ({
   orderId,
 });
 
-describe('the service while PostgreSQL is unavailable', () => {
-  let server: TestServer;
-  let service: TestService;
-  let operator: Operator;
-  let site: TestSite;
-  beforeAll(async () => {
-    server = await startTestServer();
-    const url = await createDatabase(server);
-    service = await startTestService(url);
-    operator = await openOperator(url);
-    site = await operator.openSite();
-    await service.refreshSites();
-  });
-  afterAll(async () => {
-    await service.stop();
-    await operator.close();
-    await server.stop();
-  });
+const server = await startTestServer();
+const { operator, service, openSite } = await useService({}, { server });
+const site = await openSite();
+afterAll(() => server.stop());
 
+describe('the service while PostgreSQL is unavailable', () => {
   const UNAVAILABLE = {
     status: 503,
     type: 'application/json; charset=utf-8',
@@ -93,17 +67,14 @@ describe('the service while PostgreSQL is unavailable', () => {
       );
     await atLeast(50);
     await server.kill9();
-    await eventually(ready, (status) => status === 503);
+    await eventually(ready, 503);
     // From then on it no longer accepts a key without reading the log, and rejects at once instead of waiting.
-    await eventually(
-      async () => service.hasFreshSites(),
-      (isFresh) => !isFresh,
-    );
+    await eventually(() => service.hasFreshSites(), false);
     refused.push(...(await runConcurrently(3, [randomUUID(), randomUUID(), randomUUID()], refuse)));
     expect((await send(service, { path: '/healthz' })).status).toBe(200);
     const until = acknowledged.length + 50;
     await server.restart();
-    await eventually(ready, (status) => status === 200);
+    await eventually(ready, 200);
     await atLeast(until);
     posting = false;
     await sending;
@@ -129,17 +100,14 @@ describe('the service while PostgreSQL is unavailable', () => {
         post(service, site, body),
         getReceipt(service, site, `/${conversionId(first)}`),
         getReceipt(service, site, `?orderId=${body.orderId}`),
-        eventually(ready, (status) => status === 503).then(() => post(service, site, purchase())),
+        eventually(ready, 503).then(() => post(service, site, purchase())),
       ]);
       for (const answer of answers) expect(answer).toMatchObject(UNAVAILABLE);
     } finally {
       server.thaw();
     }
-    await eventually(ready, (status) => status === 200);
-    await eventually(
-      () => post(service, site, purchase()),
-      ({ status }) => status === 200,
-    );
+    await eventually(ready, 200);
+    await eventually(() => post(service, site, purchase()), { status: 200 });
     expect((await getReceipt(service, site, `/${conversionId(first)}`)).body).toBe(first.body);
   });
 });

@@ -14,7 +14,6 @@ import type { Logger } from '../src/kernel/logger.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings/settings.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
@@ -22,7 +21,7 @@ import { AddSite } from '../src/sites/site.commands.js';
 import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { createDatabase, openDatabase } from './support/databases.js';
+import { useLog } from './support/databases.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import { storeConversion } from './support/stored-conversion.js';
 import { eventually } from './support/waiting.js';
@@ -34,24 +33,16 @@ const EVENTS = 11_000;
 const LEASE_MS = 300_000;
 const QUIET = { warn: () => {}, error: () => {} };
 
-let dependencies: JobDependencies;
-let store: JobStore;
+const { databaseUrl, postgres, log } = await useLog();
+const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.alloc(32)));
+const sites = new SiteRepository(log);
+const settings = readSettings({ DATABASE_URL: databaseUrl, SECRET_KEY });
+const dependencies: JobDependencies = { settings, postgres, log, sites, secrets };
+const store = new JobStore(postgres, undefined, LEASE_MS);
 /** Position of the last event that exports contain: each job is an event, too. */
 let until: number;
-const closing: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
-  const databaseUrl = await createDatabase();
-  const postgres = await openDatabase(databaseUrl);
-  const log = new PostgresEventLog(postgres);
-  closing.push(
-    () => log.close(),
-    () => postgres.close(),
-  );
-  const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.alloc(32)));
-  const sites = new SiteRepository(log);
-  dependencies = { settings: readSettings({ DATABASE_URL: databaseUrl, SECRET_KEY }), postgres, log, sites, secrets };
-  store = new JobStore(postgres, undefined, LEASE_MS);
   await siteCommandDispatcher(sites, secrets).execute(new AddSite('cli', SITE, []));
   const event = { type: 'test.counted.v1', data: { text: 'one, "two"' } };
   for (let stored = 0; stored < EVENTS; stored += 500) {
@@ -62,9 +53,6 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await dependencies.postgres.pool.query('DELETE FROM cc.jobs');
-});
-afterAll(async () => {
-  for (const close of closing) await close();
 });
 
 async function newExport(format: FormatName = 'ndjson') {

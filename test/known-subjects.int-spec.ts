@@ -2,17 +2,15 @@ import { ConversionReceiver } from '../src/conversions/conversion-receiver.js';
 import { ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
 import { subjectOf } from '../src/kernel/email.js';
 import type { StoredEvent } from '../src/log/event.js';
-import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { rebuildProjection } from '../src/log/projections/projection-rebuild.js';
-import type { Postgres } from '../src/postgres/postgres.js';
 import type { SiteKey } from '../src/sites/site.js';
 import type { LoadedSite } from '../src/sites/site-directory.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
 import { identifiersProjection } from '../src/visitors/identifiers.projection.js';
 import { KnownSubjects } from '../src/visitors/known-subjects.js';
 import { Matcher } from '../src/visitors/matcher.js';
-import { createDatabase, openDatabase } from './support/databases.js';
+import { useLog } from './support/databases.js';
 import { type DrawnCall, TagCallers } from './support/tag-callers.js';
 
 const DAY_MS = 86_400_000;
@@ -24,21 +22,14 @@ const CALL: DrawnCall = {
 const site = { host: HOST, settings: DEFAULT_SITE_SETTINGS } as LoadedSite['site'];
 const loadedSite = { site, dedupSecret: 'secret', connections: new Map() } as unknown as LoadedSite;
 
+const { postgres, log } = await useLog();
+/** Of another instance. */
+const otherLog = new PostgresEventLog(postgres);
+afterAll(() => otherLog.close());
+
 describe('people with stored data', () => {
-  let postgres: Postgres;
-  let log: EventLog;
-  let otherLog: EventLog;
   let known: KnownSubjects;
 
-  beforeAll(async () => {
-    postgres = await openDatabase(await createDatabase());
-    [log, otherLog] = [new PostgresEventLog(postgres), new PostgresEventLog(postgres)];
-  });
-  afterAll(async () => {
-    await log.close();
-    await otherLog.close();
-    await postgres.close();
-  });
   beforeEach(() => {
     known = new KnownSubjects(postgres, log);
   });

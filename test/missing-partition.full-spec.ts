@@ -1,31 +1,16 @@
-import type { Client } from 'pg';
 import { keepPartitionsAhead } from '../src/log/retention/partitions.js';
-import { createDatabase } from './support/databases.js';
-import { type Operator, openOperator, post, send, startTestService, type TestService } from './support/service.js';
+import { post, send, useService } from './support/service.js';
 import { eventually } from './support/waiting.js';
 
 const PURCHASE = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR', orderId: 'ORD-1' };
 
+const { operator, service, openSite } = await useService();
+const owner = await operator.postgres.connectAsOwner('test');
+afterAll(() => owner.end());
+
 describe('the service without a partition for the next event', () => {
-  let operator: Operator;
-  let service: TestService;
-  let owner: Client;
-
-  beforeAll(async () => {
-    const url = await createDatabase();
-    operator = await openOperator(url);
-    service = await startTestService(url);
-    owner = await operator.postgres.connectAsOwner('test');
-  });
-  afterAll(async () => {
-    await owner?.end();
-    await service?.stop();
-    await operator?.close();
-  });
-
   it('answers 503, names the cause in /readyz, and accepts the conversion when the partition exists', async () => {
-    const site = await operator.openSite();
-    await service.refreshSites();
+    const site = await openSite();
     // Keeps the service from creating the partition before the test has seen the failure.
     await owner.query('SELECT pg_advisory_lock(4845005)');
     await owner.query(`SELECT setval('cc.event_position', (SELECT max(beyond) FROM cc.log_partitions), false)`);
@@ -42,7 +27,7 @@ describe('the service without a partition for the next event', () => {
     await owner.query('SELECT pg_advisory_unlock(4845005)');
     await keepPartitionsAhead(operator.postgres);
     // The failure of the last append is remembered for some seconds.
-    await eventually(ready, ({ status }) => status === 200);
+    await eventually(ready, { status: 200 });
     const { status, body } = await post(service, site, PURCHASE);
     expect({ status, receipt: JSON.parse(body) }).toMatchObject({
       status: 200,

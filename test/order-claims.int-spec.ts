@@ -1,27 +1,15 @@
 import { hash, randomUUID } from 'node:crypto';
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { allProjections } from '../src/app/projections.js';
-import { runCli } from '../src/cli/run-cli.js';
 import { Sealer } from '../src/kernel/sealing.js';
-import { platformOf } from '../src/platforms/index.js';
-import type { Platform } from '../src/platforms/platform.js';
-import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
+import type { PlatformName } from '../src/platforms/platform.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure/erasure.js';
-import { createDatabase } from './support/databases.js';
+import { commandLine } from './support/command-line.js';
 import { SECRET_KEY } from './support/secret-key.js';
-import {
-  type Operator,
-  openOperator,
-  post,
-  send,
-  startTestService,
-  type TestService,
-  type TestSite,
-} from './support/service.js';
+import { post, type TestSite, useService } from './support/service.js';
+import { callTag, visitorCookie } from './support/tag-calls.js';
 import { eventually } from './support/waiting.js';
 
 const RUNS = 12;
@@ -30,28 +18,12 @@ const CONNECTIONS = {
   google_ads: { ...GOOGLE, 'event.purchase': '987', require_click_id: 'yes' },
   ga4: { measurement_id: 'G-ABC1234', api_secret: 'secret', synthetic_client_id: 'yes', refund_event: 'refund' },
 };
-const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; rv:115.0) Gecko/20100101 Firefox/115.0';
-const SIGNALS = { webdriver: false, languages: 2, screen: [1920, 1080], viewport: [1200, 800], touch: 0, plugins: 5 };
 
-let databaseUrl: string;
-let operator: Operator;
-let service: TestService;
-let sandbox: RunningSandbox;
-let erasure: Erasure;
-
-beforeAll(async () => {
-  sandbox = await new Sandbox().start();
-  databaseUrl = await createDatabase();
-  operator = await openOperator(databaseUrl);
-  service = await startTestService(databaseUrl, { COLLECT_BURST: '10000', TRUSTED_PROXIES: '127.0.0.1' });
-  const secrets = new SiteSecrets(operator.postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
-  erasure = new Erasure(operator.postgres, allProjections(secrets), async () => {});
-});
-afterAll(async () => {
-  await service?.stop();
-  await operator?.close();
-  await sandbox?.stop();
-});
+const { databaseUrl, operator, service } = await useService({ COLLECT_BURST: '10000', TRUSTED_PROXIES: '127.0.0.1' });
+const sandbox = await new Sandbox().start();
+const secrets = new SiteSecrets(operator.postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
+const erasure = new Erasure(operator.postgres, allProjections(secrets), async () => {});
+afterAll(() => sandbox.stop());
 
 type Step =
   | { readonly kind: 'visit' | 'identify' | 'erase'; readonly person: number }
@@ -127,9 +99,9 @@ class Model {
     switch (step.kind) {
       case 'visit':
         someone.browser.clickedMs ||= Date.now();
-        return this.callTag('collect', someone, {});
+        return this.tag('collect', someone, {});
       case 'identify': {
-        await this.callTag('identify', someone, { hash: hash('sha256', someone.email) });
+        await this.tag('identify', someone, { hash: hash('sha256', someone.email) });
         someone.identified = true;
         if (someone.browser.clickedMs > 0) this.reopened += someone.unmatched;
         someone.unmatched = 0;
@@ -171,36 +143,27 @@ class Model {
     if (event === 'purchase' && someone.browser.clickedMs > 0 && !someone.identified) someone.unmatched += 1;
   }
 
-  private async callTag(call: string, { browser }: (typeof this.people)[number], fields: object): Promise<void> {
+  private async tag(call: string, { browser }: (typeof this.people)[number], fields: object): Promise<void> {
     const clicks = browser.clickedMs > 0 ? { gclid: { id: 'Gclid-1', t: browser.clickedMs } } : {};
-    const headers = {
-      ...{ Host: this.site.host, Origin: `https://www.${this.site.host}`, 'X-Forwarded-Proto': 'https' },
-      ...{ 'User-Agent': BROWSER, 'Accept-Language': 'de', 'Content-Type': 'text/plain', 'Sec-Fetch-Mode': 'no-cors' },
-      Cookie: browser.cookie,
-    };
-    const message = { v: 1, visitor: browser.visitor, visit: randomUUID(), signals: SIGNALS, clicks, ...fields };
-    const reply = await send(service, {
-      ...{ method: 'POST', path: `/__cc/${call}`, headers, body: JSON.stringify(message) },
-    });
+    const message = { visitor: browser.visitor, clicks, ...fields };
+    const reply = await callTag(service, this.site, call, message, { headers: { Cookie: browser.cookie } });
     expect(reply.status).toBe(204);
-    browser.cookie ??= String(reply.headers['set-cookie']).split(';')[0];
+    browser.cookie ??= visitorCookie(reply);
   }
 
   private async waitForLateMatches(): Promise<void> {
     await eventually(
       async () =>
         (await operator.conversions(this.site.host)).filter(({ type }) => type === 'conversion.reopened.v1').length,
-      (found) => found === this.reopened,
+      this.reopened,
     );
   }
 }
 
 async function openSite(): Promise<TestSite> {
   const site = await operator.openSite();
-  for (const [name, set] of Object.entries(CONNECTIONS)) {
-    const endpoint = `${sandbox.url}/${name}`;
-    await operator.execute(new ConnectPlatform('cli', site.host, platformOf(name) as Platform, { set, endpoint }));
-  }
+  for (const [name, set] of Object.entries(CONNECTIONS))
+    await operator.connect(site.host, name as PlatformName, set, `${sandbox.url}/${name}`);
   await service.refreshSites();
   return site;
 }
@@ -213,12 +176,6 @@ describe('the claim of an order', () => {
       await model.repeatAll();
     });
     await fc.assert(property, { numRuns: RUNS, examples: [[LATE_MATCH]], endOnFailure: true });
-    const stdout = new PassThrough();
-    const env = { DATABASE_URL: databaseUrl, SECRET_KEY };
-    const code = await runCli(['history', 'verify', '--json'], { env, stdout, stderr: new PassThrough().resume() });
-    stdout.end();
-    const { checks } = JSON.parse(await text(stdout)) as { checks: { name: string; ok: boolean; detail: string }[] };
-    expect(checks.filter(({ ok }) => !ok)).toEqual([]);
-    expect(code).toBe(0);
+    await commandLine({ DATABASE_URL: databaseUrl, SECRET_KEY }).text('history verify');
   });
 });

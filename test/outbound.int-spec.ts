@@ -1,5 +1,3 @@
-import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { jest } from '@jest/globals';
 import { Checkpoints } from '../src/checkpoints/checkpoints.js';
 import { SigningKeys } from '../src/checkpoints/signing-keys.js';
@@ -31,25 +29,22 @@ import {
   sum,
   totalsOf,
 } from './support/outbound.js';
-import { type Answer, answerWith, type Call, startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+import { type Answer, answerWith, type Call, startReceiver } from './support/webhook-receiver.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const TICK = 15 * MINUTE;
 
+const receiver = await startReceiver();
+const instance = await openInstance(await createDatabase());
+afterAll(async () => {
+  await instance.stop();
+  await receiver.stop();
+});
+
 describe('the outbound webhook', () => {
-  let receiver: WebhookReceiver;
-  let instance: OutboundInstance;
   let siteCount = 0;
 
-  beforeAll(async () => {
-    receiver = await startReceiver();
-    instance = await openInstance(await createDatabase());
-  });
-  afterAll(async () => {
-    await instance?.stop();
-    await receiver?.stop();
-  });
   beforeEach(() => {
     receiver.answer = answerWith(200);
   });
@@ -262,37 +257,21 @@ describe('the outbound webhook', () => {
     };
     const ACCEPTED = { attempt: 1, httpStatus: 200, body: { conversions: 1, bot_traffic_removed: 0 } };
 
-    it.each([201, 204, 299])('accepts a %d', async (status) => {
-      const { data } = await pushTo(answerWith(status));
-      expect(data).toMatchObject({ ...ACCEPTED, httpStatus: status });
+    it('accepts a 204', async () => {
+      const { data } = await pushTo(answerWith(204));
+      expect(data).toMatchObject({ ...ACCEPTED, httpStatus: 204 });
       expect(data).not.toHaveProperty('reason');
     });
 
+    const because = (reason: string) => ({ reason: expect.stringContaining(reason) });
     it.each([
-      ['500', answerWith(500), { httpStatus: 500, reason: 'HTTP 500' }, 5_000],
       ['400', answerWith(400), { httpStatus: 400, reason: 'HTTP 400' }, 5_000],
-      ['401', answerWith(401), { httpStatus: 401, reason: 'HTTP 401' }, 5_000],
       ['429 with Retry-After', answerWith(429, { 'retry-after': '120' }), { httpStatus: 429 }, 120_000],
       ['503 with a shorter Retry-After', answerWith(503, { 'retry-after': '1' }), { httpStatus: 503 }, 5_000],
-      [
-        'a redirect',
-        answerWith(302, { location: '/redirected' }),
-        { reason: expect.stringContaining('redirects') },
-        5_000,
-      ],
-      ['no answer', () => {}, { reason: expect.stringContaining('timeout: ') }, 5_000],
-      [
-        'a closed connection',
-        (_: Call, response: ServerResponse) => response.destroy(),
-        { reason: expect.stringContaining('network_error: ') },
-        5_000,
-      ],
-      [
-        'headers that never end',
-        (_: Call, { socket }: ServerResponse) => drip(socket as Socket, 'HTTP/1.1 200 OK\r\n', 'x-more: 1\r\n'),
-        { reason: expect.stringContaining('timeout: ') },
-        5_000,
-      ],
+      ['a redirect', answerWith(302, { location: '/redirected' }), because('redirects'), 5_000],
+      ['no answer', () => {}, because('timeout: '), 5_000],
+      ['a closed connection', (_, response) => response.destroy(), because('network_error: '), 5_000],
+      ['headers that never end', dripping('HTTP/1.1 200 OK\r\n', 'x-more: 1\r\n'), because('timeout: '), 5_000],
     ] as [string, Answer, object, number][])('sends the push again after %s', async (_, answer, expected, wait) => {
       const { host, path, data, waitMs } = await pushTo(answer);
       expect(data).toMatchObject({ attempt: 1, failures: 1, ...expected });
@@ -307,20 +286,10 @@ describe('the outbound webhook', () => {
     });
 
     it.each([
-      [
-        'a body that arrives slowly',
-        (_: Call, { socket }: ServerResponse) =>
-          drip(socket as Socket, 'HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n', 'x'),
-      ],
-      ['a body of 10 MB', (_: Call, response: ServerResponse) => response.writeHead(200).end(Buffer.alloc(10_000_000))],
-      [
-        'a truncated body',
-        (_: Call, { socket }: ServerResponse) => socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nx'),
-      ],
-      [
-        'an invalid gzip body',
-        (_: Call, response: ServerResponse) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('no'),
-      ],
+      ['a body that arrives slowly', dripping('HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n', 'x')],
+      ['a body of 10 MB', (_, response) => response.writeHead(200).end(Buffer.alloc(10_000_000))],
+      ['a truncated body', (_, { socket }) => socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nx')],
+      ['an invalid gzip body', (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('no')],
     ] as [string, Answer][])('accepts a 200 with %s', async (_, answer) => {
       expect((await pushTo(answer)).data).toMatchObject(ACCEPTED);
     });
@@ -535,8 +504,12 @@ describe('the outbound webhook', () => {
   }
 });
 
-function drip(socket: Socket, begin: string, drop: string): void {
-  socket.write(begin);
-  const timer = setInterval(() => socket.write(drop), 20);
-  socket.on('error', () => {}).on('close', () => clearInterval(timer));
+/** Begins an answer and never ends it. */
+function dripping(begin: string, drop: string): Answer {
+  return (_, { socket }) => {
+    if (!socket) return;
+    socket.write(begin);
+    const timer = setInterval(() => socket.write(drop), 20);
+    socket.on('error', () => {}).on('close', () => clearInterval(timer));
+  };
 }

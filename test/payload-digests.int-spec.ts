@@ -1,87 +1,45 @@
 import { spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { runCli } from '../src/cli/run-cli.js';
 import { publishedData } from '../src/kafka/cloud-event.js';
-import { platformOf } from '../src/platforms/index.js';
-import type { Platform } from '../src/platforms/platform.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
-import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { startTestAdmin } from './support/admin.js';
+import { commandLine } from './support/command-line.js';
 import { temporaryFolder } from './support/folders.js';
 import { SECRET_KEY } from './support/secret-key.js';
-import {
-  type Operator,
-  openOperator,
-  post,
-  startTestService,
-  type TestService,
-  type TestSite,
-} from './support/service.js';
+import { conversionId, post, useService } from './support/service.js';
 import { storeConversion } from './support/stored-conversion.js';
 
 const META = { pixel_id: '900000000000101' };
 const SCRIPT = fileURLToPath(new URL('../docs/verify-chain.mjs', import.meta.url));
 const folder = temporaryFolder('cc-payload-digests-');
-
-let sandbox: Awaited<ReturnType<Sandbox['start']>>;
-let operator: Operator;
-let service: TestService;
-let admin: TestAdmin;
-let site: TestSite;
-let analyst: AdminClient;
+const { databaseUrl, operator, service, openSite } = await useService();
+const { run, text: cli } = commandLine({ DATABASE_URL: databaseUrl, SECRET_KEY, DATA_DIR: folder });
+const sandbox = await new Sandbox().start();
+const admin = await startTestAdmin(databaseUrl);
+const analyst = await admin.signedIn('analyst');
+const site = await openSite();
 /** Conversions that this version received, and that an earlier one did. */
 let ids: { readonly received: string; readonly earlier: string };
 
 beforeAll(async () => {
-  const databaseUrl = await createDatabase();
-  sandbox = await new Sandbox().start();
-  operator = await openOperator(databaseUrl);
-  admin = await startTestAdmin(databaseUrl);
-  analyst = await admin.signedIn('analyst');
-  site = await operator.openSite();
-  const set = { ...META, access_token: 'token' };
-  const endpoint = `${sandbox.url}/meta`;
-  await operator.execute(new ConnectPlatform('cli', site.host, platformOf('meta') as Platform, { set, endpoint }));
-  service = await startTestService(databaseUrl);
+  await operator.connect(site.host, 'meta', { ...META, access_token: 'token' }, `${sandbox.url}/meta`);
+  await service.refreshSites();
   const reply = await post(service, site, { email: 'jane@example.com', event: 'purchase', value: 5, currency: 'EUR' });
   expect(JSON.parse(reply.body)).toMatchObject({ results: { meta: { status: 'delivered' } } });
   const earlier = { site: site.host, orderId: 'ORD-1', settings: META, payloadKey: undefined };
   const outcomes = [{ status: 'deferred', reason: 'timeout', unknown: true }, { status: 'delivered' }] as const;
   ids = {
-    received: String(reply.headers['x-cc-conversion-id']),
+    received: conversionId(reply),
     earlier: await storeConversion(operator.log, { ...earlier, outcomes }),
   };
 });
 afterAll(async () => {
-  await service?.stop();
-  await admin?.stop();
-  await operator?.close();
-  await sandbox?.stop();
-  rmSync(folder, { recursive: true, force: true });
+  await admin.stop();
+  await sandbox.stop();
 });
-
-async function cli(...argv: string[]): Promise<string> {
-  const { code, out, err } = await run(...argv);
-  if (code !== 0) throw new Error(`${argv.join(' ')}: ${out}${err}`);
-  return out;
-}
-
-async function run(...argv: string[]) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const env = { DATABASE_URL: admin.databaseUrl, SECRET_KEY, DATA_DIR: folder };
-  const printed = Promise.all([text(stdout), text(stderr)]);
-  const code = await runCli(argv, { env, stdout, stderr });
-  stdout.end();
-  stderr.end();
-  const [out, err] = await printed;
-  return { code, out, err };
-}
 
 /** The digest that a person computes who knows the address, the order and how payloads are built. */
 async function guessOf(id: string): Promise<string> {
@@ -98,17 +56,17 @@ it.each(['received', 'earlier'] as const)(
     const stored = await operator.conversion(ids[name]);
     expect(stored).toBeDefined();
     const file = join(folder, `${name}.csv`);
-    await cli('events', 'export', '--no-personal', '--format', 'csv', '--out', file);
+    await cli(`events export --no-personal --format csv --out ${file}`);
     const { rows } = await operator.postgres.pool.query<{ type: string; data: string }>(
       'SELECT type, data::text AS data FROM cc.events ORDER BY position',
     );
     const views = {
       history: JSON.stringify((await analyst(`/sites/${site.host}/conversions/${ids[name]}`)).body),
       events: JSON.stringify((await analyst(`/sites/${site.host}/events?limit=500`)).body),
-      ndjson: await cli('events', 'export', '--no-personal'),
+      ndjson: await cli('events export --no-personal'),
       csv: readFileSync(file, 'utf8'),
-      personal: await cli('events', 'export'),
-      shown: await cli('events', 'show', '--conversion', ids[name]),
+      personal: await cli('events export'),
+      shown: await cli(`events show --conversion ${ids[name]}`),
       records: rows.map(({ type, data }) => publishedData(type, data)).join('\n'),
     };
     for (const [view, content] of Object.entries(views)) {
@@ -122,10 +80,10 @@ it.each(['received', 'earlier'] as const)(
 
 it('The hash chain is verified, in the database and from exports, also where they omit a plain digest', async () => {
   // Some other checks fail: nothing posted the earlier conversion.
-  expect((await run('history', 'verify')).out).toMatch(/^ok +chain .*\nok +schemas /m);
+  expect((await run('history verify')).stdout).toMatch(/^ok +chain .*\nok +schemas /m);
   const files = { events: join(folder, 'events.ndjson'), seals: join(folder, 'seals.ndjson') };
-  await cli('events', 'export', '--out', files.events);
-  writeFileSync(files.seals, await cli('history', 'seals'));
+  await cli(`events export --out ${files.events}`);
+  writeFileSync(files.seals, await cli('history seals'));
   const { status, stdout } = spawnSync(process.execPath, [SCRIPT, files.events, files.seals], { encoding: 'utf8' });
   expect([status, stdout]).toEqual([0, expect.stringMatching(/the digests of [1-9]\d* were taken/)]);
 });
@@ -134,7 +92,7 @@ it('An erasure deletes the key of the digests, and keeps them', async () => {
   const before = (await operator.conversions(site.host)).find(({ data }) => data['conversionId'] === ids.received);
   const payloadKey = before?.personal?.['payloadKey'];
   expect(payloadKey).toEqual(expect.any(String));
-  await cli('visitors', 'erase', '--site', site.host, '--email', 'jane@example.com');
+  await cli(`visitors erase --site ${site.host} --email jane@example.com`);
   const { rows } = await operator.postgres.pool.query<{ count: number }>(
     'SELECT count(*)::int AS count FROM cc.personal p WHERE strpos(row_to_json(p)::text, $1) > 0',
     [payloadKey],

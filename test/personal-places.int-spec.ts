@@ -5,30 +5,16 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
-import { runCli } from '../src/cli/run-cli.js';
 import { publishedData } from '../src/kafka/cloud-event.js';
 import { Sealer } from '../src/kernel/sealing.js';
-import { platformOf } from '../src/platforms/index.js';
-import type { Platform } from '../src/platforms/platform.js';
-import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
-import { type AdminClient, type AdminReply, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
+import { type AdminReply, startTestAdmin } from './support/admin.js';
 import { captureLog } from './support/captured-log.js';
-import { Collector } from './support/collector.js';
-import { createDatabase } from './support/databases.js';
+import { commandLine } from './support/command-line.js';
 import { temporaryFolder } from './support/folders.js';
 import { SECRET_KEY } from './support/secret-key.js';
-import {
-  conversionId,
-  metrics,
-  type Operator,
-  openOperator,
-  post,
-  send,
-  startTestService,
-  type TestService,
-  type TestSite,
-} from './support/service.js';
+import { conversionId, metrics, post, useService } from './support/service.js';
+import { callTag, visitorCookie } from './support/tag-calls.js';
 import { eventually } from './support/waiting.js';
 
 const DOCUMENT = fileURLToPath(new URL('../docs/privacy.md', import.meta.url));
@@ -41,8 +27,6 @@ const UTM = { source: 'canary-source', medium: 'canary-medium', campaign: 'canar
 const ADDRESS = '203.0.113.77';
 const sealer = new Sealer(Buffer.from(SECRET_KEY, 'hex'));
 const folder = temporaryFolder('cc-places-');
-/** What the tag and the sender know about the person's browser. */
-const SIGNALS = { webdriver: false, languages: 2, screen: [1920, 1080], viewport: [1200, 800], touch: 0, plugins: 5 };
 const SENT = {
   ...{ email: EMAIL, firstName: 'Canarina', lastName: 'Placebird', phone: PHONE },
   ...{ externalId: 'Customer-C4711', city: 'Canarytown', postalCode: 'PLZ-90210', country: 'DE' },
@@ -86,59 +70,46 @@ const CANARIES: Readonly<Record<string, readonly string[]>> = {
   visitor: [VISITOR],
 };
 
+const log = captureLog();
+const environment = { DATA_DIR: folder, LOG_LEVEL: 'debug' };
+const { databaseUrl, operator, service, openSite } = await useService({
+  ...environment,
+  TRUSTED_PROXIES: '127.0.0.1',
+  COLLECT_BURST: '1000',
+});
+const sandbox = await new Sandbox().start();
+const admin = await startTestAdmin(databaseUrl, environment);
+const boss = await admin.signedIn('admin');
+const site = await openSite();
 /** Sees all tables, unlike the service. */
-let owner: Client;
-let operator: Operator;
-let service: TestService;
-let admin: TestAdmin;
-let boss: AdminClient;
-let site: TestSite;
+const owner = new Client({ connectionString: databaseUrl });
+const printed: string[] = [];
+let echo: http.Server;
 /** Id of a conversion. */
 let planted: string;
-let sandbox: RunningSandbox;
-let echo: http.Server;
-let log: ReturnType<typeof captureLog>;
-const printed: string[] = [];
 
 beforeAll(async () => {
-  log = captureLog();
-  sandbox = await new Sandbox().start();
-  const databaseUrl = await createDatabase();
-  operator = await openOperator(databaseUrl);
-  owner = new Client({ connectionString: databaseUrl });
   await owner.connect();
-  const environment = { DATA_DIR: folder, LOG_LEVEL: 'debug' };
-  service = await startTestService(databaseUrl, {
-    ...environment,
-    TRUSTED_PROXIES: '127.0.0.1',
-    COLLECT_BURST: '1000',
-  });
-  admin = await startTestAdmin(databaseUrl, environment);
-  boss = await admin.signedIn('admin');
-  site = await operator.openSite();
   echo = await startEcho();
-  for (const [name, set, endpoint] of [
-    ['ga4', { measurement_id: 'G-ABC1234', api_secret: 'secret', refund_event: 'refund' }, `${sandbox.url}/ga4`],
-    ['meta', { pixel_id: '900000000000101', access_token: 'token' }, `${sandbox.url}/meta`],
-    [
-      'tiktok',
-      { pixel_code: 'CODE', access_token: 'token' },
-      `http://127.0.0.1:${(echo.address() as AddressInfo).port}`,
-    ],
-    ['snapchat', { pixel_id: 'pixel', access_token: 'token' }, 'http://127.0.0.1:9'],
-  ] as const)
-    await operator.execute(new ConnectPlatform('cli', site.host, platformOf(name) as Platform, { set, endpoint }));
+  const echoUrl = `http://127.0.0.1:${(echo.address() as AddressInfo).port}`;
+  const ga4 = { measurement_id: 'G-ABC1234', api_secret: 'secret', refund_event: 'refund' };
+  await operator.connect(site.host, 'ga4', ga4, `${sandbox.url}/ga4`);
+  await operator.connect(
+    site.host,
+    'meta',
+    { pixel_id: '900000000000101', access_token: 'token' },
+    `${sandbox.url}/meta`,
+  );
+  await operator.connect(site.host, 'tiktok', { pixel_code: 'CODE', access_token: 'token' }, echoUrl);
+  await operator.connect(site.host, 'snapchat', { pixel_id: 'pixel', access_token: 'token' }, 'http://127.0.0.1:9');
   await service.refreshSites();
 });
 afterAll(async () => {
-  await service?.stop();
-  await admin?.stop();
-  await owner?.end();
-  await operator?.close();
-  await sandbox?.stop();
+  await admin.stop();
+  await owner.end();
+  await sandbox.stop();
   echo?.close();
-  log?.stop();
-  rmSync(folder, { recursive: true, force: true });
+  log.stop();
 });
 
 function textsIn(value: unknown): string[] {
@@ -170,13 +141,11 @@ async function startEcho(): Promise<http.Server> {
   return server;
 }
 
-async function cli(...argv: string[]): Promise<string> {
-  const [stdout, stderr] = [new Collector(), new Collector()];
-  const env = { DATABASE_URL: admin.databaseUrl, SECRET_KEY, DATA_DIR: folder, ERASURE_LIST: join(folder, 'erasures') };
-  const code = await runCli(argv, { env, stdout, stderr });
-  if (code !== 0) throw new Error(`${argv.join(' ')}: ${stdout.text}${stderr.text}`);
-  printed.push(stderr.text);
-  return stdout.text;
+async function cli(command: string): Promise<void> {
+  const env = { DATABASE_URL: databaseUrl, SECRET_KEY, DATA_DIR: folder, ERASURE_LIST: join(folder, 'erasures') };
+  const { code, stderr } = await commandLine(env).run(command);
+  expect([command, code, code === 0 || stderr]).toEqual([command, 0, true]);
+  printed.push(stderr);
 }
 
 /** Another person, who is not erased: `ANALYZE` keeps its statistics of a table that has become empty. */
@@ -185,40 +154,24 @@ const OTHER = {
   page: 'https://other.example/',
 };
 
+const OTHER_BROWSER = {
+  'User-Agent': 'Mozilla/5.0 (X11; rv:115.0) Gecko/20100101 Firefox/115.0',
+  'X-Forwarded-For': '192.0.2.1',
+};
 const OTHER_PURCHASE = { email: 'john@example.com', event: 'purchase' };
 const OTHER_LEAD = { ...OTHER_PURCHASE, event: 'lead' };
 
 async function tag(call: string, fields: object, cookie?: string): Promise<string> {
   const isOther = 'page' in fields;
-  const headers = {
-    ...{
-      Host: site.host,
-      Origin: `https://${site.host}`,
-      'X-Forwarded-Proto': 'https',
-      'X-Forwarded-For': isOther ? '192.0.2.1' : ADDRESS,
-    },
-    ...{
-      'User-Agent': isOther ? 'Mozilla/5.0 (X11; rv:115.0) Gecko/20100101 Firefox/115.0' : BROWSER,
-      'Accept-Language': 'de',
-      'Content-Type': 'text/plain',
-      'Sec-Fetch-Mode': 'no-cors',
-    },
-    Cookie: cookie,
-  };
+  const headers = { 'User-Agent': BROWSER, 'X-Forwarded-For': ADDRESS, ...(isOther && OTHER_BROWSER), Cookie: cookie };
   const message = {
-    ...{
-      v: 1,
-      visitor: VISITOR,
-      visit: randomUUID(),
-      signals: SIGNALS,
-      page: `https://${site.host}/canary-page/of-the-visit?q=1`,
-    },
+    ...{ visitor: VISITOR, page: `https://${site.host}/canary-page/of-the-visit?q=1` },
     ...{ clicks: { gclid: { id: 'GclidOfTheCanary1', t: Date.now() } }, utm: UTM },
     ...fields,
   };
-  const reply = await send(service, { method: 'POST', path: `/__cc/${call}`, headers, body: JSON.stringify(message) });
+  const reply = await callTag(service, site, call, message, { headers });
   expect([call, reply.status]).toEqual([call, 204]);
-  return cookie ?? String(reply.headers['set-cookie']).split(';')[0] ?? '';
+  return cookie ?? visitorCookie(reply);
 }
 
 async function inbound(body: object, path?: string): Promise<string> {
@@ -267,9 +220,9 @@ async function plant(): Promise<string> {
   await inbound(OTHER_LEAD);
   const file = join(folder, 'import.csv');
   writeFileSync(file, `email,event,value,currency,orderId,phone\n${EMAIL},purchase,5,EUR,ORD-4,${PHONE}\n`);
-  await cli('conversions', 'import', file, '--site', site.host);
+  await cli(`conversions import ${file} --site ${site.host}`);
   rmSync(file);
-  await cli('visitors', 'consent', EMAIL, 'granted', '--site', site.host);
+  await cli(`visitors consent ${EMAIL} granted --site ${site.host}`);
 
   await write('/settings', 'PATCH', { blocked: { add: [EMAIL] }, blockIps: { add: ['192.0.2.0/24'] } }, 'block');
   await service.refreshSites();
@@ -286,7 +239,7 @@ async function plant(): Promise<string> {
     async () => (await operator.postgres.pool.query('SELECT FROM cc.identifier_statistics')).rowCount,
     (rows) => rows !== 0,
   );
-  await cli('projections', 'status');
+  await cli('projections status');
   return id;
 }
 
@@ -414,18 +367,18 @@ describe('what is known of a person who came through every door', () => {
   });
 
   it('is nowhere after an erasure', async () => {
-    await cli('visitors', 'erase', '--site', site.host, '--email', EMAIL, '--yes');
+    await cli(`visitors erase --site ${site.host} --email ${EMAIL} --yes`);
     expect(withoutStatistics(await walk())).toEqual({});
     await owner.query('ANALYZE');
     expect(await walk()).toEqual({});
     expect(walkFolder()).toEqual({ 'erasures, opened': ADDRESSED });
     expect(log.text().length).toBeGreaterThan(0);
-    await cli('history', 'verify');
+    await cli('history verify');
   });
 
   it('is not repeated to a client after an erasure, nor is a write carried out again', async () => {
     const again = (key: string, path: string, body: object) =>
-      boss(`/sites/${site.host}${path}`, { method: 'POST', body, headers: keyed(key) });
+      boss.post(`/sites/${site.host}${path}`, body, keyed(key));
     expect(await again('preview', '/connections/meta/preview', { conversion: planted })).toMatchObject({
       ...{ status: 409, body: { detail: expect.stringContaining('was deleted') } },
     });
@@ -442,9 +395,9 @@ describe('what is known of a user of the dashboard', () => {
       hash('sha256', JSON.stringify([kind, user.email, ...(kind === 'both' ? ['127.0.0.0/24'] : [])])),
     );
     const body = { ...user, role: 'analyst', sites: null };
-    expect((await boss('/users', { method: 'POST', body, headers: keyed('user') })).status).toBe(201);
+    expect((await boss.post('/users', body, keyed('user'))).status).toBe(201);
     const guess = { email: user.email, password: 'a guess of the password' };
-    expect((await admin.anonymous('/session', { method: 'POST', body: guess })).status).toBe(401);
+    expect((await admin.anonymous.post('/session', guess)).status).toBe(401);
     const found = await walk({ user: [...forms(user.email), user.name, ...attempts] });
     const random = ['api_tokens.hash', 'user_sessions.hash'];
     expect(Object.keys(withoutStatistics(found)).sort()).toEqual(

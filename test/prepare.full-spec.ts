@@ -51,18 +51,12 @@ describe('preparing a checkout', () => {
   it('ends npm when it is interrupted, and installs again at the next start', async () => {
     writeFileSync(join(root, 'hanging'), '');
     const interrupted = prepare();
-    const [npm] = await eventually(
-      async () => installs(),
-      ({ length }) => length === 1,
-    );
+    const [npm] = await eventually(() => installs(), { length: 1 });
     const exited = once(interrupted, 'exit');
     interrupted.kill('SIGINT');
     expect(await exited).toEqual([null, 'SIGINT']);
     // It gets the signal before the script ends by it, and may take a moment.
-    await eventually(
-      async () => isRunning(Number(npm)),
-      (running) => !running,
-    );
+    await eventually(() => isRunning(Number(npm)), false);
 
     rmSync(join(root, 'hanging'));
     expect(await once(prepare(), 'exit')).toEqual([0, null]);

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { DisableWebhook, SetWebhook } from '../src/sites/webhook.commands.js';
-import { createDatabase } from './support/databases.js';
-import { type Operator, openOperator, send, startTestService, type TestService } from './support/service.js';
+import { send, useService } from './support/service.js';
 
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
 if (!hasPromtool) console.warn('SKIPPED: promtool (install the package prometheus).');
@@ -10,21 +9,10 @@ const promtool = (args: readonly string[], input?: string) => {
   return { status, output: `${stdout}${stderr}` };
 };
 
+// Kafka's metrics are served where it is configured, also while no broker answers.
+const { operator, service } = await useService({ KAFKA_BROKERS: '127.0.0.1:1' });
+
 describe('metrics for what an operator has to fix', () => {
-  let service: TestService;
-  let operator: Operator;
-
-  beforeAll(async () => {
-    const databaseUrl = await createDatabase();
-    operator = await openOperator(databaseUrl);
-    // Kafka's metrics are served where it is configured, also while no broker answers.
-    service = await startTestService(databaseUrl, { KAFKA_BROKERS: '127.0.0.1:1' });
-  });
-  afterAll(async () => {
-    await service?.stop();
-    await operator?.close();
-  });
-
   const metrics = async () => (await send(service, { path: '/metrics', headers: { Host: 'localhost' } })).body;
 
   it('name parked projections', async () => {

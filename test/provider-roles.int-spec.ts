@@ -1,28 +1,14 @@
 import { USER } from '../src/events/user.events.js';
 import { readStream } from '../src/log/event-reader.js';
-import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
-import { CLIENT, startTestProvider, type TestProvider } from './support/oidc-provider.js';
+import { type AdminClient, useAdmin } from './support/admin.js';
+import { startTestProvider } from './support/oidc-provider.js';
 import { ProviderBrowser } from './support/provider-browser.js';
 
-let provider: TestProvider;
-let admin: TestAdmin;
-
-beforeAll(async () => {
-  provider = await startTestProvider();
-  admin = await startTestAdmin(await createDatabase(), {
-    OIDC_ISSUER: provider.issuer,
-    OIDC_CLIENT_ID: CLIENT.id,
-    OIDC_CLIENT_SECRET: CLIENT.secret,
-    OIDC_ROLE_CLAIM: 'roles',
-  });
-  provider.register(admin.url);
-  await admin.addUser('admin');
-});
-afterAll(async () => {
-  await admin?.stop();
-  await provider?.stop();
-});
+const provider = await startTestProvider();
+const admin = await useAdmin({ ...provider.environment, OIDC_ROLE_CLAIM: 'roles' });
+provider.register(admin.url);
+await admin.addUser('admin');
+afterAll(() => provider.stop());
 
 interface Person {
   readonly id: string;
@@ -42,7 +28,7 @@ async function signIn(login: string, roles: unknown): Promise<Person> {
   await browser.get(await browser.signInAtProvider(login));
   const session = admin.withHeaders({ cookie: browser.cookies(), 'x-cc-csrf': '1' });
   const { id } = (await session('/session')).body;
-  const created = (await session('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read'] } })).body;
+  const created = (await session.post('/tokens', { name: 'CI', scopes: ['read'] })).body;
   return { id, session, token: admin.withHeaders({ authorization: `Bearer ${created.token}` }), created };
 }
 
@@ -129,6 +115,6 @@ describe('a user whose role is given by the sign-in provider', () => {
     const { created, session } = await signIn('gina', 'operator');
     expect(Date.parse(created.expiresAt as string)).toBeLessThanOrEqual(Date.now() + 90 * 24 * 60 * 60 * 1_000);
     const body = { name: 'Long', scopes: ['read'], expiresInDays: 400 };
-    expect((await session('/tokens', { method: 'POST', body })).status).toBe(422);
+    expect((await session.post('/tokens', body)).status).toBe(422);
   });
 });

@@ -1,44 +1,21 @@
-import type { Client } from 'pg';
-import { createDatabase } from './support/databases.js';
-import { startTestServer, type TestServer } from './support/postgres-server.js';
-import {
-  type Operator,
-  openOperator,
-  post,
-  send,
-  startTestService,
-  type TestService,
-  type TestSite,
-} from './support/service.js';
+import { startTestServer } from './support/postgres-server.js';
+import { post, send, useService } from './support/service.js';
 import { eventually } from './support/waiting.js';
 
 const PURCHASE = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR' };
 
+/** A server of the spec's own: its configuration changes. */
+const server = await startTestServer();
+const { operator, service, openSite } = await useService({}, { server });
+const owner = await operator.postgres.connectAsOwner('test');
+const site = await openSite();
+let orders = 0;
+afterAll(async () => {
+  await owner.end();
+  await server.stop();
+});
+
 describe('/readyz of a database that stores no conversion', () => {
-  /** A server of the spec's own: its configuration changes. */
-  let server: TestServer;
-  let operator: Operator;
-  let service: TestService;
-  let owner: Client;
-  let site: TestSite;
-  let orders = 0;
-
-  beforeAll(async () => {
-    server = await startTestServer();
-    const url = await createDatabase(server);
-    operator = await openOperator(url);
-    service = await startTestService(url);
-    owner = await operator.postgres.connectAsOwner('test');
-    site = await operator.openSite();
-    await service.refreshSites();
-  });
-  afterAll(async () => {
-    await owner?.end();
-    await service?.stop();
-    await operator?.close();
-    await server?.stop();
-  });
-
   const readiness = async () => {
     const { status, body } = await send(service, { path: '/readyz' });
     return { status, reason: JSON.parse(body).log.reason as string | undefined };
@@ -47,8 +24,8 @@ describe('/readyz of a database that stores no conversion', () => {
     orders += 1;
     return (await post(service, site, { ...PURCHASE, orderId: `ORD-${orders}` })).status;
   };
-  const untilReady = () => eventually(readiness, ({ status }) => status === 200);
-  const untilUnready = () => eventually(readiness, ({ status }) => status === 503);
+  const untilReady = () => eventually(readiness, { status: 200 });
+  const untilUnready = () => eventually(readiness, { status: 503 });
 
   it('is 503 on a read-only database before any conversion was refused, and recovers without one', async () => {
     await owner.query('ALTER SYSTEM SET default_transaction_read_only = on');

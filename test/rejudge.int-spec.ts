@@ -1,7 +1,5 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
-import { runCli } from '../src/cli/run-cli.js';
 import { VISITOR, type VisitData, type VisitPersonal, type VisitSignals } from '../src/events/visitor.events.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import type { StoredEvent } from '../src/log/event.js';
@@ -13,6 +11,7 @@ import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
 import { BotScorer, loadBotList, siteRulesOf } from '../src/visitors/bots/bot-scorer.js';
 import { inlineOf } from '../src/visitors/identifier-record.js';
 import { identifiersProjection } from '../src/visitors/identifiers.projection.js';
+import { commandLine } from './support/command-line.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
 
@@ -30,19 +29,16 @@ const scorer = new BotScorer(loadBotList());
 const NO_RULES = siteRulesOf(DEFAULT_SITE_SETTINGS);
 
 describe('history rejudge', () => {
-  let url: string;
   let postgres: Postgres;
   let log: EventLog;
-
-  afterAll(async () => {
-    rmSync(folder, { recursive: true });
-  });
+  let cli: ReturnType<typeof commandLine>['run'];
 
   beforeEach(async () => {
-    url = await createDatabase();
+    const url = await createDatabase();
+    cli = commandLine({ DATABASE_URL: url, SECRET_KEY: 'ab'.repeat(32), DATA_DIR: folder }).run;
     postgres = await openDatabase(url);
     log = new PostgresEventLog(postgres);
-    expect(await cli('sites', 'add', SITE)).toMatchObject({ code: 0 });
+    expect(await cli(`sites add ${SITE}`)).toMatchObject({ code: 0 });
   });
   afterEach(async () => {
     await log.close();
@@ -60,7 +56,7 @@ describe('history rejudge', () => {
     await eraseVisit();
     const head = await log.head();
 
-    const { code, stdout } = await cli('history', 'rejudge', '--site', SITE, '--list', list, '--json');
+    const { code, stdout } = await cli(`history rejudge --site ${SITE} --list ${list} --json`);
     expect(code).toBe(0);
     const rescored = (score: number, reason: string) => ({ score, reasons: [reason], list: 'ours-1/rules-1' });
     expect(JSON.parse(stdout)).toEqual({
@@ -91,7 +87,7 @@ describe('history rejudge', () => {
   it('prints a table without personal data', async () => {
     await visit({ userAgent: WATCHER, ip: '198.51.100.7' }, PERSON);
     await eraseVisit();
-    const { stdout, stderr } = await cli('history', 'rejudge', '--site', SITE, '--list', list);
+    const { stdout, stderr } = await cli(`history rejudge --site ${SITE} --list ${list}`);
     expect(stdout).toMatch(/^POSITION .*\n\d+ +\S+Z +0 +90 +becomes bot +- +declared_crawler\n/);
     expect(stdout).toContain(
       '1 of 1 verdicts change (threshold 30): 1 newly classified as bots, 0 no longer, 0 with another score only.\n',
@@ -103,8 +99,8 @@ describe('history rejudge', () => {
 
   it('stores changed verdicts once with --apply, and reverts them with the old list', async () => {
     const visited = await visit({ userAgent: WATCHER }, PERSON);
-    const apply = ['history', 'rejudge', '--site', SITE, '--apply', '--json'];
-    expect(JSON.parse((await cli(...apply, '--list', list)).stdout)).toMatchObject({ applied: 1 });
+    const apply = `history rejudge --site ${SITE} --apply --json`;
+    expect(JSON.parse((await cli(`${apply} --list ${list}`)).stdout)).toMatchObject({ applied: 1 });
     const events = await log.readStream(VISITOR, idOf(visited));
     expect(events).toHaveLength(2);
     expect(events[1]).toMatchObject({
@@ -122,8 +118,8 @@ describe('history rejudge', () => {
     });
     expect(await storedVerdict(PERSON)).toMatchObject({ score: 90 });
 
-    expect(JSON.parse((await cli(...apply, '--list', list)).stdout)).toMatchObject({ applied: 0, changes: [] });
-    expect(JSON.parse((await cli(...apply)).stdout)).toMatchObject({
+    expect(JSON.parse((await cli(`${apply} --list ${list}`)).stdout)).toMatchObject({ applied: 0, changes: [] });
+    expect(JSON.parse((await cli(apply)).stdout)).toMatchObject({
       applied: 1,
       changes: [{ before: { score: 90 }, after: { score: 0 }, verdict: 'becomes_person' }],
     });
@@ -136,7 +132,7 @@ describe('history rejudge', () => {
     await waitUntilAfter(early);
     await visit({ userAgent: BROWSER }, PERSON);
     expect(
-      JSON.parse((await cli('history', 'rejudge', '--site', SITE, '--list', list, '--apply', '--json')).stdout),
+      JSON.parse((await cli(`history rejudge --site ${SITE} --list ${list} --apply --json`)).stdout),
     ).toMatchObject({ applied: 1 });
     expect(await storedVerdict(PERSON)).toMatchObject({ score: 0 });
     await new ProjectionRunner(postgres, [identifiersProjection]).rebuild('identifiers');
@@ -147,9 +143,9 @@ describe('history rejudge', () => {
     const first = await visit({ userAgent: BROWSER, ip: '203.0.113.5' });
     const second = await visit({ userAgent: BROWSER, ip: '203.0.113.6' });
     await visit({ userAgent: BROWSER, ip: '203.0.113.7' });
-    await cli('sites', 'set', SITE, '--block-ip', '203.0.113.0/24', '--bot-mode', 'observe');
-    const range = ['--from', String(second.position), '--to', String(second.position + 1)];
-    const { stdout } = await cli('history', 'rejudge', '--site', SITE, ...range, '--apply', '--json');
+    await cli(`sites set ${SITE} --block-ip 203.0.113.0/24 --bot-mode observe`);
+    const range = `--from ${second.position} --to ${second.position + 1}`;
+    const { stdout } = await cli(`history rejudge --site ${SITE} ${range} --apply --json`);
     expect(JSON.parse(stdout)).toMatchObject({
       judged: 1,
       changes: [{ ...summaryOf(second), after: { score: 100, reasons: ['blocked_ip'] } }],
@@ -167,17 +163,17 @@ describe('history rejudge', () => {
           visit({ userAgent: BROWSER }, PERSON, verdict(index % 2)),
         ),
       );
-    const { stdout } = await cli('history', 'rejudge', '--site', SITE, '--json');
+    const { stdout } = await cli(`history rejudge --site ${SITE} --json`);
     const { judged, changes } = JSON.parse(stdout);
     expect({ judged, changes: changes.length }).toEqual({ judged: 1_203, changes: 601 });
   });
 
   it('rejects an unreadable list and an unknown site', async () => {
-    const missing = await cli('history', 'rejudge', '--site', SITE, '--list', join(folder, 'none.json'));
+    const missing = await cli(`history rejudge --site ${SITE} --list`, join(folder, 'none.json'));
     expect(missing).toMatchObject({ code: 1, stdout: '' });
     expect(missing.stderr).toContain('cannot be used: it cannot be read (ENOENT)');
-    expect(await cli('history', 'rejudge', '--site', 'unknown.example')).toMatchObject({ code: 1 });
-    expect(await cli('history', 'rejudge')).toMatchObject({ code: 2 });
+    expect(await cli('history rejudge --site unknown.example')).toMatchObject({ code: 1 });
+    expect(await cli('history rejudge')).toMatchObject({ code: 2 });
   });
 
   async function visit(
@@ -219,20 +215,6 @@ describe('history rejudge', () => {
       [SITE, subject],
     );
     return rows[0]?.value;
-  }
-
-  async function cli(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-    const output = { stdout: '', stderr: '' };
-    const collect = (name: 'stdout' | 'stderr') =>
-      new Writable({
-        write(chunk, _, done) {
-          output[name] += chunk;
-          done();
-        },
-      });
-    const env = { DATABASE_URL: url, SECRET_KEY: 'ab'.repeat(32), DATA_DIR: folder };
-    const code = await runCli(argv, { env, stdout: collect('stdout'), stderr: collect('stderr') });
-    return { code, ...output };
   }
 });
 

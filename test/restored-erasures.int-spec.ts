@@ -1,21 +1,18 @@
 import { hash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { runCli } from '../src/cli/run-cli.js';
-import { Collector } from './support/collector.js';
+import { commandLine } from './support/command-line.js';
 import { copyDatabase, createDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
 import { SECRET_KEY } from './support/secret-key.js';
-import { type Operator, openOperator, post, send, startTestService, type TestSite } from './support/service.js';
+import { type Operator, openOperator, post, startTestService, type TestSite } from './support/service.js';
+import { callTag } from './support/tag-calls.js';
 
-const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; rv:115.0) Gecko/20100101 Firefox/115.0';
 const JANE = 'jane@example.com';
 const folder = temporaryFolder('cc-restored-erasures-');
 
-async function run(databaseUrl: string, ...argv: string[]) {
-  const [stdout, stderr] = [new Collector(), new Collector()];
-  const env = { DATABASE_URL: databaseUrl, SECRET_KEY, ERASURE_LIST: join(folder, 'erasures') };
-  const code = await runCli([...argv, '--json'], { env, stdout, stderr });
-  return { code, printed: JSON.parse(stdout.text || 'null'), error: stderr.text };
+/** What a command prints. */
+function run(databaseUrl: string, command: string) {
+  return commandLine({ DATABASE_URL: databaseUrl, SECRET_KEY, ERASURE_LIST: join(folder, 'erasures') }).json(command);
 }
 
 async function withService<Result>(
@@ -29,16 +26,8 @@ async function withService<Result>(
     refresh: () => service.refreshSites(),
     async identified(site, visitor, click) {
       const clicks = { gclid: { id: click, t: Date.now() } };
-      const message = { v: 1, visitor, visit: randomUUID(), hash: hash('sha256', JANE), clicks };
-      const tag = {
-        Host: site.host,
-        Origin: `https://${site.host}`,
-        'User-Agent': BROWSER,
-        'Content-Type': 'text/plain',
-      };
-      const body = JSON.stringify(message);
-      const sent = { method: 'POST', path: '/__cc/identify', headers: { ...headers, ...tag }, body };
-      expect((await send(service, sent)).status).toBe(204);
+      const reply = await callTag(service, site, 'identify', { visitor, hash: hash('sha256', JANE), clicks });
+      expect(reply.status).toBe(204);
     },
     async bought(site, event) {
       const reply = await post(service, site, { email: JANE, event, value: 5, currency: 'EUR' }, { headers });
@@ -76,38 +65,31 @@ describe('visitors erase --rerun on a restored database', () => {
       await did.bought(opened, 'lead');
       return opened;
     });
-    await run(url, 'visitors', 'consent', JANE, 'granted', '--site', site.host);
+    await run(url, `visitors consent ${JANE} granted --site ${site.host}`);
     const restored = await copyDatabase(url);
-    const person = ['--site', site.host, '--email', JANE];
-    expect(await run(url, 'visitors', 'erase', ...person)).toMatchObject({
-      code: 0,
-      printed: { events: 4, claims: 1 },
-    });
+    const person = `--site ${site.host} --email ${JANE}`;
+    expect(await run(url, `visitors erase ${person}`)).toMatchObject({ events: 4, claims: 1 });
 
     await withService(restored, async (did, operator) => {
       expect(await did.bought(site, 'lead')).toMatchObject({ deduped: true });
       expect(await did.bought(site, 'signup')).not.toHaveProperty('deduped');
       await did.identified(site, first, 'after');
-      const erased = await run(restored, 'visitors', 'erase', '--rerun');
-      expect(erased).toMatchObject({ code: 0, printed: { people: 1, events: 4, claims: 1 } });
+      const erased = await run(restored, 'visitors erase --rerun');
+      expect(erased).toMatchObject({ people: 1, events: 4, claims: 1 });
       expect(await personal(operator, site)).toEqual([
         { isAfter: true, type: 'conversion.deduplicated.v1' },
         { isAfter: true, type: 'conversion.received.v1' },
         { isAfter: true, type: 'visitor.identified.v1' },
       ]);
-      const { printed } = await run(restored, 'visitors', 'show', ...person);
+      const printed = await run(restored, `visitors show ${person}`);
       expect(printed).toMatchObject({ clicks: { gclid: { id: 'after' } }, visitors: [{}], statements: [] });
       expect(JSON.stringify(printed)).not.toContain('before');
       // Its claim was made from the person before the erasure, and the other one after it.
       expect(await did.bought(site, 'lead')).not.toHaveProperty('deduped');
       expect(await did.bought(site, 'signup')).toMatchObject({ deduped: true });
-      expect((await run(restored, 'visitors', 'erase', '--rerun')).printed).toMatchObject({
-        events: 0,
-        identifiers: 0,
-      });
+      expect(await run(restored, 'visitors erase --rerun')).toMatchObject({ events: 0, identifiers: 0 });
     });
-    const { checks } = (await run(restored, 'history', 'verify')).printed as { checks: { ok: boolean }[] };
-    expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+    await run(restored, 'history verify');
   });
 
   it('ends blocks of the person from before the erasure, and keeps one that was set since', async () => {
@@ -118,15 +100,13 @@ describe('visitors erase --rerun on a restored database', () => {
       return sites;
     });
     const restored = await copyDatabase(url);
-    for (const { host } of [before, since])
-      expect(await run(url, 'visitors', 'erase', '--site', host, '--email', JANE)).toMatchObject({ code: 0 });
+    for (const { host } of [before, since]) await run(url, `visitors erase --site ${host} --email ${JANE}`);
     await withService(restored, async (_, operator) => {
       await operator.set(since.host, 'block', JANE);
-      expect(await run(restored, 'visitors', 'erase', '--rerun')).toMatchObject({ code: 0 });
-      const blocked = async ({ host }: TestSite) =>
-        (await run(restored, 'sites', 'show', host)).printed.settings?.blocked;
+      await run(restored, 'visitors erase --rerun');
+      const blocked = async ({ host }: TestSite) => (await run(restored, `sites show ${host}`)).settings?.blocked;
       expect([await blocked(before), await blocked(since)]).toEqual([[], [hash('sha256', JANE)]]);
     });
-    expect((await run(restored, 'history', 'verify')).code).toBe(0);
+    await run(restored, 'history verify');
   });
 });

@@ -7,7 +7,6 @@ import { allProjections } from '../src/app/projections.js';
 import { Checkpoints } from '../src/checkpoints/checkpoints.js';
 import { removalSigner } from '../src/checkpoints/signed-removal.js';
 import { SigningKeys } from '../src/checkpoints/signing-keys.js';
-import { runCli } from '../src/cli/run-cli.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings/settings.js';
 import type { AppendRequest } from '../src/log/event.js';
@@ -20,7 +19,7 @@ import type { Postgres } from '../src/postgres/postgres.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { Collector } from './support/collector.js';
+import { commandLine } from './support/command-line.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { thing } from './support/event-log.contract.js';
 import { send, startTestService, type TestService } from './support/service.js';
@@ -46,6 +45,8 @@ describe('log retention beside a running service', () => {
   let sandbox: Awaited<ReturnType<Sandbox['start']>>;
   let receiver: WebhookReceiver;
   let environment: Record<string, string>;
+  let cli: ReturnType<typeof commandLine>['run'];
+  let json: ReturnType<typeof commandLine>['json'];
   let key: string;
   let messages: string[] = [];
 
@@ -58,17 +59,18 @@ describe('log retention beside a running service', () => {
       LOG_RETENTION: '1d',
       OUTBOUND_EVERY: `${hoursWithoutTick()}h`,
     };
+    ({ run: cli, json } = commandLine(environment));
     postgres = await openDatabase(databaseUrl);
     await createSmallPartitions(postgres, PARTITION_EVENTS, 12);
     log = new PostgresEventLog(postgres);
     sandbox = await new Sandbox().start();
     receiver = await startReceiver();
-    await json('sites', 'add', SITE);
-    await json('inbound', 'enable', SITE);
-    const connect = ['--set', 'pixel_id=1234567890', '--set', 'access_token=a', '--endpoint', `${sandbox.url}/meta`];
-    await json('platforms', 'connect', 'meta', '--site', SITE, ...connect);
-    await json('webhook', 'set', '--site', SITE, '--url', `${receiver.url}/totals`);
-    key = (await json('keys', 'create', '--site', SITE, '--name', 'Shop')).key;
+    await json(`sites add ${SITE}`);
+    await json(`inbound enable ${SITE}`);
+    const settings = `--set pixel_id=1234567890 --set access_token=a --endpoint ${sandbox.url}/meta`;
+    await json(`platforms connect meta --site ${SITE} ${settings}`);
+    await json(`webhook set --site ${SITE} --url ${receiver.url}/totals`);
+    key = (await json(`keys create --site ${SITE} --name Shop`)).key;
     service = await startTestService(databaseUrl, environment);
   });
   afterAll(async () => {
@@ -97,7 +99,7 @@ describe('log retention beside a running service', () => {
 
   it('removes what was delivered and pushed, and history verify accepts the shortened log', async () => {
     for (let order = 1; order <= 45; order += 1) await post(`ORD-${order}`);
-    await json('webhook', 'push', '--site', SITE);
+    await json(`webhook push --site ${SITE}`);
     for (let order = 46; order <= 90; order += 1) await post(`ORD-${order}`);
     // Two events of each conversion. The first window ends in the second or third partition; the fourth is complete.
     await eventually(
@@ -106,11 +108,11 @@ describe('log retention beside a running service', () => {
     );
     await eventually(drop, (dropped) => dropped > 0, { everyMs: 500 });
     await eventually(drop, () => messages.at(-1)?.includes(`the webhook of ${SITE}`) === true);
-    await json('webhook', 'push', '--site', SITE);
+    await json(`webhook push --site ${SITE}`);
     await eventually(drop, (dropped) => dropped > 0, { everyMs: 500 });
-    const { checks } = await json('history', 'verify');
+    const { checks } = await json('history verify');
     expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([]);
-    const { code, stderr } = await cli('events', 'export');
+    const { code, stderr } = await cli('events export');
     expect(code).toBe(0);
     expect(stderr).toMatch(/LOG_RETENTION has removed the events up to position \d+, except those of sites/);
   });
@@ -126,10 +128,10 @@ describe('log retention beside a running service', () => {
     });
     const exited = once(child, 'exit');
     const holds = () => postgres.pool.query(`SELECT FROM cc.log_holds WHERE name = 'events export'`);
-    await eventually(holds, ({ rowCount }) => rowCount === 1);
-    await json('webhook', 'push', '--site', SITE);
+    await eventually(holds, { rowCount: 1 });
+    await json(`webhook push --site ${SITE}`);
     await eventually(drop, () => messages.at(-1)?.includes('events export needs') === true);
-    const { checks } = JSON.parse((await cli('doctor', '--json')).stdout);
+    const { checks } = JSON.parse((await cli('doctor --json')).stdout);
     const retention = checks.find(({ name }: { name: string }) => name === 'retention');
     expect(retention.detail).toMatch(
       /events export needs the events after position \d+, the oldest of .*, registered at /,
@@ -139,19 +141,6 @@ describe('log retention beside a running service', () => {
     await eventually(drop, (dropped) => dropped > 0, { everyMs: 500 });
     expect((await holds()).rowCount).toBe(0);
   });
-
-  async function cli(...argv: string[]) {
-    const stdout = new Collector();
-    const stderr = new Collector();
-    const code = await runCli(argv, { env: environment, stdout, stderr });
-    return { code, stdout: stdout.text, stderr: stderr.text };
-  }
-
-  async function json(...argv: string[]) {
-    const { code, stdout, stderr } = await cli(...argv, '--json');
-    if (code !== 0) throw new Error(stdout + stderr);
-    return JSON.parse(stdout);
-  }
 
   async function post(orderId: string): Promise<void> {
     const body = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR', orderId };

@@ -292,10 +292,7 @@ describe('log retention', () => {
       const owner = await postgres.connectAsOwner('test');
       await owner.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
       await owner.end();
-      await eventually(
-        () => drop(),
-        (dropped) => dropped === 3,
-      );
+      await eventually(() => drop(), 3);
     });
     await expect(reading).rejects.toThrow(/the database session .* has ended/);
     expect((await postgres.pool.query('SELECT FROM cc.log_holds')).rowCount).toBe(0);
@@ -316,7 +313,7 @@ describe('log retention', () => {
       });
       await eventually(
         () => postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted AND objid = $1', [RETENTION_LOCK]),
-        ({ rowCount }) => rowCount === 1,
+        { rowCount: 1 },
       );
       return [];
     };

@@ -18,7 +18,7 @@ const page = readFileSync(join(checkout, 'docs/reverse-proxy.md'), 'utf8');
 /** The demo site's host takes the place of the page's host. */
 const HOST = 'localhost';
 const FORGED_ADDRESS = '198.51.100.7';
-const READY_WITHIN_MS = 10_000;
+const READY_WITHIN_MS = 60_000;
 
 interface Ports {
   readonly http: number;

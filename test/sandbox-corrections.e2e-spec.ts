@@ -1,23 +1,15 @@
-import { rmSync } from 'node:fs';
 import { temporaryFolder } from './support/folders.js';
-import { type ServiceProcess, spawnService } from './support/service-process.js';
+import { spawnService } from './support/service-process.js';
 import { eventually } from './support/waiting.js';
 
 const folder = temporaryFolder('cc-sandbox-corrections-');
 const PURCHASE = { email: 'jane@example.com', event: 'purchase', value: 129.9, currency: 'EUR', orderId: 'ORD-1' };
 const POLL_S = 10;
 
-let service: ServiceProcess;
-
-beforeAll(async () => {
-  // The shortest interval that can be set.
-  const environment = { CONFIRMATION_POLL: `${POLL_S}s`, DELIVERY_RETRY_SCHEDULE: '1s', DEMO_PLATFORMS: 'true' };
-  service = await spawnService(folder, environment);
-});
-afterAll(async () => {
-  await service?.end('SIGTERM');
-  rmSync(folder, { recursive: true, force: true });
-});
+// The shortest interval that can be set.
+const environment = { CONFIRMATION_POLL: `${POLL_S}s`, DELIVERY_RETRY_SCHEDULE: '1s', DEMO_PLATFORMS: 'true' };
+const service = await spawnService(folder, environment);
+afterAll(() => service.end('SIGTERM'));
 
 async function inbound(path: string, body?: object) {
   const reply = await fetch(`${service.url.replace('127.0.0.1', 'localhost')}/__cc/inbound${path}`, {

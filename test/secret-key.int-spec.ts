@@ -1,29 +1,21 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startService } from '../src/app/service.js';
-import { runCli } from '../src/cli/run-cli.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings/settings.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { recordKey, WrongSecretKey } from '../src/sites/keys/key-check.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { Collector } from './support/collector.js';
+import { commandLine } from './support/command-line.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
 
 const [KEY, OTHER] = ['ab'.repeat(32), 'cd'.repeat(32)];
 const REFUSAL = new WrongSecretKey().message;
 
-let folder: string;
+const folder = temporaryFolder('cc-secret-key-');
 let databaseUrl: string;
 let postgres: Postgres;
 
-beforeAll(async () => {
-  folder = temporaryFolder('cc-secret-key-');
-});
-afterAll(async () => {
-  rmSync(folder, { recursive: true });
-});
 beforeEach(async () => {
   databaseUrl = await createDatabase();
   postgres = await openDatabase(databaseUrl);
@@ -39,11 +31,10 @@ async function startAndStop(key: string, more: Record<string, string> = {}): Pro
   await app.close();
 }
 
-async function cli(argv: string[], key: string, more: Record<string, string> = {}) {
-  const [stdout, stderr] = [new Collector(), new Collector()];
+async function cli(command: string, key: string, more: Record<string, string> = {}) {
   const env = { DATABASE_URL: databaseUrl, SECRET_KEY: key, DATA_DIR: join(folder, 'data'), PORT: '0', ...more };
-  const code = await runCli([...argv, '--json'], { env, stdout, stderr });
-  return { code, printed: stdout.text === '' ? undefined : JSON.parse(stdout.text), stderr: stderr.text.trim() };
+  const { code, stdout, stderr } = await commandLine(env).run(command, '--json');
+  return { code, printed: stdout === '' ? undefined : JSON.parse(stdout), stderr: stderr.trim() };
 }
 
 /** Everything that a command could have written: sealed rows and events. */
@@ -59,21 +50,21 @@ describe('SECRET_KEY', () => {
   it('of the first start is the key of the database: the command line is refused with another one', async () => {
     await startAndStop(KEY);
     const before = await written();
-    for (const argv of [
-      ['sites', 'add', 'shop.example'],
-      ['sites', 'list'],
-      ['history', 'checkpoint'],
-      ['visitors', 'erase', '--site', 'shop.example', '--email', 'jane@example.com'],
+    for (const command of [
+      'sites add shop.example',
+      'sites list',
+      'history checkpoint',
+      'visitors erase --site shop.example --email jane@example.com',
     ]) {
-      expect(await cli(argv, OTHER)).toEqual({ code: 1, printed: undefined, stderr: REFUSAL });
+      expect(await cli(command, OTHER)).toEqual({ code: 1, printed: undefined, stderr: REFUSAL });
     }
     expect(await written()).toEqual(before);
-    expect(await cli(['sites', 'add', 'shop.example'], KEY)).toMatchObject({ code: 0 });
+    expect(await cli('sites add shop.example', KEY)).toMatchObject({ code: 0 });
   });
 
   it('of the first command that seals something is the key of the database: the service is refused with another one', async () => {
-    expect(await cli(['sites', 'list'], OTHER)).toMatchObject({ code: 0, printed: [] });
-    expect(await cli(['sites', 'add', 'shop.example'], KEY)).toMatchObject({ code: 0 });
+    expect(await cli('sites list', OTHER)).toMatchObject({ code: 0, printed: [] });
+    expect(await cli('sites add shop.example', KEY)).toMatchObject({ code: 0 });
     const before = await written();
     await expect(startAndStop(OTHER)).rejects.toThrow(WrongSecretKey);
     expect(await written()).toEqual(before);
@@ -97,7 +88,7 @@ describe('SECRET_KEY', () => {
     await postgres.pool.query(`DELETE FROM cc.secrets WHERE name = 'key-check'`);
     const before = await written();
     await expect(startAndStop(OTHER)).rejects.toThrow(WrongSecretKey);
-    expect(await cli(['sites', 'list'], OTHER)).toMatchObject({ code: 1, stderr: REFUSAL });
+    expect(await cli('sites list', OTHER)).toMatchObject({ code: 1, stderr: REFUSAL });
     expect(await written()).toEqual(before);
     await recordKey(postgres.pool, sealerOf(KEY));
     expect(await written()).not.toEqual(before);
@@ -106,13 +97,13 @@ describe('SECRET_KEY', () => {
 
   it('is changed only with the previous key, and wholly: list of erasures, signing key and secrets', async () => {
     const ERASURE_LIST = join(folder, 'list', 'erasures');
-    const erase = ['visitors', 'erase', '--site', 'shop.example', '--email', 'jane@example.com'];
-    await cli(['sites', 'add', 'shop.example'], KEY);
+    const erase = 'visitors erase --site shop.example --email jane@example.com';
+    await cli('sites add shop.example', KEY);
     expect(await cli(erase, KEY, { ERASURE_LIST })).toMatchObject({ code: 0 });
-    await cli(['history', 'checkpoint'], KEY);
+    await cli('history checkpoint', KEY);
     const rotating = { ERASURE_LIST, SECRET_KEY_PREVIOUS: KEY };
     const findings = async () => {
-      const { printed } = await cli(['doctor'], OTHER, rotating);
+      const { printed } = await cli('doctor', OTHER, rotating);
       return printed.checks.find(({ name }: { name: string }) => name === 'secrets');
     };
     // The site's secret, the signing key, the key check, and one erasure: when it begins and when it is done.
@@ -126,30 +117,28 @@ describe('SECRET_KEY', () => {
       fix: `Remove SECRET_KEY_PREVIOUS: neither the database nor ${ERASURE_LIST} needs it.`,
     });
     // As doctor says, without the previous key.
-    expect(await cli(['visitors', 'erase', '--rerun'], OTHER, { ERASURE_LIST })).toMatchObject({
+    expect(await cli('visitors erase --rerun', OTHER, { ERASURE_LIST })).toMatchObject({
       code: 0,
       printed: { people: 1 },
     });
-    expect(await cli(['history', 'checkpoint'], OTHER)).toMatchObject({ code: 0 });
+    expect(await cli('history checkpoint', OTHER)).toMatchObject({ code: 0 });
     await startAndStop(OTHER);
-    expect(await cli(['sites', 'list'], KEY)).toMatchObject({ code: 1, stderr: REFUSAL });
+    expect(await cli('sites list', KEY)).toMatchObject({ code: 1, stderr: REFUSAL });
   });
 
   it('that is wrong is named by doctor, which shows everything else', async () => {
     await recordKey(postgres.pool, sealerOf(KEY));
-    const { code, printed } = await cli(['doctor'], OTHER);
+    const { code, printed } = await cli('doctor', OTHER);
     expect(code).toBe(1);
     const failed = printed.checks.filter(({ ok }: { ok: boolean }) => !ok);
     expect(failed).toEqual([{ name: 'secrets', ok: false, detail: REFUSAL, fix: expect.any(String) }]);
   });
 
   it('seals erasures in a data folder that does not exist yet', async () => {
-    await cli(['sites', 'add', 'shop.example'], KEY);
+    await cli('sites add shop.example', KEY);
     const DATA_DIR = join(folder, 'not', 'there', 'yet');
-    const erased = await cli(['visitors', 'erase', '--site', 'shop.example', '--email', 'jane@example.com'], KEY, {
-      DATA_DIR,
-    });
+    const erased = await cli('visitors erase --site shop.example --email jane@example.com', KEY, { DATA_DIR });
     expect(erased).toMatchObject({ code: 0, printed: { site: 'shop.example', events: 0 } });
-    expect(await cli(['visitors', 'erase', '--rerun'], KEY, { DATA_DIR })).toMatchObject({ printed: { people: 1 } });
+    expect(await cli('visitors erase --rerun', KEY, { DATA_DIR })).toMatchObject({ printed: { people: 1 } });
   });
 });

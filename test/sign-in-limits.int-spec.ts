@@ -1,28 +1,12 @@
 import { byNetwork, SignInThrottle } from '../src/users/sign-in-throttle.js';
-import { type AdminReply, cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { type AdminReply, PASSWORD, useAdmin } from './support/admin.js';
 
 const WRONG = 'wrong horse battery staple';
 
-let admin: TestAdmin;
-
-beforeAll(async () => {
-  admin = await startTestAdmin(await createDatabase(), { TRUSTED_PROXIES: '127.0.0.1,::1' });
-});
-afterAll(() => admin?.stop());
-
-/** A user who has chosen a password, with the answer that signed it in. */
-async function addUser(): Promise<{ email: string; first: AdminReply }> {
-  const { id, email } = await admin.addUser('admin');
-  const { secret: link } = await admin.users.reset(id);
-  return {
-    email,
-    first: await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } }),
-  };
-}
+const admin = await useAdmin({ TRUSTED_PROXIES: '127.0.0.1,::1' });
 
 function signIn(email: string, password: string, headers: Record<string, string>): Promise<AdminReply> {
-  return admin.anonymous('/session', { method: 'POST', body: { email, password }, headers });
+  return admin.anonymous.post('/session', { email, password }, headers);
 }
 
 /** All cookies that an answer sets, as a browser sends them. */
@@ -44,7 +28,7 @@ async function guessFromManyNetworks(email: string): Promise<void> {
 
 describe('after guesses from many networks', () => {
   it('an unknown browser is told when to try again, and the browser of the owner signs in', async () => {
-    const { email, first } = await addUser();
+    const { email, reply: first } = await admin.signUp('admin');
     await guessFromManyNetworks(email);
     const stranger = await signIn(email, PASSWORD, { 'x-forwarded-for': '198.51.100.1' });
     expect(stranger.status).toBe(429);
@@ -56,11 +40,11 @@ describe('after guesses from many networks', () => {
   });
 
   it('a session changes its password', async () => {
-    const { email, first } = await addUser();
+    const { email, reply: first } = await admin.signUp('admin');
     await guessFromManyNetworks(email);
-    const session = admin.withHeaders({ cookie: cookieOf(first), 'x-cc-csrf': '1' });
+    const session = admin.withSession(first);
     const body = { current: PASSWORD, password: 'another horse battery staple' };
-    const changed = await session('/session/password', { method: 'PUT', body });
+    const changed = await session.put('/session/password', body);
     expect(changed.status).toBe(204);
     // The browser is known by the new password from then on, and no longer by the old one.
     const again = { 'x-forwarded-for': '198.51.100.3' };
@@ -71,8 +55,8 @@ describe('after guesses from many networks', () => {
 
 describe('a known browser', () => {
   it('is not known for another account', async () => {
-    const [one, other] = [await addUser(), await addUser()];
-    const headers = { 'x-forwarded-for': '198.51.100.4', cookie: browserOf(one.first) };
+    const [one, other] = [await admin.signUp('admin'), await admin.signUp('admin')];
+    const headers = { 'x-forwarded-for': '198.51.100.4', cookie: browserOf(one.reply) };
     await guessFromManyNetworks(other.email);
     expect((await signIn(other.email, PASSWORD, headers)).status).toBe(429);
   });
@@ -80,15 +64,15 @@ describe('a known browser', () => {
 
 describe('many guesses at once from many IPv6 networks of one owner', () => {
   it('keep neither a known browser nor a session out, and others are told when to try again', async () => {
-    const { email, first } = await addUser();
-    const session = admin.withHeaders({ cookie: cookieOf(first), 'x-cc-csrf': '1' });
+    const { email, reply: first } = await admin.signUp('admin');
+    const session = admin.withSession(first);
     const guesses = Array.from({ length: 60 }, (_, index) =>
       signIn(email, WRONG, { 'x-forwarded-for': `2001:db8:0:${index}::1` }),
     );
     const known = signIn(email, PASSWORD, { 'x-forwarded-for': '2001:db8:0:1::2', cookie: browserOf(first) });
     const body = { current: PASSWORD, password: 'another horse battery staple' };
     expect((await known).status).toBe(200);
-    expect((await session('/session/password', { method: 'PUT', body })).status).toBe(204);
+    expect((await session.put('/session/password', body)).status).toBe(204);
     const answers = await Promise.all(guesses);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 429]));
     for (const { status, headers } of answers)
@@ -96,7 +80,7 @@ describe('many guesses at once from many IPv6 networks of one owner', () => {
   });
 
   it('are one network if their first 64 bits are the same', async () => {
-    const { email } = await addUser();
+    const { email } = await admin.signUp('admin');
     const throttle = new SignInThrottle(admin.postgres);
     const admit = (host: number) => throttle.admit(byNetwork(email, `2001:db8:1:1:${host}::1`));
     for (let count = 0; count < 10; count += 1) expect(await admit(count)).toBe(0);
@@ -109,7 +93,7 @@ describe('many guesses at once from many IPv6 networks of one owner', () => {
 
 describe('many guesses at once from one network', () => {
   it('do not keep others out, and are told when to try again', async () => {
-    const [attacked, { email, first }] = [await addUser(), await addUser()];
+    const [attacked, { email, reply: first }] = [await admin.signUp('admin'), await admin.signUp('admin')];
     const guesses = Array.from({ length: 40 }, (_, index) =>
       signIn(`${index}${attacked.email}`, WRONG, { 'x-forwarded-for': '192.0.2.1' }),
     );

@@ -2,27 +2,14 @@ import { jest } from '@jest/globals';
 import { USER } from '../src/events/user.events.js';
 import { Logger } from '../src/kernel/logger.js';
 import { readStream } from '../src/log/event-reader.js';
-import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
-import { CLIENT, startTestProvider, type TestProvider } from './support/oidc-provider.js';
+import { cookieOf, PASSWORD, startTestAdmin, useAdmin } from './support/admin.js';
+import { startTestProvider } from './support/oidc-provider.js';
 import { ProviderBrowser } from './support/provider-browser.js';
 
-let provider: TestProvider;
-let admin: TestAdmin;
-
-beforeAll(async () => {
-  provider = await startTestProvider();
-  admin = await startTestAdmin(await createDatabase(), {
-    OIDC_ISSUER: provider.issuer,
-    OIDC_CLIENT_ID: CLIENT.id,
-    OIDC_CLIENT_SECRET: CLIENT.secret,
-  });
-  provider.register(admin.url);
-});
-afterAll(async () => {
-  await admin?.stop();
-  await provider?.stop();
-});
+const provider = await startTestProvider();
+let admin = await useAdmin(provider.environment);
+provider.register(admin.url);
+afterAll(() => provider.stop());
 
 /** The user that the browser is signed in as. */
 async function userOf(browser: ProviderBrowser) {
@@ -125,12 +112,8 @@ describe('sign-in at an OpenID Connect provider', () => {
   });
 
   it('takes roles from a claim, adds users that have one, and refuses those who lost it', async () => {
-    const mapped = await startTestAdmin(admin.databaseUrl, {
-      OIDC_ISSUER: provider.issuer,
-      OIDC_CLIENT_ID: CLIENT.id,
-      OIDC_CLIENT_SECRET: CLIENT.secret,
-      OIDC_ROLE_CLAIM: 'roles',
-    });
+    const environment = { ...provider.environment, OIDC_ROLE_CLAIM: 'roles' };
+    const mapped = await startTestAdmin(admin.databaseUrl, environment);
     const direct = admin;
     admin = mapped;
     provider.register(mapped.url);
@@ -177,8 +160,8 @@ describe('sign-in at an OpenID Connect provider', () => {
     const caller = admin.withHeaders({ cookie, 'x-cc-csrf': '1' });
     const { secret: link } = await admin.users.reset(id);
     const replies = [
-      await caller('/session/password', { method: 'POST', body: { link, password: PASSWORD } }),
-      await caller('/session', { method: 'DELETE' }),
+      await caller.post('/session/password', { link, password: PASSWORD }),
+      await caller.delete('/session'),
     ];
     for (const { headers } of replies)
       expect([headers['set-cookie']].flat()).toContainEqual(expect.stringMatching(/cc_provider_\d+=;.* Max-Age=0$/));

@@ -153,10 +153,7 @@ describe('sign-in', () => {
     // As a reset does it: first the user.
     await client.query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
     const chosen = users.choosePassword(link, PASSWORD);
-    await eventually(
-      async () => (await postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount,
-      (count) => count === 1,
-    );
+    await eventually(async () => (await postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount, 1);
     await client.query('DELETE FROM sign_in_links WHERE user_id = $1', [id]);
     await client.query('COMMIT');
     client.release();

@@ -9,7 +9,6 @@ import type { AppendRequest } from '../src/log/event.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
-import type { Postgres } from '../src/postgres/postgres.js';
 import type { SiteKey } from '../src/sites/site.js';
 import type { LoadedSite, SiteDirectory } from '../src/sites/site-directory.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
@@ -17,7 +16,7 @@ import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
 import { Erasure } from '../src/visitors/erasure/erasure.js';
 import { LateMatches } from '../src/visitors/late-matches.js';
 import { Matcher, type VisitorRecord } from '../src/visitors/matcher.js';
-import { createDatabase, openDatabase } from './support/databases.js';
+import { useLog } from './support/databases.js';
 import { type DrawnCall, TagCallers } from './support/tag-callers.js';
 
 const DAY_MS = 86_400_000;
@@ -43,25 +42,17 @@ class OvertakenMatcher extends Matcher {
   }
 }
 
+const { postgres, log } = await useLog();
+/** Of another instance. */
+const otherLog = new PostgresEventLog(postgres);
+const projections = () => allProjections(new SiteSecrets(postgres.pool, new Sealer(Buffer.alloc(32))));
+const erasure = new Erasure(postgres, projections(), async () => {});
+afterAll(() => otherLog.close());
+
 describe('a conversion that is overtaken by another instance after its look-up', () => {
-  let postgres: Postgres;
-  let log: EventLog;
-  let otherLog: EventLog;
   let matcher: OvertakenMatcher;
-  let erasure: Erasure;
   let people = 0;
 
-  beforeAll(async () => {
-    postgres = await openDatabase(await createDatabase());
-    [log, otherLog] = [new PostgresEventLog(postgres), new PostgresEventLog(postgres)];
-    const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.alloc(32)));
-    erasure = new Erasure(postgres, allProjections(secrets), async () => {});
-  });
-  afterAll(async () => {
-    await log.close();
-    await otherLog.close();
-    await postgres.close();
-  });
   beforeEach(() => {
     matcher = new OvertakenMatcher(postgres, (error) => {
       throw error;
@@ -170,10 +161,7 @@ describe('a conversion that is overtaken by another instance after its look-up',
         events: [{ type: 'conversion.skipped.v1', data: skipped }],
       });
       await jane.identifyLater();
-      const projections = new ProjectionRunner(
-        postgres,
-        allProjections(new SiteSecrets(postgres.pool, new Sealer(Buffer.alloc(32)))),
-      );
+      const runner = new ProjectionRunner(postgres, projections());
       const connections = new Map([['meta', { connection: { settings: {} } }]]);
       const directory = { find: () => ({ ...loadedSite, connections }) } as unknown as SiteDirectory;
       const overtaken: EventLog = Object.create(log, {
@@ -187,7 +175,7 @@ describe('a conversion that is overtaken by another instance after its look-up',
       const lateMatches = new LateMatches(postgres, overtaken, directory, matcher, {
         platform: () => ({ payload: () => ({ item: {} }), account: [] }) as never,
         unmatchedPosition: async () => {
-          await projections.catchUp('unmatched');
+          await runner.catchUp('unmatched');
           return log.head();
         },
         sendableUntilMs: () => Number.POSITIVE_INFINITY,

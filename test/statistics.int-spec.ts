@@ -4,14 +4,11 @@ import { runChecks } from '../src/app/doctor/run-checks.js';
 import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings/settings.js';
-import { EventLog } from '../src/log/event-log.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure/erasure.js';
-import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { useAdmin } from './support/admin.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import { ConversionEvents, type SampleVisit } from './support/statistics.js';
 
@@ -19,28 +16,15 @@ const [JANE, JOHN] = ['aa'.repeat(32), 'bb'.repeat(32)];
 const COUNTED = ['totals', 'statistics', 'auth_failures'];
 const ALL_TIME = 'from=2020-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
 
-let admin: TestAdmin;
-let log: EventLog;
-let runner: ProjectionRunner;
-let erasure: Erasure;
-let boss: AdminClient;
-let sites: SiteRepository;
-let opened = 0;
+const admin = await useAdmin();
+const { log } = admin;
+const boss = await admin.signedIn('admin');
+const sites = new SiteRepository(log);
+const projections = allProjections(new SiteSecrets(admin.postgres.pool, new Sealer(Buffer.alloc(32))));
+const runner = new ProjectionRunner(admin.postgres, projections);
+const erasure = new Erasure(admin.postgres, projections, async () => {});
 const inserted: [string, string][] = [];
-
-beforeAll(async () => {
-  admin = await startTestAdmin(await createDatabase());
-  log = new PostgresEventLog(admin.postgres);
-  sites = new SiteRepository(log);
-  const projections = allProjections(new SiteSecrets(admin.postgres.pool, new Sealer(Buffer.alloc(32))));
-  runner = new ProjectionRunner(admin.postgres, projections);
-  erasure = new Erasure(admin.postgres, projections, async () => {});
-  boss = await admin.signedIn('admin');
-});
-afterAll(async () => {
-  await log?.close();
-  await admin?.stop();
-});
+let opened = 0;
 
 afterEach(async () => {
   for (const [table, site] of inserted.splice(0))
@@ -50,7 +34,7 @@ afterEach(async () => {
 async function openSite() {
   opened += 1;
   const host = `statistics-${opened}.example`;
-  await boss('/sites', { method: 'POST', body: { host } });
+  await boss.post('/sites', { host });
   return { host, events: new ConversionEvents(log, host) };
 }
 
@@ -264,9 +248,9 @@ describe('series', () => {
     for (const site of [host, other]) {
       const connection = `/sites/${site}/connections/meta`;
       const settings = { pixel_id: '1', access_token: 'token' };
-      expect((await boss(connection, { method: 'PUT', body: { settings } })).status).toBe(200);
-      await boss(`${connection}/pause`, { method: 'POST' });
-      await boss(`${connection}/resume`, { method: 'POST' });
+      expect((await boss.put(connection, { settings })).status).toBe(200);
+      await boss.post(`${connection}/pause`);
+      await boss.post(`${connection}/resume`);
     }
     const { body } = await boss(`/sites/${host}/series`);
     const time = expect.stringMatching(/Z$/);
@@ -328,7 +312,7 @@ describe('match quality', () => {
   it('tells which identifiers conversions carried for each connection', async () => {
     const { host, events } = await openSite();
     const settings = { pixel_id: '1', access_token: 'token' };
-    await boss(`/sites/${host}/connections/meta`, { method: 'PUT', body: { settings } });
+    await boss.put(`/sites/${host}/connections/meta`, { settings });
     await events.decided('received', JANE, {}, { visit: { click: 'fbclid' }, phone: 'ab'.repeat(32) });
     await events.decided('received', JOHN, {}, { visit: { click: 'gclid' } });
     await events.decided('received', JOHN, { platforms: ['google_ads'] });
@@ -353,7 +337,7 @@ describe('attention', () => {
   it('names a parked connection, what waits for it, and only sites that the caller may see', async () => {
     const { host, events } = await openSite();
     const settings = { pixel_id: '1', access_token: 'token' };
-    await boss(`/sites/${host}/connections/meta`, { method: 'PUT', body: { settings } });
+    await boss.put(`/sites/${host}/connections/meta`, { settings });
     const site = await sites.get(host);
     const parked = { type: 'site.platform_parked.v1', data: { platform: 'meta', reason: 'revoked' } };
     const of = { category: 'site', stream: site.id, expected: 'any', site: host, actor: 'system' } as const;
@@ -372,7 +356,7 @@ describe('attention', () => {
       items: [{ platform: 'meta', queued: 1, unconfirmed: 1 }],
     });
     const analyst = await admin.signedIn('analyst', [host]);
-    await analyst('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read'], expiresInDays: 3 } });
+    await analyst.post('/tokens', { name: 'CI', scopes: ['read'], expiresInDays: 3 });
     const { body: visible } = await analyst('/attention');
     expect(visible.items).toEqual([...body.items, expect.objectContaining({ kind: 'token_expiring' })]);
     const { host: other } = await openSite();
@@ -384,7 +368,7 @@ describe('attention', () => {
     const { host } = await openSite();
     const site = await sites.get(host);
     const of = { category: 'site', stream: site.id, expected: 'any', site: host, actor: 'system' } as const;
-    await boss(`/sites/${host}/webhook`, { method: 'PUT', body: { url: 'https://hooks.example/totals' } });
+    await boss.put(`/sites/${host}/webhook`, { url: 'https://hooks.example/totals' });
     await log.append({ ...of, events: [{ type: 'site.webhook_disabled.v1', data: { reason: 'it answered 410' } }] });
     const items = async () => (await boss(`/sites/${host}/attention`)).body.items as AttentionItem[];
     const follow = async (kind: string) => {
@@ -392,7 +376,7 @@ describe('attention', () => {
       expect(await boss(action.route, { method: action.method, body: action.body })).toMatchObject({ status: 200 });
     };
     await follow('webhook_disabled');
-    await boss(`/sites/${host}/pause`, { method: 'PUT', body: { paused: true } });
+    await boss.put(`/sites/${host}/pause`, { paused: true });
     await follow('site_paused');
     expect(await items()).toEqual([]);
   });
@@ -427,7 +411,7 @@ describe('a preview of settings', () => {
     expect(status).toBe(200);
     expect(body).toMatchObject({ complete: true, conversions: { filtered: { was: 0, would: 1 } } });
     expect(await log.head()).toBe(head);
-    const wrong = await boss(`/sites/${host}/settings/preview`, { method: 'POST', body: { dedupWindow: 'soon' } });
+    const wrong = await boss.post(`/sites/${host}/settings/preview`, { dedupWindow: 'soon' });
     expect(wrong.status).toBe(422);
   });
 });

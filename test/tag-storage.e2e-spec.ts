@@ -2,9 +2,9 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { CLICK_KINDS } from '../src/platforms/click-ids.js';
 import { UTM_FIELDS } from '../src/visitors/tag/tag-message.js';
 import { createDatabase } from './support/databases.js';
-import { openOperator, send, startTestService } from './support/service.js';
+import { openOperator, startTestService } from './support/service.js';
+import { BROWSER, callTag, visitorCookie } from './support/tag-calls.js';
 
-const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; rv:115.0) Gecko/20100101 Firefox/115.0';
 const UNLIMITED = '999999999/999999999/999999999';
 const MEGABYTES = 2;
 const CONSENT = { ad_storage: 'denied', ad_user_data: 'denied', ad_personalization: 'denied', gpc: true };
@@ -50,14 +50,9 @@ describe('the calls of one address of an anonymous caller', () => {
         return Number(rows[0].bytes);
       };
       const collect = async (address: string) => {
-        const answer = await send(service, {
-          ...{ method: 'POST', path: `/__cc/${call}`, body: JSON.stringify(bodyOf()) },
-          headers: {
-            ...{ Host: site.host, Origin: `https://${site.host}`, 'Content-Type': 'text/plain', 'User-Agent': agent },
-            ...{ 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': address, Cookie: cookie },
-          },
-        });
-        if (cookies) cookie = String(answer.headers['set-cookie']).split(';')[0];
+        const headers = { 'User-Agent': agent, 'X-Forwarded-For': address, Cookie: cookie };
+        const answer = await callTag(service, site, call, { ...bodyOf(), signals: undefined }, { headers });
+        if (cookies) cookie = visitorCookie(answer);
         return answer;
       };
       const before = await size();

@@ -1,13 +1,9 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { platformOf } from '../src/platforms/index.js';
-import type { Platform } from '../src/platforms/platform.js';
-import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { captureLog } from './support/captured-log.js';
 import { createDatabase } from './support/databases.js';
 import {
   conversionId,
   metrics,
-  type Operator,
   openOperator,
   openSocket,
   post,
@@ -15,10 +11,9 @@ import {
   send,
   startTestService,
   type TestService,
-  type TestSite,
 } from './support/service.js';
 import { eventually } from './support/waiting.js';
-import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+import { startReceiver } from './support/webhook-receiver.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
@@ -35,37 +30,26 @@ interface ExportedSpan {
   readonly attributes: readonly { key: string; value: { stringValue?: string; intValue?: number } }[];
 }
 
-let databaseUrl: string;
-let operator: Operator;
-let site: TestSite;
-/** Receivers of the site, and of an ad platform. */
-let receiver: WebhookReceiver;
-let platform: WebhookReceiver;
-let collector: WebhookReceiver;
+const databaseUrl = await createDatabase();
+const operator = await openOperator(databaseUrl);
+/** Receivers of the site, of an ad platform, and of traces. */
+const [receiver, platform, collector] = await Promise.all([startReceiver(), startReceiver(), startReceiver()]);
+platform.answer = (_, response) => {
+  response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"events_received":1}');
+};
+const site = await operator.openSite();
+await operator.connect(site.host, 'webhook', { url: `${receiver.url}/hook`, traceparent: 'yes' });
+await operator.connect(site.host, 'meta', { pixel_id: '1234567890', access_token: 'secret-token' }, platform.url);
 let orders = 0;
 
-beforeAll(async () => {
-  databaseUrl = await createDatabase();
-  operator = await openOperator(databaseUrl);
-  [receiver, platform, collector] = await Promise.all([startReceiver(), startReceiver(), startReceiver()]);
-  platform.answer = (_, response) => {
-    response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"events_received":1}');
-  };
-  site = await operator.openSite();
-  const url = `${receiver.url}/hook`;
-  await connect('webhook', { url, traceparent: 'yes' });
-  await connect('meta', { pixel_id: '1234567890', access_token: 'secret-token' }, platform.url);
-});
 afterAll(async () => {
-  await operator?.close();
-  await Promise.all([receiver, platform, collector].map((each) => each?.stop()));
+  await operator.close();
+  await Promise.all([receiver, platform, collector].map((each) => each.stop()));
 });
 beforeEach(() => {
   for (const each of [receiver, platform, collector]) each.calls.length = 0;
 });
 
-const connect = (name: 'webhook' | 'meta', set: Record<string, string>, endpoint?: string) =>
-  operator.execute(new ConnectPlatform('cli', site.host, platformOf(name) as Platform, { set, endpoint }));
 const start = (environment: Record<string, string> = {}) =>
   startTestService(databaseUrl, { OUTBOUND_ALLOW_PRIVATE: 'true', SHUTDOWN_GRACE: '5s', ...environment });
 const withCollector = (endpoint = collector.url) => start({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
@@ -216,21 +200,12 @@ describe('the service without a trace collector', () => {
   });
 
   it('keeps the trace of the sender for each conversion of a batch', async () => {
-    const headers = {
-      Host: site.host,
-      'X-CC-Api-Key': site.key,
-      'Content-Type': 'application/json',
-      traceparent: TRACEPARENT,
-    };
-    const body = JSON.stringify([conversion(), conversion()]);
-    const reply = await send(service, { method: 'POST', path: '/__cc/inbound/batch', headers, body });
+    const options = { path: '/__cc/inbound/batch', headers: { traceparent: TRACEPARENT } };
+    const reply = await post(service, site, [conversion(), conversion()], options);
     const { results } = JSON.parse(reply.body) as { results: { conversionId: string }[] };
     for (const { conversionId } of results)
       expect((await operator.conversion(conversionId))?.personal).toMatchObject({ traceparent: TRACEPARENT });
-    await eventually(
-      async () => receiver.calls.length,
-      (count) => count === 2,
-    );
+    await eventually(() => receiver.calls.length, 2);
     expect(receiver.calls.map(({ headers }) => headers['traceparent'])).toEqual([TRACEPARENT, TRACEPARENT]);
   });
 
@@ -256,11 +231,11 @@ describe('the service without a trace collector', () => {
   });
 
   it('does not pass the trace on unless the connection is set so', async () => {
-    await connect('webhook', { traceparent: 'no' });
+    await operator.connect(site.host, 'webhook', { traceparent: 'no' });
     await service.refreshSites();
     expect((await traced(service)).status).toBe(200);
     expect(receiver.calls).toHaveLength(1);
     expect(receiver.calls[0]?.headers).not.toHaveProperty('traceparent');
-    await connect('webhook', { traceparent: 'yes' });
+    await operator.connect(site.host, 'webhook', { traceparent: 'yes' });
   });
 });

@@ -2,17 +2,15 @@ import { jest } from '@jest/globals';
 import { Logger } from '../src/kernel/logger.js';
 import { readSettings } from '../src/kernel/settings/settings.js';
 import { derivedUuid } from '../src/kernel/uuid.js';
-import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { erasureLock } from '../src/log/projections/projection-rebuild.js';
 import { RETENTION_LOCK } from '../src/log/retention/retention-holds.js';
 import { CLICK_KINDS } from '../src/platforms/click-ids.js';
-import type { Postgres } from '../src/postgres/postgres.js';
 import type { Site } from '../src/sites/site.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
 import { IdentifierPruner, pruneUnidentified } from '../src/visitors/identifier-pruner.js';
 import { Matcher, matchOf } from '../src/visitors/matcher.js';
-import { createDatabase, openDatabase } from './support/databases.js';
+import { createDatabase, openDatabase, useLog } from './support/databases.js';
 import { copySite } from './support/site-copies.js';
 import { type DrawnCall, foldRecord, TagCallers } from './support/tag-callers.js';
 import { eventually } from './support/waiting.js';
@@ -24,19 +22,9 @@ const CALL: DrawnCall = {
   ...{ sendsCookie: true, sendsStatement: true },
 };
 
+const { postgres, log } = await useLog();
+
 describe('what anonymous callers store', () => {
-  let postgres: Postgres;
-  let log: EventLog;
-
-  beforeAll(async () => {
-    postgres = await openDatabase(await createDatabase());
-    log = new PostgresEventLog(postgres);
-  });
-  afterAll(async () => {
-    await log.close();
-    await postgres.close();
-  });
-
   const callers = (subject: string | undefined, name: string) =>
     new TagCallers(log, site, subject, name, () => postgres.clock.nowMs());
 
@@ -160,23 +148,16 @@ describe('what anonymous callers store', () => {
     expect(await parts()).toEqual([null]);
   });
 
-  it('without an email stays while retention removes events, which locks in another order', async () => {
+  it.each([
+    ['retention removes events', `pg_advisory_lock(${RETENTION_LOCK})`],
+    ['an erasure runs', `pg_advisory_lock_shared(${erasureLock.classId}, hashtext('dedup'))`],
+  ])('without an email stays while %s, which locks in another order', async (_, lock) => {
     await callers(undefined, 'landing').send({ ...CALL, call: 'collect' });
     const expire = () => pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000));
-    const removing = await postgres.connect('test');
-    await removing.query('SELECT pg_advisory_lock($1)', [RETENTION_LOCK]);
+    const other = await postgres.connect('test');
+    await other.query(`SELECT ${lock}`);
     await expect(expire()).rejects.toThrow(/lock timeout/);
-    await removing.end();
-    expect(await expire()).toBe(1);
-  });
-
-  it('without an email stays while an erasure runs, which locks in another order', async () => {
-    await callers(undefined, 'landing').send({ ...CALL, call: 'collect' });
-    const expire = () => pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000));
-    const erasing = await postgres.connect('test');
-    await erasing.query(`SELECT pg_advisory_lock_shared($1, hashtext('dedup'))`, [erasureLock.classId]);
-    await expect(expire()).rejects.toThrow(/lock timeout/);
-    await erasing.end();
+    await other.end();
     expect(await expire()).toBe(1);
   });
 

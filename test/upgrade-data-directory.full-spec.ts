@@ -1,19 +1,16 @@
-import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { Agent } from 'node:http';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { productVersion } from '../src/kernel/product-version.js';
 import { MIGRATIONS } from '../src/postgres/migrations/index.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { commandLine } from './support/command-line.js';
 import { digestEvents, type EarlierDataDirectory, restoreDataDirectory } from './support/earlier-versions.js';
 import { post, type TestService } from './support/service.js';
 import { type ServiceProcess, sharedDatabase, spawnService } from './support/service-process.js';
 import { eventually } from './support/waiting.js';
 import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
 
-const CLI = join(import.meta.dirname, '../dist/cli.js');
 const SITE = 'shop.example';
 /** The schema that version 0.2 works with. */
 const SCHEMA_0_2 = 21;
@@ -23,10 +20,15 @@ const KEYS = {
   revoked: 'cc_PvOtVTTRrPByh2kDdU4LCXs4f6PU6xABziCEAEAidEU1K82LH',
 };
 
+interface Push {
+  readonly kind: string;
+  readonly payload?: { readonly conversions: number };
+}
+
 describe('a data directory of version 0.2', () => {
   let directory: EarlierDataDirectory;
   let dataDir: string;
-  let environment: Record<string, string>;
+  let cli: ReturnType<typeof commandLine>;
   let service: ServiceProcess;
   let client: Client;
   let sandbox: RunningSandbox;
@@ -36,12 +38,13 @@ describe('a data directory of version 0.2', () => {
   beforeAll(async () => {
     directory = await restoreDataDirectory();
     dataDir = directory.dataDir;
-    environment = {
+    const environment = {
       DATA_DIR: dataDir,
       OUTBOUND_ALLOW_PRIVATE: 'true',
       OUTBOUND_EVERY: '24h',
       TRUSTED_PROXIES: '127.0.0.1',
     };
+    cli = commandLine(environment);
     sandbox = await new Sandbox().start();
     receiver = await startReceiver();
     service = await spawnService(dataDir, environment);
@@ -74,7 +77,7 @@ describe('a data directory of version 0.2', () => {
       expect(place).toBeGreaterThan(0);
     }
     expect(webhook).toMatchObject({ place: expect.any(Number), first: { place: expect.any(Number) } });
-    const { checks } = await json('history', 'verify');
+    const { checks } = await cli.json('history verify');
     const sites = checks.filter(({ name }: { name: string }) => name === 'projection sites');
     expect(sites).toMatchObject([{ ok: true }]);
   });
@@ -87,7 +90,7 @@ describe('a data directory of version 0.2', () => {
     });
     expect((await send(KEYS.revoked, 'ORD-REVOKED')).status).toBe(401);
     expect((await send(service.key, 'ORD-DEMO', 'localhost')).status).toBe(200);
-    const statuses = (await json('keys', 'list', '--site', SITE)).map(({ name, status }: Record<string, string>) => [
+    const statuses = (await cli.json(`keys list --site ${SITE}`)).map(({ name, status }: Record<string, string>) => [
       name,
       status,
     ]);
@@ -95,7 +98,7 @@ describe('a data directory of version 0.2', () => {
   });
 
   it('opens the secrets of its connections, and sends new conversions with them', async () => {
-    await json('platforms', 'connect', 'meta', '--site', SITE, '--endpoint', `${sandbox.url}/meta`);
+    await cli.json(`platforms connect meta --site ${SITE} --endpoint ${sandbox.url}/meta`);
     const receipt = await eventually(
       async () => JSON.parse((await send(KEYS.active, `ORD-NEW-${Date.now()}`)).body),
       ({ results }) => results?.meta?.status === 'delivered',
@@ -104,9 +107,9 @@ describe('a data directory of version 0.2', () => {
   });
 
   it('continues the reporting windows: the pushed totals add up to the log', async () => {
-    await json('webhook', 'set', '--site', SITE, '--url', `${receiver.url}/totals`);
-    await json('webhook', 'push', '--site', SITE);
-    const pushed = (await lines('sync', 'log', '--site', SITE, '--status', 'delivered')).filter(
+    await cli.json(`webhook set --site ${SITE} --url ${receiver.url}/totals`);
+    await cli.json(`webhook push --site ${SITE}`);
+    const pushed = (await cli.lines<Push>(`sync log --site ${SITE} --status delivered`)).filter(
       ({ kind }) => kind === 'push',
     );
     // Version 0.2 pushed once, and received two conversions after that.
@@ -131,11 +134,8 @@ describe('a data directory of version 0.2', () => {
       },
       (attempted) => attempted > 0,
     );
-    await eventually(
-      () => json('projections', 'status'),
-      (list: { lag: number }[]) => list.every(({ lag }) => lag === 0),
-    );
-    const { checks } = await json('history', 'verify');
+    await cli.projectionsCaughtUp();
+    const { checks } = await cli.json('history verify');
     expect(checks.length).toBeGreaterThan(10);
     expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([]);
   });
@@ -145,7 +145,7 @@ describe('a data directory of version 0.2', () => {
       `SELECT count(*)::int AS left FROM cc.events e JOIN cc.personal p USING (position) WHERE e.reference = 'ORD-4'`,
     );
     expect(rows).toEqual([{ left: 0 }]);
-    expect(await json('visitors', 'erase', '--rerun')).toMatchObject({ people: 1, events: 0, identifiers: 0 });
+    expect(await cli.json('visitors erase --rerun')).toMatchObject({ people: 1, events: 0, identifiers: 0 });
   });
 
   it('refuses version 0.2 by name', async () => {
@@ -158,22 +158,5 @@ describe('a data directory of version 0.2', () => {
     const body = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR', orderId };
     const target = { port: Number(new URL(service.url).port), agent } as unknown as TestService;
     return post(target, { host, key } as never, body, { headers: { 'X-Forwarded-Proto': 'https' } });
-  }
-
-  async function json(...argv: string[]) {
-    return JSON.parse(await output(argv));
-  }
-
-  async function lines(...argv: string[]): Promise<{ kind: string; payload?: { conversions: number } }[]> {
-    return (await output(argv))
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line));
-  }
-
-  async function output(argv: readonly string[]): Promise<string> {
-    const env = { PATH: process.env['PATH'] ?? '', ...environment };
-    const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...argv, '--json'], { env });
-    return stdout;
   }
 });

@@ -1,12 +1,11 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { runCli } from '../src/cli/run-cli.js';
 import { applicationName } from '../src/postgres/instances.js';
 import { MIGRATIONS, SCHEMA } from '../src/postgres/migrations/index.js';
 import { refuseEarlierInstances } from '../src/postgres/schema.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
-import { Collector } from './support/collector.js';
+import { commandLine } from './support/command-line.js';
 import { createEmptyDatabase, openDatabase } from './support/databases.js';
 import { digestEvents, restoreLog } from './support/earlier-versions.js';
 import { temporaryFolder } from './support/folders.js';
@@ -32,7 +31,7 @@ afterAll(async () => {
 });
 
 describe('a log written by version 0.1', () => {
-  let environment: Record<string, string>;
+  let cli: ReturnType<typeof commandLine>;
   let owner: Client;
   let service: TestService;
   let receiver: WebhookReceiver;
@@ -40,13 +39,14 @@ describe('a log written by version 0.1', () => {
 
   beforeAll(async () => {
     const databaseUrl = await restore({ asOf: 'yesterday' });
-    environment = {
+    const environment = {
       DATABASE_URL: databaseUrl,
       SECRET_KEY,
       DATA_DIR: folder,
       OUTBOUND_ALLOW_PRIVATE: 'true',
       OUTBOUND_EVERY: '24h',
     };
+    cli = commandLine(environment);
     owner = await connect(databaseUrl);
     eventsBefore = await digest(owner);
     receiver = await startReceiver();
@@ -77,10 +77,10 @@ describe('a log written by version 0.1', () => {
   });
 
   it('replays every projection to the same rows', async () => {
-    const names = (await json(environment, 'projections', 'status')).map(({ name }: { name: string }) => name);
-    for (const name of names) await json(environment, 'projections', 'rebuild', name);
+    const names = (await cli.json('projections status')).map(({ name }: { name: string }) => name);
+    for (const name of names) await cli.json(`projections rebuild ${name}`);
     await expectVerified();
-    const sites = await lines(environment, 'replay', 'projection', 'sites', '--until', String(LAST_POSITION));
+    const sites = await cli.lines(`replay projection sites --until ${LAST_POSITION}`);
     expect(sites).toMatchObject([{ host: SITE }, { host: 'other.example' }]);
   });
 
@@ -95,18 +95,15 @@ describe('a log written by version 0.1', () => {
   });
 
   it('continues the outbound reporting windows', async () => {
-    await json(environment, 'webhook', 'set', '--site', SITE, '--url', `${receiver.url}/totals`);
-    await json(environment, 'webhook', 'push', '--site', SITE);
+    await cli.json(`webhook set --site ${SITE} --url ${receiver.url}/totals`);
+    await cli.json(`webhook push --site ${SITE}`);
     expect(receiver.callsTo('/totals').length).toBeGreaterThan(0);
-    await eventually(
-      () => json(environment, 'projections', 'status'),
-      (list: { lag: number }[]) => list.every(({ lag }) => lag === 0),
-    );
+    await cli.projectionsCaughtUp();
     await expectVerified();
   });
 
   it('starts the hash chain with the first event after the upgrade, and says so', async () => {
-    const { checks } = await json(environment, 'history', 'verify');
+    const { checks } = await cli.json('history verify');
     const chain = checks.find(({ name }: { name: string }) => name === 'chain');
     expect(chain.detail).toMatch(
       /^\d+ events in \d+ seals; the chain starts at position \d+; \d+ events before it are older than the chain and have no seal$/,
@@ -123,7 +120,7 @@ describe('a log written by version 0.1', () => {
   });
 
   async function expectVerified(): Promise<void> {
-    const { checks } = await json(environment, 'history', 'verify');
+    const { checks } = await cli.json('history verify');
     expect(checks.length).toBeGreaterThan(10);
     expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([]);
   }
@@ -150,9 +147,8 @@ describe('deliveries that waited under version 0.1, or were lost by it', () => {
     await loseDelivery(owner, 'ORD-7', 'webhook');
     sandbox = await new Sandbox().start();
     const environment = { DATABASE_URL: databaseUrl, SECRET_KEY, DATA_DIR: folder, DELIVERY_GIVE_UP: '36500d' };
-    const url = 'url=https://receiver.example/conversions';
-    const endpoint = `${sandbox.url}/webhook`;
-    await json(environment, 'platforms', 'connect', 'webhook', '--site', SITE, '--set', url, '--endpoint', endpoint);
+    const set = `--set url=https://receiver.example/conversions --endpoint ${sandbox.url}/webhook`;
+    await commandLine(environment).json(`platforms connect webhook --site ${SITE} ${set}`);
     await owner.query('UPDATE cc.deliveries SET due = now()');
     service = await startTestService(databaseUrl, environment);
     // The service fails a delivery whose payload is not the one of its first attempt.
@@ -356,22 +352,4 @@ async function deliveredToWebhook(client: Client): Promise<string[]> {
     [LAST_POSITION],
   );
   return rows.map(({ reference }) => reference);
-}
-
-async function json(environment: Record<string, string>, ...argv: string[]) {
-  return JSON.parse(await output(environment, argv));
-}
-
-async function lines(environment: Record<string, string>, ...argv: string[]): Promise<unknown[]> {
-  return (await output(environment, argv))
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
-}
-
-async function output(environment: Record<string, string>, argv: readonly string[]): Promise<string> {
-  const [stdout, stderr] = [new Collector(), new Collector()];
-  const code = await runCli([...argv, '--json'], { env: environment, stdout, stderr });
-  if (code !== 0) throw new Error(`${argv.join(' ')}: ${stderr.text} ${stdout.text}`);
-  return stdout.text;
 }

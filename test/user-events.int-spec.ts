@@ -1,10 +1,9 @@
 import { jest } from '@jest/globals';
 import { checkData } from '../src/events/check-data.js';
-import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { FirstAdministrator } from '../src/users/first-administrator.js';
 import { PasswordHasher } from '../src/users/password.js';
 import { type CreatedToken, TokensService } from '../src/users/tokens.service.js';
-import { PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { PASSWORD, startTestAdmin, useAdmin } from './support/admin.js';
 import { createDatabase } from './support/databases.js';
 
 interface AuditEvent {
@@ -18,30 +17,24 @@ interface AuditEvent {
 
 const TOKEN = { name: 'CI', scopes: ['read'], sites: null } as const;
 
-describe('events about users and tokens', () => {
-  let admin: TestAdmin;
+const admin = await useAdmin();
 
-  beforeAll(async () => {
-    admin = await startTestAdmin(await createDatabase());
-  });
+describe('events about users and tokens', () => {
   afterEach(() => jest.restoreAllMocks());
-  afterAll(async () => {
-    await admin?.stop();
-  });
 
   it('say who added, changed and reset a user and its tokens, without a name or an email address', async () => {
     const administrator = await admin.signedIn('admin');
     const caller = `user:${(await administrator('/session')).body.id}`;
     const user = { email: 'maria@shop.example', name: 'Maria', role: 'analyst', sites: ['shop.example'] };
-    const { id } = (await administrator('/users', { method: 'POST', body: user })).body.user;
-    const change = (body: object) => administrator(`/users/${id}`, { method: 'PATCH', body });
+    const { id } = (await administrator.post('/users', user)).body.user;
+    const change = (body: object) => administrator.patch(`/users/${id}`, body);
     await change({ role: 'operator', sites: null, name: 'Lady Maria' });
     await change({ name: 'Maria', role: 'operator' });
     await change({ disabled: true });
     await change({ disabled: false });
     const token = { name: 'Export of Maria', scopes: ['read'], sites: ['shop.example'], expiresInDays: 30 };
-    const created = (await administrator('/tokens', { method: 'POST', body: token })).body;
-    for (const _ of [1, 2]) await administrator(`/tokens/${created.id}`, { method: 'DELETE' });
+    const created = (await administrator.post('/tokens', token)).body;
+    for (const _ of [1, 2]) await administrator.delete(`/tokens/${created.id}`);
 
     const { items } = (await administrator('/audit')).body as { items: AuditEvent[] };
     const { expiresAt } = created;
@@ -60,11 +53,9 @@ describe('events about users and tokens', () => {
     expect(items.slice(0, expected.length).reverse()).toMatchObject(expected);
     const names = { actorName: (await administrator('/session')).body.name, subjectName: 'Maria' };
     expect(items[expected.length - 1]).toMatchObject({ type: 'user.added.v1', ...names });
-    const log = new PostgresEventLog(admin.postgres);
-    const stored = await log.read({ categories: ['user'] });
+    const stored = await admin.log.read({ categories: ['user'] });
     expect(JSON.stringify(stored)).not.toMatch(/maria|example@|team\.example/i);
     for (const { type, data } of stored) expect(checkData(type, data)).toBeUndefined();
-    await log.close();
     const operator = await admin.signedIn('operator');
     expect((await operator('/audit')).status).toBe(403);
   });
@@ -115,9 +106,7 @@ describe('events about users and tokens', () => {
     try {
       const first = new FirstAdministrator(other.postgres, new PasswordHasher({ N: 1_024, r: 8, p: 1 }));
       const user = await first.useLink((await first.createLink()) as string, 'maria@shop.example', PASSWORD);
-      const log = new PostgresEventLog(other.postgres);
-      const [event] = await log.read({ categories: ['user'] });
-      await log.close();
+      const [event] = await other.log.read({ categories: ['user'] });
       expect(event).toMatchObject({ type: 'user.added.v1', actor: `user:${user?.id}`, data: { role: 'admin' } });
     } finally {
       await other.stop();

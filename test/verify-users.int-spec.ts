@@ -6,15 +6,9 @@ import type { VerifyDependencies } from '../src/history/verify.js';
 import { readStream } from '../src/log/event-reader.js';
 import { ExternalUsersService } from '../src/users/external-users.service.js';
 import { type CreatedToken, TokensService } from '../src/users/tokens.service.js';
-import { type AdminClient, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
-import { createDatabase } from './support/databases.js';
+import { type AdminClient, PASSWORD, useAdmin } from './support/admin.js';
 
-let admin: TestAdmin;
-
-beforeAll(async () => {
-  admin = await startTestAdmin(await createDatabase());
-});
-afterAll(() => admin?.stop());
+const admin = await useAdmin();
 
 function examine(): Promise<Finding> {
   return usersCheck.examine({ postgres: admin.postgres } as VerifyDependencies);
@@ -26,21 +20,21 @@ describe('history verify: users', () => {
     const operator = await admin.signedIn('operator', ['shop.example']);
     const { id } = (await operator('/session')).body;
     const body = { name: 'CI', scopes: ['read'], expiresInDays: 30 };
-    const token = (await operator('/tokens', { method: 'POST', body })).body;
-    await operator('/tokens', { method: 'POST', body: { name: 'Kept', scopes: ['write'] } });
-    await operator(`/tokens/${token.id}`, { method: 'DELETE' });
-    await boss(`/users/${id}`, { method: 'PATCH', body: { role: 'analyst', sites: [] } });
+    const token = (await operator.post('/tokens', body)).body;
+    await operator.post('/tokens', { name: 'Kept', scopes: ['write'] });
+    await operator.delete(`/tokens/${token.id}`);
+    await boss.patch(`/users/${id}`, { role: 'analyst', sites: [] });
     await signInTwice(operator);
     const another = 'another horse battery staple';
-    await operator('/session/password', { method: 'PUT', body: { current: PASSWORD, password: another } });
-    await admin.anonymous('/session', { method: 'POST', body: { email: await emailOf(operator), password: another } });
-    await operator('/sessions/others', { method: 'DELETE' });
+    await operator.put('/session/password', { current: PASSWORD, password: another });
+    await admin.anonymous.post('/session', { email: await emailOf(operator), password: another });
+    await operator.delete('/sessions/others');
     const disabled = await admin.addUser('analyst');
     await admin.openSession(disabled.id);
-    await boss(`/users/${disabled.id}`, { method: 'PATCH', body: { disabled: true } });
+    await boss.patch(`/users/${disabled.id}`, { disabled: true });
     const reset = await admin.addUser('analyst');
     await admin.openSession(reset.id);
-    await boss(`/users/${reset.id}/reset`, { method: 'POST', body: { revokeTokens: true } });
+    await boss.post(`/users/${reset.id}/reset`, { revokeTokens: true });
     expect(await examine()).toEqual({ ok: true, detail: '4 users, 2 sessions, 2 tokens' });
   });
 
@@ -102,11 +96,11 @@ describe('history verify: users', () => {
   it('finds a session that was signed out and is there again', async () => {
     const user = await admin.signedIn('analyst');
     const before = await copyOf();
-    await user('/session', { method: 'DELETE' });
+    await user.delete('/session');
     expect(await examine()).toMatchObject({ ok: true });
     await restore(before);
     expect(await examine()).toMatchObject({ ok: false, detail: expect.stringMatching(/or has ended/) });
-    await user('/session', { method: 'DELETE' });
+    await user.delete('/session');
     expect(await examine()).toMatchObject({ ok: true });
   });
 
@@ -175,5 +169,5 @@ async function emailOf(user: AdminClient): Promise<string> {
 
 async function signInTwice(user: AdminClient): Promise<void> {
   const email = await emailOf(user);
-  for (const _ of [1, 2]) await admin.anonymous('/session', { method: 'POST', body: { email, password: PASSWORD } });
+  for (const _ of [1, 2]) await admin.anonymous.post('/session', { email, password: PASSWORD });
 }

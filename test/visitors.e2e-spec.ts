@@ -1,18 +1,13 @@
 import { hash, randomUUID } from 'node:crypto';
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allProjections } from '../src/app/projections.js';
-import { runCli } from '../src/cli/run-cli.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import type { StoredEvent } from '../src/log/event.js';
 import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
 import type { Visit } from '../src/platforms/conversion.js';
-import type { Platform } from '../src/platforms/platform.js';
-import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { StateConsent } from '../src/visitors/change-consent.command.js';
 import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
@@ -23,7 +18,7 @@ import { Erasure } from '../src/visitors/erasure/erasure.js';
 import { openErasureList } from '../src/visitors/erasure/erasure-list.js';
 import { identifiersProjection } from '../src/visitors/identifiers.projection.js';
 import { matchRateProjection } from '../src/visitors/match-rate.projection.js';
-import { createDatabase } from './support/databases.js';
+import { commandLine } from './support/command-line.js';
 import { temporaryFolder } from './support/folders.js';
 import { type LooseEvent, loosely } from './support/loose-event.js';
 import { PLATFORM_CASES, type PlatformCase } from './support/platform-cases.js';
@@ -31,31 +26,18 @@ import { SECRET_KEY } from './support/secret-key.js';
 import {
   conversionId,
   metrics,
-  type Operator,
-  openOperator,
   post,
   type Reply,
   type RequestOptions,
   send,
   startTestService,
-  type TestService,
   type TestSite,
+  useService,
 } from './support/service.js';
+import { BROWSER, callTag, visitorCookie } from './support/tag-calls.js';
 import { eventually, runConcurrently } from './support/waiting.js';
 
-const BROWSER =
-  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36';
 const PERSON_IP = '203.0.113.77';
-/** Signals of a browser used by a person. */
-const SIGNALS = {
-  webdriver: false,
-  languages: 2,
-  screen: [1920, 1080],
-  viewport: [1200, 800],
-  touch: 0,
-  plugins: 5,
-  loadedMs: 900,
-};
 
 /** One of each kind, all distinct; in mixed case, which must be preserved. */
 const CLICKS = {
@@ -95,78 +77,37 @@ function firstLeaf(value: object): string {
 const PLATFORMS = PLATFORM_CASES.filter(({ name, platform }) => name === platform.name);
 const COOKIES = { _fbp: 'fb.1.1700000000000.123456789', _ga: '111111111.1700000000', _ttp: 'TtpCookieOne' };
 
-let databaseUrl: string;
-let operator: Operator;
-let service: TestService;
-let sandbox: RunningSandbox;
-
-beforeAll(async () => {
-  databaseUrl = await createDatabase();
-  operator = await openOperator(databaseUrl);
-  service = await startTestService(databaseUrl, {
-    // So that tests can choose the client address.
-    TRUSTED_PROXIES: '127.0.0.1',
-    COUNTRY_HEADER: 'X-Country',
-    COLLECT_BURST: '500',
-  });
-  sandbox = await new Sandbox().start();
+const { databaseUrl, operator, service, openSite } = await useService({
+  // So that tests can choose the client address.
+  TRUSTED_PROXIES: '127.0.0.1',
+  COUNTRY_HEADER: 'X-Country',
+  COLLECT_BURST: '500',
 });
-afterAll(async () => {
-  await service.stop();
-  await operator.close();
-  await sandbox.stop();
-});
+const sandbox = await new Sandbox().start();
+afterAll(() => sandbox.stop());
 
 const subject = (email: string) => hash('sha256', email.trim().toLowerCase());
 let people = 0;
 const newEmail = () => `person-${++people}@example.com`;
 
-interface MessageFields {
-  readonly [name: string]: unknown;
-}
-
-/** A request of the tag as a browser sends it from a page of the site. */
-function callTag(
-  site: TestSite,
-  call: string,
-  message: MessageFields = {},
-  options: RequestOptions = {},
-): Promise<Reply> {
-  const headers = {
-    Host: site.host,
-    Origin: `https://www.${site.host}`,
-    'X-Forwarded-Proto': 'https',
-    'X-Forwarded-For': PERSON_IP,
-    'Content-Type': 'text/plain;charset=UTF-8',
-    'User-Agent': BROWSER,
-    'Accept-Language': 'de',
-    'Sec-Fetch-Mode': 'no-cors',
-    ...options.headers,
-  };
-  const body = JSON.stringify({ v: 1, visitor: randomUUID(), visit: randomUUID(), signals: SIGNALS, ...message });
-  return send(service, { method: 'POST', path: `/__cc/${call}`, body, ...options, headers });
-}
+const tag = (site: TestSite, call: string, message: object = {}, options: RequestOptions = {}) =>
+  callTag(service, site, call, message, options);
 
 /** The options with which the same browser sends its next request. */
 function cookieOf(reply: Reply): { headers: Record<string, string> } {
-  return { headers: { Cookie: String(reply.headers['set-cookie']).split(';')[0] as string } };
+  return { headers: { Cookie: visitorCookie(reply) } };
 }
 
 const clicksAt = (timeMs: number) =>
   Object.fromEntries(Object.entries(CLICKS).map(([kind, id]) => [kind, { id, t: timeMs }]));
 
 /** A visitor with clicks enters an email. */
-function identify(
-  site: TestSite,
-  email: string,
-  message: MessageFields = {},
-  options: RequestOptions = {},
-): Promise<Reply> {
+function identify(site: TestSite, email: string, message: object = {}, options: RequestOptions = {}): Promise<Reply> {
   const clicks = clicksAt(Date.now() - 60_000);
   const page = `https://www.${site.host}/landing?gclid=x&email=jane%40example.com#top`;
   const first = { t: Date.now() - 90_000, page, utm: { source: 'newsletter' } };
   const visit = { page, first, clicks, cookies: COOKIES, utm: { source: 'google', campaign: 'Spring' } };
-  return callTag(site, 'identify', { hash: subject(email), ...visit, ...message }, options);
+  return tag(site, 'identify', { hash: subject(email), ...visit, ...message }, options);
 }
 
 let orders = 0;
@@ -184,8 +125,7 @@ type Results = Record<string, { ok: boolean; status: string; reason?: string }>;
 async function connect(site: TestSite, cases: readonly PlatformCase[]): Promise<void> {
   for (const { platform, connection } of cases) {
     const set = { ...connection.settings, ...connection.secrets };
-    const endpoint = `${sandbox.url}/${platform.name}@${tenantOf(site)}`;
-    await operator.execute(new ConnectPlatform('cli', site.host, platform as Platform, { set, endpoint }));
+    await operator.connect(site.host, platform.name, set, `${sandbox.url}/${platform.name}@${tenantOf(site)}`);
   }
   await service.refreshSites();
 }
@@ -199,13 +139,6 @@ async function sentTo(site: TestSite): Promise<Record<string, string>> {
   const bodies: Record<string, string> = {};
   for (const { platform, body } of ledger.recent) bodies[platform] = (bodies[platform] ?? '') + body;
   return bodies;
-}
-
-async function openSite(settings: Record<string, string> = {}): Promise<TestSite> {
-  const site = await operator.openSite();
-  for (const [flag, value] of Object.entries(settings)) await operator.set(site.host, flag, value);
-  await service.refreshSites();
-  return site;
 }
 
 const visitorEvents = async (site: TestSite) =>
@@ -272,7 +205,7 @@ describe('the tag’s endpoints', () => {
       'https://partner.example',
       'https://eu.partner.example:8443',
     ]) {
-      const reply = await callTag(site, 'collect', {}, { headers: { Origin: origin } });
+      const reply = await tag(site, 'collect', {}, { headers: { Origin: origin } });
       expect([reply.status, reply.headers['access-control-allow-origin'], reply.body]).toEqual([204, origin, '']);
       expect(reply.headers.vary).toContain('Origin');
       expect(reply.headers['access-control-allow-credentials']).toBe('true');
@@ -300,7 +233,7 @@ describe('the tag’s endpoints', () => {
   it('answer a preflight only of the site’s pages', async () => {
     const site = await openSite();
     const preflight = (Origin: string) =>
-      callTag(site, 'identify', {}, { method: 'OPTIONS', body: '', headers: { Origin } });
+      tag(site, 'identify', {}, { method: 'OPTIONS', body: '', headers: { Origin } });
     const reply = await preflight(`https://${site.host}`);
     expect([reply.status, reply.headers['access-control-allow-methods']]).toEqual([204, 'POST']);
     expect((await preflight('https://evil.example')).headers).not.toHaveProperty('access-control-allow-methods');
@@ -316,7 +249,7 @@ describe('the tag’s endpoints', () => {
     ['400 to a NUL character', 400, { body: '{"v":1,"page":"\\u0000"}' }],
   ])('answer %s', async (_, status, options) => {
     const site = await openSite();
-    const reply = await callTag(site, 'collect', {}, options);
+    const reply = await tag(site, 'collect', {}, options);
     expect(reply.status).toBe(status);
     expect(reply.type).toBe('text/plain; charset=utf-8');
     expect(await visitorEvents(site)).toEqual([]);
@@ -331,16 +264,7 @@ describe('the tag’s endpoints', () => {
     try {
       const site = await openSite();
       await limited.refreshSites();
-      const call = (ip: string) => {
-        const headers = {
-          Host: site.host,
-          Origin: `https://${site.host}`,
-          'X-Forwarded-Proto': 'https',
-          'X-Forwarded-For': ip,
-          'Content-Type': 'text/plain',
-        };
-        return send(limited, { method: 'POST', path: '/__cc/collect', body: '{"v":1}', headers });
-      };
+      const call = (ip: string) => callTag(limited, site, 'collect', {}, { headers: { 'X-Forwarded-For': ip } });
       const replies = [];
       for (let each = 0; each < 8; each += 1) replies.push((await call('198.51.100.1')).status);
       expect(replies.slice(0, 5)).toEqual([204, 204, 204, 204, 204]);
@@ -361,14 +285,8 @@ describe('the tag’s endpoints', () => {
       const site = await openSite();
       await limited.refreshSites();
       const call = async (email: string, ip: string) => {
-        const body = JSON.stringify({ v: 1, visitor: randomUUID(), visit: randomUUID(), hash: subject(email) });
-        const reply = await send(limited, {
-          ...{ method: 'POST', path: '/__cc/identify', body },
-          headers: {
-            ...{ Host: site.host, Origin: `https://${site.host}`, 'Content-Type': 'text/plain' },
-            ...{ 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': ip, 'User-Agent': BROWSER },
-          },
-        });
+        const headers = { 'X-Forwarded-For': ip };
+        const reply = await callTag(limited, site, 'identify', { hash: subject(email) }, { headers });
         return [reply.status, reply.headers['retry-after'] !== undefined];
       };
       const [jane, ...others] = [newEmail(), newEmail(), newEmail()] as [string, string, string];
@@ -404,10 +322,10 @@ describe('the tag’s endpoints', () => {
 
   it('store a page view with click ids or campaign fields, and no other', async () => {
     const site = await openSite();
-    await callTag(site, 'collect');
+    await tag(site, 'collect');
     expect(await visitorEvents(site)).toEqual([]);
-    await callTag(site, 'collect', { utm: { source: 'google' } });
-    await callTag(site, 'collect', { clicks: { gclid: { id: 'G', t: Date.now() } } });
+    await tag(site, 'collect', { utm: { source: 'google' } });
+    await tag(site, 'collect', { clicks: { gclid: { id: 'G', t: Date.now() } } });
     expect(types(await visitorEvents(site))).toEqual(['visitor.visited.v1', 'visitor.visited.v1']);
   });
 });
@@ -433,13 +351,13 @@ describe('a conversion of a known visitor', () => {
   it('uses the newest click of each kind in any order of arrival, and drops expired ones', async () => {
     const site = await openSite();
     const email = newEmail();
-    const visitor = cookieOf(await callTag(site, 'collect'));
+    const visitor = cookieOf(await tag(site, 'collect'));
     const DAY_MS = 24 * 60 * 60 * 1_000;
     const now = Date.now();
     const click = (kind: string, id: string, ageDays: number) => ({
       clicks: { [kind]: { id, t: now - ageDays * DAY_MS } },
     });
-    const report = (fields: MessageFields) => identify(site, email, fields, visitor);
+    const report = (fields: object) => identify(site, email, fields, visitor);
     await report(click('gclid', 'newer', 3));
     await report(click('gclid', 'older', 5));
     await report(click('msclkid', 'expired', 91));
@@ -523,7 +441,7 @@ describe('consent', () => {
       const email = newEmail();
       await identify(site, email, statedBy === 'tag' ? {} : { clicks: {} });
       const consent = CONSENT[consentCase];
-      if (consent) await callTag(site, 'consent', { hash: subject(email), consent });
+      if (consent) await tag(site, 'consent', { hash: subject(email), consent });
       let results: Results = {};
       let id = '';
       const work = async () => {
@@ -560,7 +478,7 @@ describe('consent', () => {
     await identify(site, email);
     const withheld = async () => (await opening((await convert(site, email)).id)).data['withheld'];
     const state = (consent: object, statement?: string) =>
-      callTag(site, 'consent', { hash: subject(email), consent, statement });
+      tag(site, 'consent', { hash: subject(email), consent, statement });
     const statement = randomUUID();
     await state(DENIED, statement);
     expect(await withheld()).toBe('opted_out');
@@ -576,19 +494,19 @@ describe('consent', () => {
     const statement = randomUUID();
     const data = async () => (await opening((await convert(site, email)).id)).data;
     await identify(site, email);
-    await callTag(site, 'consent', { hash: subject(email), consent: DENIED, statement });
+    await tag(site, 'consent', { hash: subject(email), consent: DENIED, statement });
     // With a cookie, with a statement id of its own, and with neither.
-    const other = cookieOf(await callTag(site, 'collect'));
+    const other = cookieOf(await tag(site, 'collect'));
     for (const options of [{}, other]) {
-      await callTag(site, 'consent', { hash: subject(email), consent: GRANTED }, options);
-      await callTag(site, 'consent', { hash: subject(email), consent: GRANTED, statement: randomUUID() }, options);
+      await tag(site, 'consent', { hash: subject(email), consent: GRANTED }, options);
+      await tag(site, 'consent', { hash: subject(email), consent: GRANTED, statement: randomUUID() }, options);
       await identify(site, email, { consent: GRANTED }, options);
     }
     expect(await data()).toMatchObject({ consent: 'denied', withheld: 'opted_out' });
     const operatorsStatement = new StateConsent('cli', site.host, subject(email), 'granted');
     await new StateConsentHandler(operator.log).execute(operatorsStatement);
     expect(await data()).toMatchObject({ consent: 'granted', matched: true });
-    await callTag(site, 'consent', { hash: subject(email), consent: DENIED });
+    await tag(site, 'consent', { hash: subject(email), consent: DENIED });
     expect(await data()).toMatchObject({ consent: 'denied', withheld: 'opted_out' });
   });
 
@@ -596,9 +514,9 @@ describe('consent', () => {
     const site = await openSite({ 'consent-required': 'yes' });
     const email = newEmail();
     await identify(site, email);
-    await callTag(site, 'collect', { clicks: clicksAt(Date.now()) });
-    await callTag(site, 'collect', { clicks: clicksAt(Date.now()), consent: { analytics_storage: 'granted' } });
-    await callTag(site, 'collect', { clicks: clicksAt(Date.now()), consent: DENIED });
+    await tag(site, 'collect', { clicks: clicksAt(Date.now()) });
+    await tag(site, 'collect', { clicks: clicksAt(Date.now()), consent: { analytics_storage: 'granted' } });
+    await tag(site, 'collect', { clicks: clicksAt(Date.now()), consent: DENIED });
     expect(await visitorEvents(site)).toEqual([]);
     expect((await opening((await convert(site, email)).id)).data).toMatchObject({
       consent: 'denied',
@@ -629,7 +547,7 @@ describe('bots', () => {
     const site = await openSite();
     const email = newEmail();
     const visit = randomUUID();
-    await callTag(site, 'collect', { visit }, CRAWLER);
+    await tag(site, 'collect', { visit }, CRAWLER);
     await identify(site, email, { visit }, CRAWLER);
     await identify(site, email, { visit, clicks: {} }, CRAWLER);
     const detected = (await visitorEvents(site)).filter(({ type }) => type === 'visitor.bot_detected.v1');
@@ -686,7 +604,7 @@ describe('bots', () => {
 
   it.each([
     ['an address', { 'block-ip': '203.0.113.0/24' }, {}, 'blocked_ip'],
-    ['a User-Agent', { 'block-ua': 'chrome/150' }, {}, 'blocked_user_agent'],
+    ['a User-Agent', { 'block-ua': 'firefox/115' }, {}, 'blocked_user_agent'],
     ['a country, from the proxy’s header', { 'block-country': 'NZ' }, { 'X-Country': 'nz' }, 'blocked_country'],
   ])('are detected by the site’s own rules: %s', async (_, settings, headers, reason) => {
     const site = await openSite(settings);
@@ -741,7 +659,7 @@ describe('a visit that is identified after its conversion', () => {
     const site = await openSite();
     await connect(site, GA4);
     const email = newEmail();
-    const visitor = cookieOf(await callTag(site, 'collect'));
+    const visitor = cookieOf(await tag(site, 'collect'));
     const { results, id } = await convert(site, email);
     expect(results['ga4']).toEqual({ ok: false, status: 'skipped', reason: 'no_client_identifier' });
     expect(results['meta']).toMatchObject({ ok: true });
@@ -806,7 +724,7 @@ describe('a visit that is identified after its conversion', () => {
       clicks: clicksAt(Date.now() - 3_600_000),
       first: { t: Date.now() - 3_600_000, page: 'https://x.example/' },
     };
-    await identify(later.site, later.email, earlier, cookieOf(await callTag(later.site, 'collect', earlier)));
+    await identify(later.site, later.email, earlier, cookieOf(await tag(later.site, 'collect', earlier)));
     await identify(unknown.site, unknown.email, earlier);
     await identify(denied.site, denied.email, { ...earlier, consent: { gpc: true } }, denied.visitor);
     const headers = { ...bot.visitor.headers, 'User-Agent': 'curl/8.0' };
@@ -820,7 +738,7 @@ describe('a visit that is identified after its conversion', () => {
     const site = await openSite();
     await connect(site, GA4);
     const email = newEmail();
-    const other = cookieOf(await callTag(site, 'collect', { clicks: clicksAt(Date.now()) }));
+    const other = cookieOf(await tag(site, 'collect', { clicks: clicksAt(Date.now()) }));
     await identify(site, email, { cookies: {}, clicks: {} });
     const { id, results } = await convert(site, email);
     expect(results['ga4']).toMatchObject({ status: 'skipped' });
@@ -833,7 +751,7 @@ describe('a visit that is identified after its conversion', () => {
 describe('the visitor cookie', () => {
   it('is issued by the service, and by it alone is a visitor recognised', async () => {
     const site = await openSite();
-    const first = await callTag(site, 'collect', { clicks: clicksAt(Date.now()) });
+    const first = await tag(site, 'collect', { clicks: clicksAt(Date.now()) });
     const visitor = cookieOf(first);
     expect(String(first.headers['set-cookie'])).toMatch(
       /^_ccv=1\.[\w-]+\.[\w-]+; Path=\/__cc\/; Max-Age=7776000; HttpOnly; SameSite=Lax; Secure$/,
@@ -864,10 +782,10 @@ describe('the visitor cookie', () => {
     ],
   ])('is not issued, and is deleted, %s', async (_, settings, message, headers) => {
     const [site, other] = [await openSite(settings), await openSite()];
-    const existing = cookieOf(await callTag(other, 'collect'));
+    const existing = cookieOf(await tag(other, 'collect'));
     for (const call of ['collect', 'identify', 'consent']) {
-      expect((await callTag(site, call, message, { headers })).headers).not.toHaveProperty('set-cookie');
-      const reply = await callTag(site, call, message, { headers: { ...headers, ...existing.headers } });
+      expect((await tag(site, call, message, { headers })).headers).not.toHaveProperty('set-cookie');
+      const reply = await tag(site, call, message, { headers: { ...headers, ...existing.headers } });
       expect(String(reply.headers['set-cookie'])).toMatch(/^_ccv=; Path=\/__cc\/; Max-Age=0;/);
     }
   });
@@ -876,24 +794,16 @@ describe('the visitor cookie', () => {
     const site = await openSite();
     const email = newEmail();
     await identify(site, email);
-    await callTag(site, 'collect', { hash: subject(email) }, { headers: { 'Sec-GPC': '1' } });
+    await tag(site, 'collect', { hash: subject(email) }, { headers: { 'Sec-GPC': '1' } });
     expect((await opening((await convert(site, email)).id)).data).toMatchObject({ withheld: 'opted_out' });
   });
 });
 
 describe('erasure', () => {
-  const run = (...argv: string[]) => {
-    const stdout = new PassThrough();
-    const env = { DATABASE_URL: databaseUrl, SECRET_KEY, DATA_DIR: dataDir, ERASURE_LIST: listFile };
-    const output = text(stdout);
-    return runCli([...argv, '--json'], { env, stdout, stderr: new PassThrough().resume() }).then(async (exitCode) => {
-      stdout.end();
-      return { exitCode, printed: JSON.parse((await output) || 'null') };
-    });
-  };
   const dataDir = temporaryFolder('cc-erasures-');
   const listFile = join(dataDir, 'cli-erasures');
-  afterAll(() => rmSync(dataDir, { recursive: true }));
+  const environment = { DATABASE_URL: databaseUrl, SECRET_KEY, DATA_DIR: dataDir, ERASURE_LIST: listFile };
+  const { run, json } = commandLine(environment);
 
   /** The text of every row of every table. */
   async function allRows(): Promise<string> {
@@ -917,7 +827,7 @@ describe('erasure', () => {
   it('has no id to look for that the browser keeps: events hold a digest of the visit', async () => {
     const site = await openSite();
     const [email, visit] = [newEmail(), randomUUID()];
-    await callTag(site, 'collect', { visit, clicks: { gclid: { id: 'Landing', t: Date.now() } } });
+    await tag(site, 'collect', { visit, clicks: { gclid: { id: 'Landing', t: Date.now() } } });
     await identify(site, email, { visit });
     const visits = (await visitorEvents(site)).map(({ data }) => data['visit']);
     expect(visits).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), visits[0]]);
@@ -934,7 +844,7 @@ describe('erasure', () => {
       const visitor = visitors.get(email);
       // Anonymous first, then identified: the erasure must include the anonymous visit.
       const before = { visitor, clicks: { gclid: { id: `Before-${index}`, t: Date.now() - 1_000 } } };
-      await callTag(site, 'collect', before, { headers });
+      await tag(site, 'collect', before, { headers });
       await identify(
         site,
         email,
@@ -1009,32 +919,31 @@ describe('erasure', () => {
     const site = await openSite();
     const email = newEmail();
     await identify(site, email);
-    await callTag(site, 'consent', { hash: subject(email), consent: { gpc: true } });
-    const show = async () => (await run('visitors', 'show', '--site', site.host, '--email', email)).printed;
+    await tag(site, 'consent', { hash: subject(email), consent: { gpc: true } });
+    const show = () => json(`visitors show --site ${site.host} --email ${email}`);
     expect(await show()).toMatchObject({
       visitors: [{ since: null, clicks: expect.arrayContaining(['gclid']), withheld: false }],
       consent: { means: 'denied', by: 'unrecognised visitor', gpc: true },
       statements: [{ by: 'unrecognised visitor', means: 'denied', time: expect.stringMatching(/Z$/) }],
     });
-    const stated = await run('visitors', 'consent', email, 'granted', '--site', site.host);
-    expect(stated).toMatchObject({ exitCode: 0, printed: { consent: { means: 'granted', by: 'operator' } } });
+    const stated = await json(`visitors consent ${email} granted --site ${site.host}`);
+    expect(stated).toMatchObject({ consent: { means: 'granted', by: 'operator' } });
     expect(await show()).toMatchObject({ consent: { means: 'granted' }, statements: [{ by: 'operator' }, {}] });
-    expect((await run('visitors', 'consent', email, 'maybe', '--site', site.host)).exitCode).toBe(2);
+    expect((await run(`visitors consent ${email} maybe --site ${site.host}`)).code).toBe(2);
   });
 
   it('is repeated from its list, without what the person did afterwards', async () => {
     const site = await openSite();
     const email = newEmail();
     await identify(site, email);
-    const first = await run('visitors', 'erase', '--site', site.host, '--email', ` ${email.toUpperCase()}`);
-    expect(first).toMatchObject({ exitCode: 0, printed: { site: site.host, events: 1 } });
-    expect((await run('visitors', 'show', '--site', site.host, '--email', email)).exitCode).toBe(1);
+    const first = await json(`visitors erase --site ${site.host} --email`, ` ${email.toUpperCase()}`);
+    expect(first).toMatchObject({ site: site.host, events: 1 });
+    expect((await run(`visitors show --site ${site.host} --email ${email}`)).code).toBe(1);
     await identify(site, email);
-    const { printed } = await run('visitors', 'show', '--site', site.host, '--email', email);
+    const printed = await json(`visitors show --site ${site.host} --email ${email}`);
     expect(printed).toMatchObject({ subject: subject(email), clicks: { gclid: { id: CLICKS.gclid } }, consent: null });
-    const rerun = await run('visitors', 'erase', '--rerun');
-    expect(rerun).toMatchObject({ exitCode: 0, printed: { events: 0, identifiers: 0, claims: 0 } });
-    expect((await run('visitors', 'show', '--site', site.host, '--email', email)).printed).toEqual(printed);
+    expect(await json('visitors erase --rerun')).toMatchObject({ events: 0, identifiers: 0, claims: 0 });
+    expect(await json(`visitors show --site ${site.host} --email ${email}`)).toEqual(printed);
     // The list is encrypted.
     expect(readFileSync(listFile, 'utf8')).not.toContain(subject(email));
   });

@@ -272,6 +272,7 @@ describe('decide', () => {
       expect(key({ ...withoutOrder, firstName: 'Jane' })).toBe(key(withoutOrder));
       for (const other of [
         { value: 13 },
+        { value: 0 },
         { currency: 'USD' },
         { email: 'x@example.com' },
         { event: 'lead' },

@@ -43,7 +43,7 @@ export async function arrivalRows(service, platform, context) {
 function sendAtRate(service, seconds, { generator }) {
   const { port, key, path, expect } = inboundTarget(service);
   const args = loadArguments({ port, key, path, expect, seconds, rate: RATE, connections: CONNECTIONS, stamped: true });
-  return measure('the open loop', generator.command, [...generator.args, ...args]);
+  return measure('the open loop', generator, args);
 }
 
 async function takeLatencies({ url }) {

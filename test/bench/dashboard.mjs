@@ -56,8 +56,9 @@ export async function dashboardRun(context) {
 async function fill(service, attempts, { progress }) {
   const events = Math.ceil((attempts / PLATFORMS.length) * (PLATFORMS.length + 1));
   await withClient(service.server, async (client) => {
-    const plan = { events, platforms: PLATFORMS, unsettledEvery: Number.MAX_SAFE_INTEGER };
-    await fillDeliveries(client, plan, (done) => progress(`filling: ${done} of ${events} events …`));
+    await fillDeliveries(client, { events, platforms: PLATFORMS }, (done) =>
+      progress(`filling: ${done} of ${events} events …`),
+    );
     progress('waiting for the projections …');
     await untilQuiet(client);
   });
@@ -170,7 +171,7 @@ function send(service, { generator, settings }) {
   const { port, key, path, expect } = inboundTarget(service);
   const { seconds } = settings;
   const args = loadArguments({ port, key, path, expect, seconds, rate: EVENTS_PER_SECOND, connections: 16 });
-  return measure('the live events', generator.command, [...generator.args, ...args]);
+  return measure('the live events', generator, args);
 }
 
 /** Runs in the page. Milliseconds until the newest event of the log is the first row. */

@@ -65,11 +65,8 @@ WITH drawn AS MATERIALIZED (
 INSERT INTO cc.dedup (site, key, stream, weak, at)
 SELECT $7, gen_random_uuid(), stream, false, time FROM made WHERE n > $6::bigint`;
 
-/**
- * Conversions with an outcome for each platform, except that one in `unsettledEvery` has none for the first platform.
- * @returns `{ first, last, unsettled }`: the position range, and the number of deliveries without an outcome
- */
-export async function fillDeliveries(client, { events, platforms, unsettledEvery }, progress) {
+/** Conversions with an outcome for each platform. */
+export async function fillDeliveries(client, { events, platforms }, progress) {
   await addPartitions(client, events);
   const conversions = Math.floor(events / (platforms.length + 1));
   const slice = Math.floor(SLICE / (platforms.length + 1));
@@ -77,15 +74,11 @@ export async function fillDeliveries(client, { events, platforms, unsettledEvery
     progress(done * (platforms.length + 1));
     await client.query('BEGIN');
     await client.query('SELECT pg_advisory_xact_lock(4845001)');
-    await client.query(FILL_DELIVERIES, [done + 1, Math.min(done + slice, conversions), platforms, unsettledEvery]);
+    await client.query(FILL_DELIVERIES, [done + 1, Math.min(done + slice, conversions), platforms]);
     await client.query('COMMIT');
   }
   await client.query('VACUUM (ANALYZE) cc.events');
   await client.query('CHECKPOINT');
-  const { rows } = await client.query(
-    'SELECT min(position)::float8 AS first, max(position)::float8 AS last FROM cc.events',
-  );
-  return { ...rows[0], unsettled: Math.floor(conversions / unsettledEvery) };
 }
 
 /** Each platform's outcomes follow a slice's conversions, as under load. */
@@ -106,7 +99,6 @@ WITH made AS MATERIALIZED (
            'durationMs', 41, 'httpStatus', 200, 'requestId', random, 'bodySha256', left(random || random, 43),
            'response', '{"events_received":1,"messages":[],"fbtrace_id":"' || random || '"}')
     FROM streams CROSS JOIN unnest($3::text[]) WITH ORDINALITY AS p (platform, at)
-   WHERE p.at > 1 OR n % $4::bigint > 0
 ), ordered AS (SELECT * FROM rows ORDER BY step, n)
 INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, reference, data)
 SELECT nextval('cc.event_position'::regclass), gen_random_uuid(), 'conversion', stream, version, type, 'localhost', now(), 'system', NULL, data

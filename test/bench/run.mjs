@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--against VERSION] [--nodes VERSIONS] [--peers] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --standby | --moves | --scan | --import | --admin | --dashboard | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--against VERSION] [--platforms | --visitors | --kafka | --outbound | --history | --standby | --moves | --import | --admin | --dashboard | --grow] [--json | --markdown]
 // Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { killAllProcesses, stopAllChildren, stopWatchedServers } from './childre
 import { compareRun } from './compare.mjs';
 import { hasCounters } from './counters.mjs';
 import { dashboardRun } from './dashboard.mjs';
-import { prepareGenerator } from './generator.mjs';
+import { compileGenerator } from './generator.mjs';
 import { historyRun } from './history.mjs';
 import { importRun } from './import.mjs';
 import { kafkaRun } from './kafka.mjs';
@@ -19,9 +19,6 @@ import { largeLogRun } from './large-log.mjs';
 import { movesRun } from './moves.mjs';
 import { outboundRun } from './outbound.mjs';
 import { platformsRun } from './platforms.mjs';
-import { runtimesRun } from './runtimes.mjs';
-import { scanRun } from './scan.mjs';
-import { sealsRun } from './seals.mjs';
 import { standardRun } from './standard.mjs';
 import { standbyRun } from './standby.mjs';
 import { markdownReport, textReport } from './table.mjs';
@@ -32,27 +29,23 @@ const HELP = `npm run bench [-- options]
   (none)       the standard run: five rounds of every variant, a million conversions; at most ten minutes
   --quick      a smoke run of one or two minutes, too short to judge a target
   --against V  compares this build with another version: a commit, which is built aside, or a checkout with a build
-  --nodes V,V  inbound under further versions of Node, from the npm package "node", in the same rounds; at most eight minutes
-  --peers      says whether the sources of RudderStack's gateway and Outpost can be had, or why they were left out
   --platforms  the platforms part: cost and latency of deliveries, draining a backlog; at most eight minutes
   --visitors   the visitors part: bot score, the tag and its calls, matching a visit
   --outbound   the outbound part: closing a reporting window in a large log, pushes of many sites at one tick
   --kafka      the Kafka part: cost of publishing and its effect on inbound; needs Java and Maven; at most eight minutes
   --grow       the large-log part: fills a log and compares it with an empty one
   --history    the history part: export and rebuild, compared with a plain COPY
-  --seals      the seals part: cost of the hash chain in PostgreSQL's CPU and WAL; at most four minutes
   --standby    the standby part: appends with and without a standby; needs the packages of "npm run cluster"; at most four minutes
   --moves      the moves part: a site with a filled log moves to another cell while conversions arrive
-  --scan       the scan part: finding owed deliveries in the log
   --import     the import part: a CSV file compared with appends, and a million rows whose import is killed three times
   --admin      the admin part: inbound while the dashboard sends 20 requests a second; at most two minutes
   --dashboard  the dashboard part: a sync log of a million rows and 500 events a second in Chromium, CPU throttled to a quarter
-  --events N   with --grow, --outbound, --history, --moves and --scan: number of events (default 10,000,000, with --history,
-               --moves and --scan 1,000,000)
+  --events N   with --grow, --outbound, --history and --moves: number of events (default 10,000,000, with --history and
+               --moves 1,000,000)
   --claims N   with --grow and --moves: how many of the newest conversions hold a live dedup claim (default 1,000,000)
   --json       prints the figures as JSON; --markdown prints the table as Markdown
 
-Has no requirements beyond those of the product. With a C compiler, pgbench and the npm registry it measures more.`;
+Needs a C compiler for its load generator. With pgbench and the npm registry it measures more.`;
 
 const STANDARD = {
   rounds: 5,
@@ -78,9 +71,6 @@ const QUICK = {
 /** Overrides for a comparison of two builds, which needs more rounds than a smoke run has. */
 const AGAINST_QUICK = { rounds: 6 };
 
-/** Overrides for several versions of Node. */
-const NODES = { minutes: 8 };
-
 /** Overrides for the platforms part. */
 const PLATFORMS_STANDARD = {
   seconds: 3,
@@ -97,10 +87,7 @@ const PLATFORMS_QUICK = { arrivalSeconds: 3, backlog: 5_000, drainSeconds: 10, w
 const KAFKA_STANDARD = { seconds: 3, published: 40_000, minutes: 8 };
 const KAFKA_QUICK = { published: 8_000 };
 
-/** Overrides for the seals part: a small difference needs many rounds. */
-const SEALS = { rounds: 9, seconds: 3 };
-
-/** Overrides for the standby part. */
+/** Overrides for the standby part: a small difference needs many rounds. */
 const STANDBY = { rounds: 7, seconds: 3 };
 
 /** Overrides for the history part. */
@@ -121,9 +108,7 @@ const PARTS = {
   kafka: { run: kafkaRun, title: 'with Kafka' },
   outbound: { run: outboundRun, title: 'outbound webhook' },
   history: { run: historyRun, title: 'export and rebuild' },
-  scan: { run: scanRun, title: 'scan for owed deliveries' },
   import: { run: importRun, title: 'import of files' },
-  seals: { run: sealsRun, title: 'seals of the log' },
   standby: { run: standbyRun, title: 'with a standby' },
   moves: { run: movesRun, title: 'move of a site' },
   admin: { run: adminRun, title: 'with the dashboard' },
@@ -143,8 +128,6 @@ const { values: options } = parseArgs({
     ),
     events: { type: 'string' },
     against: { type: 'string' },
-    nodes: { type: 'string' },
-    peers: { type: 'boolean' },
     claims: { type: 'string', default: '1000000' },
   },
 });
@@ -154,10 +137,6 @@ if (options.help) {
 }
 if (options.against && (partWanted() || options.grow))
   fail('--against is a part of its own: leave out the other parts.');
-if (wantsRuntimes() && (partWanted() || options.grow || options.against))
-  fail('--nodes and --peers are a part of their own: leave out the other parts.');
-if (options.nodes !== undefined && !/^\d+(\.\d+)*(,\d+(\.\d+)*)*$/.test(options.nodes))
-  fail('--nodes takes versions with commas between them, as in --nodes 24,26.');
 await main();
 
 function fail(message) {
@@ -170,17 +149,14 @@ async function main() {
   const settings = {
     ...(options.quick ? QUICK : STANDARD),
     ...(options.against && options.quick && AGAINST_QUICK),
-    ...(wantsRuntimes() && !options.quick && NODES),
     ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
     ...(options.kafka && (options.quick ? KAFKA_QUICK : KAFKA_STANDARD)),
-    ...((options.history || options.scan) && !options.quick && HISTORY),
-    ...(options.seals && !options.quick && SEALS),
+    ...(options.history && !options.quick && HISTORY),
     ...(options.standby && !options.quick && STANDBY),
     ...(options.dashboard && (options.quick ? DASHBOARD_QUICK : DASHBOARD_STANDARD)),
     ...(options.import && (options.quick ? IMPORT_QUICK : IMPORT_STANDARD)),
     events: Number(
-      options.events ??
-        (options.history || options.moves || options.scan ? (options.quick ? 100_000 : 1_000_000) : 10_000_000),
+      options.events ?? (options.history || options.moves ? (options.quick ? 100_000 : 1_000_000) : 10_000_000),
     ),
     claims: Number(options.claims),
   };
@@ -188,8 +164,6 @@ async function main() {
     settings,
     directory: await makeDirectory(),
     against: options.against,
-    nodes: options.nodes?.split(',') ?? [],
-    peers: options.peers,
     deadline: started + settings.minutes * 60_000,
     progress: (text) => context.interrupted || showProgress(text),
     facts: [],
@@ -199,7 +173,7 @@ async function main() {
     part: (name, work) => runPart(context, name, work),
   };
   cleanUpOnExit(context);
-  context.generator = await prepareGenerator(context.directory);
+  context.generator = await compileGenerator(context.directory);
   const rows = await wantedRun()(context);
   if (context.interrupted) await new Promise(() => {});
   await tidyUp(context);
@@ -214,12 +188,7 @@ function partWanted() {
   return Object.entries(PARTS).find(([name]) => options[name])?.[1];
 }
 
-function wantsRuntimes() {
-  return options.peers || options.nodes !== undefined;
-}
-
 function wantedRun() {
-  if (wantsRuntimes()) return runtimesRun;
   if (partWanted()) return partWanted().run;
   if (options.against) return compareRun;
   return options.grow ? largeLogRun : standardRun;
@@ -283,27 +252,23 @@ function title() {
 
 function subtitle() {
   if (options.against) return `, compared with ${options.against}`;
-  if (options.nodes) return `, Node ${[process.versions.node, ...options.nodes.split(',')].join(', ')}`;
   return partWanted() ? `, ${partWanted().title}` : '';
 }
 
-function facts({ settings, generator, postgresVersion, facts }, minutes) {
+function facts({ settings, postgresVersion, facts }, minutes) {
   const { model } = os.cpus()[0];
   return [
     `${CORES} cores (${model.trim()}), ${Math.round(os.totalmem() / 2 ** 30)} GB, ${os.type()} ${os.arch()}; ` +
       `Node ${process.versions.node}, PostgreSQL ${postgresVersion ?? 'unknown'}; ${new Date().toISOString().slice(0, 10)}, ${minutes.toFixed(1)} minutes`,
     `${settings.rounds} interleaved rounds, ${settings.warm} s warm-up and ${settings.seconds} s each; medians of rates and of per-round ratios; ` +
-      `load generator in ${generator.language}; service, PostgreSQL and generator share the machine`,
+      'service, PostgreSQL and load generator share the machine',
     'CPU µs: server process + its PostgreSQL, per request',
     ...facts,
   ];
 }
 
-function notes({ notes, failures, generator }) {
+function notes({ notes, failures }) {
   return [
-    ...(generator.language === 'C'
-      ? []
-      : [`THE LOAD GENERATOR RAN IN NODE AND USED MORE CPU THAN THE SERVERS: ${generator.reason}`]),
     ...(hasCounters ? [] : ['CPU and memory skipped: they are read from /proc, which only Linux has']),
     ...notes,
     ...failures.map((failure) => `FAILED: ${failure}`),

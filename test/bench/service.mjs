@@ -12,10 +12,9 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FIRST_START_WITHIN_MS = 120_000;
 
 /** @param root the checkout whose build is started
- *  @param node the Node that runs it
  *  @returns `{ port, key, pid, dataDir, server, startMs, stop }`; `server` is its PostgreSQL, as in `postgres.mjs` */
-export async function startService(dataDir, settings = {}, root = ROOT, node = process.execPath) {
-  return start(dataDir, node, [...startFlags(root), join(root, 'dist/main.js')], { settings, root });
+export async function startService(dataDir, settings = {}, root = ROOT) {
+  return start(dataDir, process.execPath, [...startFlags(root), join(root, 'dist/main.js')], { settings, root });
 }
 
 /** Those of `npm start`. */

@@ -1,5 +1,4 @@
 // The measured variants, each as `{ id, run }` for the interleaved rounds.
-import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startChild, untilOutput } from './children.mjs';
 import { loadArguments } from './generator.mjs';
@@ -18,20 +17,20 @@ export function httpVariant(id, target, connections, { generator, settings }) {
   const { warm, seconds } = settings;
   const args = loadArguments({ port, key, path, expect, headers, users, body, connections, warm, seconds });
   const watch = { server: target.pid, postgres: target.server?.postmaster, sandbox: target.sandbox?.pid };
-  return { id, run: () => measure(id, generator.command, [...generator.args, ...args], { watch }) };
+  return { id, run: () => measure(id, generator, args, { watch }) };
 }
 
 /** Sends this many new conversions as fast as possible, for at most `seconds`. */
 export function fillInbound(service, requests, { generator, seconds = 120, connections = 256 }) {
   const args = loadArguments({ ...INBOUND, port: service.port, key: service.key, connections, requests, seconds });
-  return measure('filling', generator.command, [...generator.args, ...args]);
+  return measure('filling', generator, args);
 }
 
 export const inboundTarget = (service) => ({ ...service, ...INBOUND });
 
-export async function startEcho(node = process.execPath) {
+export async function startEcho() {
   const port = await freePort();
-  const child = startChild('the echo', node, [here('echo.mjs')], { env: { PORT: String(port) } });
+  const child = startChild('the echo', process.execPath, [here('echo.mjs')], { env: { PORT: String(port) } });
   await untilOutput(child, 'ready');
   return { port, pid: child.pid, path: '/', expect: '"orderId":' };
 }
@@ -49,15 +48,7 @@ export async function startNaive(server, sandbox) {
 
 export function appendVariant(id, script, server, env, { settings }, inFlight = APPENDS_IN_FLIGHT) {
   const { warm, seconds } = settings;
-  const args = [
-    isAbsolute(script) ? script : here(script),
-    '--in-flight',
-    inFlight,
-    '--warm',
-    warm,
-    '--seconds',
-    seconds,
-  ].map(String);
+  const args = [here(script), `--in-flight=${inFlight}`, `--warm=${warm}`, `--seconds=${seconds}`];
   return { id, run: () => measure(id, process.execPath, args, { env, watch: { postgres: server.postmaster } }) };
 }
 

@@ -10,11 +10,13 @@ import { uuidv7 } from '../../src/kernel/uuid.js';
 import { CountedConsumers } from '../support/counted-consumers.js';
 import {
   countViolations,
+  deleteRecords,
   NO_VIOLATIONS,
   readTopics,
   type SharedBroker,
   sharedBroker,
   waitUntil,
+  withAdmin,
 } from '../support/kafka.js';
 import { RelayedLog } from '../support/relayed-log.js';
 import { counted } from './counted.projection.mjs';
@@ -53,10 +55,9 @@ const logger = new Logger('silent');
   const consume = (cell: RelayedLog, { runner }: CountedConsumers) =>
     cell.start(new ProjectionConsumer(cell.postgres, cell.settings(), counted, runner, logger));
   const members = async () => {
-    const admin = brokers.kafka.admin();
-    await admin.connect();
-    const { groups } = await admin.describeGroups([`${north.prefix}projection.counted`]);
-    await admin.disconnect();
+    const { groups } = await withAdmin(brokers.kafka, (admin) =>
+      admin.describeGroups([`${north.prefix}projection.counted`]),
+    );
     return groups[0]?.members.length;
   };
 
@@ -105,10 +106,7 @@ const logger = new Logger('silent');
     };
     /** Everything that is in the log now counts as published. */
     const skipToHead = async (cell: RelayedLog) => {
-      const admin = brokers.kafka.admin();
-      await admin.connect();
-      const { clusterId } = await admin.describeCluster();
-      await admin.disconnect();
+      const { clusterId } = await withAdmin(brokers.kafka, (admin) => admin.describeCluster());
       await cell.postgres.pool.query(
         `INSERT INTO cc.kafka_relay (cluster, prefix, position) VALUES ($1, $2, (SELECT max(position) FROM cc.events))
          ON CONFLICT (cluster, prefix) DO UPDATE SET position = excluded.position`,
@@ -121,10 +119,7 @@ const logger = new Logger('silent');
 
     it('are read as one: each event once by id, a stream that moved in order, also if its beginning is published last', async () => {
       const moved = uuidv7();
-      await north.appendMany(60);
-      const first = north.startRelay();
-      await north.published();
-      await first.stop();
+      await north.publishMany(60);
       await append(north, moved);
       await append(north, moved);
       await copy(north, south, moved);
@@ -158,15 +153,7 @@ const logger = new Logger('silent');
       await append(north, moved);
       north.startRelay();
       await north.published();
-      const admin = brokers.kafka.admin();
-      await admin.connect();
-      const topic = `${north.prefix}conversions`;
-      const offsets = await admin.fetchTopicOffsets(topic);
-      await admin.deleteTopicRecords({
-        topic,
-        partitions: offsets.map(({ partition, high }) => ({ partition, offset: high })),
-      });
-      await admin.disconnect();
+      await deleteRecords(brokers.kafka, `${north.prefix}conversions`);
       await copy(north, south, moved);
       await skipToHead(south);
       await append(south, moved);

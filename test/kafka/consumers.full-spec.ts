@@ -3,7 +3,7 @@ import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { ProjectionRunner } from '../../src/log/projections/projection-runner.js';
 import { CountedConsumers } from '../support/counted-consumers.js';
-import { type SharedBroker, sharedBroker, waitUntil } from '../support/kafka.js';
+import { type SharedBroker, sharedBroker, waitUntil, withAdmin } from '../support/kafka.js';
 import { loosely } from '../support/loose-event.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 import { RelayedLog } from '../support/relayed-log.js';
@@ -50,17 +50,11 @@ const FROZEN_MS = 1_000;
     await counts.appendMany(300);
     await counts.caughtUp();
     await consumer.stop();
-    const admin = brokers.kafka.admin();
-    await admin.connect();
     // Without the group's offsets, Kafka redelivers everything from the beginning.
-    await waitUntil(
-      async () =>
-        await admin.deleteGroups([`${relayed.prefix}projection.counted`]).then(
-          () => true,
-          () => false,
-        ),
-    );
-    await admin.disconnect();
+    await withAdmin(brokers.kafka, (admin) => {
+      const remove = () => admin.deleteGroups([`${relayed.prefix}projection.counted`]);
+      return waitUntil(() => remove().then(Boolean, () => false));
+    });
     startConsumer();
     await counts.appendMany(30);
     await counts.caughtUp();
@@ -144,32 +138,24 @@ const FROZEN_MS = 1_000;
     });
 
     /** The first queries after a restart find that their connections are gone. */
-    const answers = () =>
-      waitUntil(() =>
-        lossy.log.head().then(
-          () => true,
-          () => false,
-        ),
-      );
+    const answers = () => waitUntil(() => lossy.log.head().then(Number.isFinite, () => false));
     /** Waits until the group has read the topics to their ends, where the last record is a marker of a transaction. */
-    const consumed = async () => {
-      const admin = brokers.kafka.admin();
-      await admin.connect();
-      const topics = [`${lossy.prefix}conversions`, `${lossy.prefix}visitors`];
-      const ends = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)));
-      await waitUntil(async () => {
-        const read = await admin.fetchOffsets({ groupId: `${lossy.prefix}projection.counted`, topics });
-        return topics.every((topic, at) =>
-          ends[at]?.every(({ partition, high }) => {
-            const found = read
-              .find((one) => one.topic === topic)
-              ?.partitions.find((one) => one.partition === partition);
-            return Number(found?.offset) >= Number(high) - 1;
-          }),
-        );
+    const consumed = () =>
+      withAdmin(brokers.kafka, async (admin) => {
+        const topics = [`${lossy.prefix}conversions`, `${lossy.prefix}visitors`];
+        const ends = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)));
+        await waitUntil(async () => {
+          const read = await admin.fetchOffsets({ groupId: `${lossy.prefix}projection.counted`, topics });
+          return topics.every((topic, at) =>
+            ends[at]?.every(({ partition, high }) => {
+              const found = read
+                .find((one) => one.topic === topic)
+                ?.partitions.find((one) => one.partition === partition);
+              return Number(found?.offset) >= Number(high) - 1;
+            }),
+          );
+        });
       });
-      await admin.disconnect();
-    };
     const appendAndCompare = async () => {
       await lossyCounts.appendMany(60);
       await lossyCounts.caughtUp();

@@ -75,33 +75,24 @@ interface Attributes {
       const lines = await run(python, [reader('reader.py'), brokers.brokers, TOPICS.join(), String(expected.length)]);
       expect(inOrder(lines.map((line) => JSON.parse(line)))).toEqual(expected);
     },
-    60_000,
   );
 
-  (hasJdk ? it : it.skip)(
-    "have position, site, version and actor as headers in Java's own client",
-    async () => {
-      const args = [brokers.brokers, TOPICS.join(), String(expected.length)];
-      const lines = await run('java', ['-cp', await brokerClassPath(() => {}), reader('Reader.java'), ...args]);
-      expect(inOrder(lines.map((line) => fromHeaders(line.split('\t'))))).toEqual(expected);
-    },
-    60_000,
-  );
+  (hasJdk ? it : it.skip)("have position, site, version and actor as headers in Java's own client", async () => {
+    const args = [brokers.brokers, TOPICS.join(), String(expected.length)];
+    const lines = await run('java', ['-cp', await brokerClassPath(() => {}), reader('Reader.java'), ...args]);
+    expect(inOrder(lines.map((line) => fromHeaders(line.split('\t'))))).toEqual(expected);
+  });
 
-  (existsSync(KCAT) ? it : it.skip)(
-    'have position, site, version and actor as headers in kcat',
-    async () => {
-      const read = await Promise.all(
-        TOPICS.map((topic) =>
-          run(KCAT, ['-b', brokers.brokers, '-t', topic, '-C', '-e', '-q', '-o', 'beginning', '-f', '%k\t%s\t%h\n']),
-        ),
-      );
-      const fields = read.flat().map((line) => line.split('\t') as [string, string, string]);
-      const events = fields.map(([key, value, headers]) => fromHeaders([key, value, ...headers.split(',')]));
-      expect(inOrder(events)).toEqual(expected);
-    },
-    60_000,
-  );
+  (existsSync(KCAT) ? it : it.skip)('have position, site, version and actor as headers in kcat', async () => {
+    const read = await Promise.all(
+      TOPICS.map((topic) =>
+        run(KCAT, ['-b', brokers.brokers, '-t', topic, '-C', '-e', '-q', '-o', 'beginning', '-f', '%k\t%s\t%h\n']),
+      ),
+    );
+    const fields = read.flat().map((line) => line.split('\t') as [string, string, string]);
+    const events = fields.map(([key, value, headers]) => fromHeaders([key, value, ...headers.split(',')]));
+    expect(inOrder(events)).toEqual(expected);
+  });
 });
 
 /** As a CloudEvents SDK represents the event. */

@@ -11,11 +11,13 @@ import { shardOf } from '../../src/log/projections/shard.js';
 import { RecentEvents, RecentRow } from '../../src/log/recent-events.js';
 import {
   countViolations,
+  deleteRecords,
   NO_VIOLATIONS,
   readTopics,
   startTestBrokers,
   type TestBrokers,
   waitUntil,
+  withAdmin,
 } from '../support/kafka.js';
 import { RelayedLog } from '../support/relayed-log.js';
 
@@ -95,10 +97,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
   });
 
   it('publishes nothing twice after a crash before the checkpoint was saved', async () => {
-    await relayed.appendMany(300);
-    const relay = relayed.startRelay();
-    await relayed.published();
-    await relay.stop();
+    await relayed.publishMany(300);
     await relayed.postgres.pool.query(`UPDATE cc.kafka_relay SET position = 0, published = '{}'`);
     await relayed.appendMany(300);
     relayed.startRelay();
@@ -107,15 +106,12 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
   });
 
   it('republishes the events that a topic has lost, and no others', async () => {
-    await relayed.appendMany(200);
-    const relay = relayed.startRelay();
-    await relayed.published();
-    await relay.stop();
-    const admin = brokers.kafka.admin();
-    await admin.connect();
-    await admin.deleteTopics({ topics: [`${relayed.prefix}visitors`] });
-    await waitUntil(async () => !(await admin.listTopics()).includes(`${relayed.prefix}visitors`));
-    await admin.disconnect();
+    await relayed.publishMany(200);
+    const topic = `${relayed.prefix}visitors`;
+    await withAdmin(brokers.kafka, async (admin) => {
+      await admin.deleteTopics({ topics: [topic] });
+      await waitUntil(async () => !(await admin.listTopics()).includes(topic));
+    });
     await relayed.append('visitor');
     await holdLog(relayed.postgres.pool, true);
     const session = await openRelaySession(relayed.postgres, relayed.settings(), new Logger('silent'));
@@ -131,10 +127,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
   });
 
   it('is audited for records that are there twice', async () => {
-    await relayed.appendMany(100);
-    const relay = relayed.startRelay();
-    await relayed.published();
-    await relay.stop();
+    await relayed.publishMany(100);
     const compare = async () => {
       const found: string[] = [];
       await compareRecords(
@@ -160,10 +153,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
   });
 
   it('continues behind records that another program wrote to its topics', async () => {
-    await relayed.appendMany(100);
-    const relay = relayed.startRelay();
-    await relayed.published();
-    await relay.stop();
+    await relayed.publishMany(100);
     const producer = brokers.kafka.producer();
     await producer.connect();
     for (const topic of relayed.topics)
@@ -195,15 +185,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
     await relayed.appendMany(200);
     relayed.startRelay();
     await relayed.published();
-    const topic = `${relayed.prefix}visitors`;
-    const admin = brokers.kafka.admin();
-    await admin.connect();
-    const ends = await admin.fetchTopicOffsets(topic);
-    await admin.deleteTopicRecords({
-      topic,
-      partitions: ends.map(({ partition, high }) => ({ partition, offset: high })),
-    });
-    await admin.disconnect();
+    await deleteRecords(brokers.kafka, `${relayed.prefix}visitors`);
     expect(await compareTopics(relayed.settings(), relayed.postgres)).toMatchObject({ violations: [] });
   });
 
@@ -221,10 +203,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
   });
 
   it('ignores any number of messages of aborted and hanging transactions', async () => {
-    await relayed.appendMany(100);
-    const relay = relayed.startRelay();
-    await relayed.published();
-    await relay.stop();
+    await relayed.publishMany(100);
     const openTransaction = async () => {
       const producer = brokers.kafka.producer({ transactionalId: `${relayed.prefix}relay`, idempotent: true });
       await producer.connect();
@@ -250,10 +229,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
   });
 
   it('publishes the whole history under a new prefix', async () => {
-    await relayed.appendMany(100);
-    const relay = relayed.startRelay();
-    await relayed.published();
-    await relay.stop();
+    await relayed.publishMany(100);
     relayed.prefix = `${relayed.prefix}again.`;
     relayed.startRelay();
     await relayed.published();
@@ -265,10 +241,8 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
     const relay = relayed.startRelay();
     await relayed.published();
     await relay.stop();
-    const admin = brokers.kafka.admin();
-    await admin.connect();
-    await admin.createPartitions({ topicPartitions: [{ topic: `${relayed.prefix}sites`, count: 4 }] });
-    await admin.disconnect();
+    const topicPartitions = [{ topic: `${relayed.prefix}sites`, count: 4 }];
+    await withAdmin(brokers.kafka, (admin) => admin.createPartitions({ topicPartitions }));
     const again = relayed.startRelay();
     await waitUntil(() => again.current.state === 'refused');
     expect(again.current.reason).toMatch(
@@ -279,10 +253,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
   describe('on a database restored to an earlier state', () => {
     /** Publishes events that are not in the log, as if the log had lost its tail. */
     const publishLostTail = async () => {
-      await relayed.appendMany(100);
-      const relay = relayed.startRelay();
-      await relayed.published();
-      await relay.stop();
+      await relayed.publishMany(100);
       const producer = brokers.kafka.producer({ transactionalId: `${relayed.prefix}relay`, idempotent: true });
       await producer.connect();
       const transaction = await producer.transaction();
@@ -306,10 +277,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
       await owner.end();
       await relayed.log.close();
       relayed.log = new PostgresEventLog(relayed.postgres);
-      await relayed.appendMany(30);
-      const relay = relayed.startRelay();
-      await relayed.published();
-      await relay.stop();
+      await relayed.publishMany(30);
       // Most partitions have got a later event since, and some end with a lost one.
       expect(await compareTopics(relayed.settings(), relayed.postgres)).toMatchObject({ violations: [] });
       await relayed.appendMany(30);

@@ -5,7 +5,7 @@ import { ProjectionConsumer } from '../../src/kafka/projection-consumer.js';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { CountedConsumers } from '../support/counted-consumers.js';
-import { countViolations, NO_VIOLATIONS, readTopics, waitUntil } from '../support/kafka.js';
+import { countViolations, NO_VIOLATIONS, readTopics, waitUntil, withAdmin } from '../support/kafka.js';
 import { KafkaEnabledService } from '../support/kafka-enabled-service.js';
 import { RelayedLog } from '../support/relayed-log.js';
 import { CELL_USER, PASSWORD, type SecuredBrokers, startSecuredBrokers, USER } from '../support/secured-brokers.js';
@@ -48,22 +48,13 @@ const CPU_SHARE_MAX = 0.25;
       { resourceType: AclResourceTypes.TRANSACTIONAL_ID, operations: [DESCRIBE, WRITE] },
       { resourceType: AclResourceTypes.GROUP, operations: [READ, DESCRIBE, DELETE] },
     ];
-    const admin = brokers.kafka.admin();
-    await admin.connect();
-    await admin.createAcls({
-      acl: rights.flatMap(({ resourceType, operations }) =>
-        operations.map((operation) => ({
-          resourceType,
-          resourceName: prefix,
-          resourcePatternType: ResourcePatternTypes.PREFIXED,
-          principal: `User:${CELL_USER}`,
-          host: '*',
-          operation,
-          permissionType: AclPermissionTypes.ALLOW,
-        })),
-      ),
-    });
-    await admin.disconnect();
+    const acl = rights.flatMap(({ resourceType, operations }) =>
+      operations.map((operation) => ({
+        ...{ resourceType, resourceName: prefix, resourcePatternType: ResourcePatternTypes.PREFIXED },
+        ...{ principal: `User:${CELL_USER}`, host: '*', operation, permissionType: AclPermissionTypes.ALLOW },
+      })),
+    );
+    await withAdmin(brokers.kafka, (admin) => admin.createAcls({ acl }));
   };
   const publishesWith = async (environment: Record<string, string>) => {
     await relayed.appendMany(50);

@@ -16,6 +16,7 @@ import {
   startTestBrokers,
   type TestBrokers,
   waitUntil,
+  withAdmin,
 } from '../support/kafka.js';
 import { KafkaEnabledService, TOPICS } from '../support/kafka-enabled-service.js';
 
@@ -124,16 +125,13 @@ const READER = fileURLToPath(new URL('../../docs/read-topics.mjs', import.meta.u
       stdout: expect.stringContaining('cc.conversions partition 0 ends at'),
     });
     await movePublished(-1_000_000);
-    const admin = brokers.kafka.admin();
-    await admin.connect();
-    const { groups } = await admin.listGroups();
+    const { groups } = await withAdmin(brokers.kafka, (admin) => admin.listGroups());
     expect(groups.filter(({ groupId }) => groupId.includes('relay-ends'))).toEqual([]);
     const conversions = await log.read({ types: ['conversion.received.v1'] });
     const range = ['--from', '1', '--to', String((await log.head()) + 1)];
     const replayed = await cli('replay', 'events', ...range, '--type', 'conversion.received.v1', '--to-topic', 'mine');
     expect(replayed).toMatchObject({ topic: 'mine', events: conversions.length });
-    const offsets = await admin.fetchTopicOffsets('mine');
-    await admin.disconnect();
+    const offsets = await withAdmin(brokers.kafka, (admin) => admin.fetchTopicOffsets('mine'));
     expect(offsets.reduce((sum, { high }) => sum + Number(high), 0)).toBe(conversions.length);
   });
 

@@ -11,7 +11,8 @@ import { keepPartitionsAhead, readPartitions } from '../../src/log/retention/par
 import { dropExpiredPartitions } from '../../src/log/retention/retention.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
-import { claiming, DAY_MS, describeEventLog, thing } from '../support/event-log.contract.js';
+import { appendRow, callAppend, claiming, DAY_MS, describeEventLog, thing } from '../support/event-log.contract.js';
+import { createSmallPartitions } from '../support/small-partitions.js';
 
 describe('the event log', () => {
   let url: string;
@@ -158,21 +159,8 @@ describe('the event log', () => {
         await client.connect();
         let committed = 0;
         for (let turn = 0; turn < turns; turn += 1) {
-          const row = {
-            n: 1,
-            k: 1,
-            id: uuidv7(),
-            category: 'thing',
-            stream: uuidv7(),
-            type: 't',
-            site: 's',
-            actor: 'a',
-            data: {},
-          };
           await client.query('BEGIN');
-          await client.query(`SELECT cc.append($1, false, false, NULL, NULL, NULL, NULL, '{}')`, [
-            JSON.stringify([row]),
-          ]);
+          await callAppend(client, [appendRow()]);
           if (writer % 2 === 0) await sleep(turn % 7);
           const rollsBack = writer === 3 && turn % 3 === 0;
           await client.query(rollsBack ? 'ROLLBACK' : 'COMMIT');
@@ -260,30 +248,10 @@ describe('the event log', () => {
     it('reports a batch as stored when only the response was lost', async () => {
       const client = new Client({ connectionString: url });
       await client.connect();
-      const row = (n: number) => ({
-        n,
-        k: 1,
-        id: uuidv7(),
-        category: 'thing',
-        stream: uuidv7(),
-        type: 't',
-        site: 's',
-        actor: 'a',
-        data: {},
-        key: randomUUID(),
-        span: 60,
-        weak: false,
-      });
-      const [first, second] = [row(1), row(2)];
-      const send = async (rows: object[], again: boolean) =>
-        (
-          await client.query(`SELECT cc.append($1, $2, false, NULL, NULL, NULL, NULL, '{}') AS outcome`, [
-            JSON.stringify(rows),
-            again,
-          ])
-        ).rows[0].outcome;
-      const before = await send([first], false);
-      const after = await send([first, second], true);
+      const claim = () => ({ key: randomUUID(), span: 60, weak: false });
+      const [first, second] = [appendRow(claim()), appendRow({ n: 2, ...claim() })];
+      const before = await callAppend(client, [first]);
+      const after = await callAppend(client, [first, second], { again: true });
       expect(after).toMatchObject({ stored: [before.first, null], lost: null, conflicts: null });
       expect(await log.read()).toHaveLength(2);
       await client.end();
@@ -349,14 +317,7 @@ describe('the event log', () => {
   describe('partitions', () => {
     it('are created two ahead, appends cross from one to the next, and old ones are dropped', async () => {
       const owner = await postgres.connectAsOwner('test');
-      // Replace the partitions by small ones of 50 positions each.
-      await owner.query(
-        `DO $$ DECLARE first bigint; BEGIN
-          FOR first IN DELETE FROM cc.log_partitions p RETURNING p.first LOOP
-            EXECUTE format('DROP TABLE cc.events_%1$s, cc.personal_%1$s', first);
-          END LOOP;
-        END $$; SELECT cc.add_partition(0, 50)`,
-      );
+      await createSmallPartitions(postgres, 50);
       const stream = uuidv7();
       const site = thing(uuidv7(), { category: 'site' });
       await log.append(site);

@@ -13,8 +13,9 @@ import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { keepPartitionsAhead } from '../../src/log/retention/partitions.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase, sharedServer } from '../support/databases.js';
-import { claiming, thing } from '../support/event-log.contract.js';
+import { appendRow, callAppend, claiming, thing } from '../support/event-log.contract.js';
 import { HoldingProxy } from '../support/holding-proxy.js';
+import { createSmallPartitions } from '../support/small-partitions.js';
 
 describe('a fenced append', () => {
   let url: string;
@@ -144,13 +145,8 @@ describe('a fenced append', () => {
   });
 
   it('is stored only within the time bounds that its batch states', async () => {
-    const bounds = (earliest: string, latest: string) =>
-      postgres.pool
-        .query(
-          `SELECT cc.append($1, false, false, NULL, now() + $2::interval, now() + $3::interval, NULL, '{}') AS outcome`,
-          [JSON.stringify([ROW()]), earliest, latest],
-        )
-        .then(({ rows }) => Object.keys(rows[0].outcome));
+    const bounds = async (...within: [earliest: string, latest: string]) =>
+      Object.keys(await callAppend(postgres.pool, [appendRow()], { within }));
     expect(await bounds('-10 s', '-1 s')).toEqual(['outside']);
     expect(await bounds('5 s', '10 s')).toEqual(['outside']);
     expect(await log.read()).toHaveLength(0);
@@ -197,19 +193,7 @@ describe('a fenced append', () => {
   });
 
   describe('across a partition boundary', () => {
-    /** Partitions of 10 positions. */
-    beforeEach(async () => {
-      const owner = await postgres.connectAsOwner('test');
-      await owner.query(
-        `DO $$ DECLARE first bigint; BEGIN
-          FOR first IN DELETE FROM cc.log_partitions p RETURNING p.first LOOP
-            EXECUTE format('DROP TABLE cc.events_%1$s, cc.personal_%1$s', first);
-          END LOOP;
-        END $$`,
-      );
-      for (const first of [0, 10, 20, 30]) await owner.query('SELECT cc.add_partition($1, $2)', [first, first + 10]);
-      await owner.end();
-    });
+    beforeEach(() => createSmallPartitions(postgres, 10, 4));
 
     /** Appends events of other streams until the next position is in the next partition. */
     async function cross(): Promise<void> {
@@ -233,11 +217,8 @@ describe('a fenced append', () => {
     });
 
     it('finds a copy of its batch in the partition before', async () => {
-      const row = ROW();
-      const send = () =>
-        postgres.pool
-          .query(`SELECT cc.append($1, false, false, NULL, NULL, NULL, NULL, '{}') AS outcome`, [JSON.stringify([row])])
-          .then(({ rows }) => rows[0].outcome);
+      const row = appendRow();
+      const send = () => callAppend(postgres.pool, [row]);
       const { first } = await send();
       await cross();
       expect(await send()).toMatchObject({ first: null, stored: [first] });
@@ -309,17 +290,6 @@ const LIMITS = {
   deadlineMs: 1_000,
   retryDelayMs: 100,
 };
-
-const ROW = () => ({
-  n: 1,
-  id: uuidv7(),
-  category: 'thing',
-  stream: uuidv7(),
-  type: 't',
-  site: 's',
-  actor: 'a',
-  data: {},
-});
 
 function conversion(): AppendRequest {
   const conversionId = uuidv7();

@@ -1,30 +1,17 @@
 import fc from 'fast-check';
 import { uuidv7 } from '../../src/kernel/uuid.js';
-import type { EventLog } from '../../src/log/event-log.js';
 import { readPublicEvents } from '../../src/log/event-reader.js';
 import { LogPageSource, type PageSource, SharedPageSource } from '../../src/log/page-source.js';
-import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { CountReducer, NewestByActor, type PageFilter, type PageRow } from '../../src/log/projections/reducer.js';
 import { RecentEvents, type RecentRow } from '../../src/log/recent-events.js';
-import type { Postgres } from '../../src/postgres/postgres.js';
-import { createDatabase, openDatabase } from '../support/databases.js';
+import { useLog } from '../support/databases.js';
 
 const TYPES = ['thing.happened.v1', 'thing.ended.v1', 'other.happened.v1'];
 
+const recent = new RecentEvents();
+const { postgres, log } = await useLog(recent);
+
 describe('the events of a page', () => {
-  let postgres: Postgres;
-  let log: EventLog;
-  const recent = new RecentEvents();
-
-  beforeAll(async () => {
-    postgres = await openDatabase(await createDatabase());
-    log = new PostgresEventLog(postgres, {}, recent);
-  });
-  afterAll(async () => {
-    await log.close();
-    await postgres.close();
-  });
-
   const field = fc.oneof(
     fc.constantFrom(null, true, false, 'EUR', '', 'a\tb\\n"', '1', [], ['value'], { nested: [1, 'é'] }),
     fc.integer({ min: -5, max: 5 }),

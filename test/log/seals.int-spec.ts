@@ -3,27 +3,14 @@ import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { batchDigest, CHAIN_START, chainHead, eventDigest, personalDigest } from '../../src/log/audit/seals.js';
 import { eraseSubject } from '../../src/log/erasure.js';
-import type { EventLog } from '../../src/log/event-log.js';
-import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
-import type { Postgres } from '../../src/postgres/postgres.js';
-import { createDatabase, openDatabase } from '../support/databases.js';
+import { useLog } from '../support/databases.js';
 import { thing } from '../support/event-log.contract.js';
 
 const SUBJECT = 'ab'.repeat(32);
 
+const { postgres, log } = await useLog();
+
 describe('the seals of the log', () => {
-  let postgres: Postgres;
-  let log: EventLog;
-
-  beforeAll(async () => {
-    postgres = await openDatabase(await createDatabase());
-    log = new PostgresEventLog(postgres);
-  });
-  afterAll(async () => {
-    await log.close();
-    await postgres.close();
-  });
-
   it('are what TypeScript computes from the stored events', async () => {
     await append('plain', {});
     await append('with "quotes", a line\nbreak and Zoë 日本', { subject: SUBJECT, phone: 'cd' });

@@ -1,15 +1,13 @@
 import { countSite } from '../../src/log/site-copy/site-copy.js';
 import { countCopiedEvents, countSiteEvents, firstOwnPosition } from '../../src/log/site-copy/site-events.js';
-import type { Postgres } from '../../src/postgres/postgres.js';
-import { createDatabase, openDatabase } from '../support/databases.js';
+import { useLog } from '../support/databases.js';
 
 /** More than two queries look at. */
 const EVENTS = 250_000;
 
-let postgres: Postgres;
+const { postgres } = await useLog();
 
 beforeAll(async () => {
-  postgres = await openDatabase(await createDatabase());
   // Every third event is of the site, those of the first half were copied, and every eleventh position is missing.
   await postgres.pool.query(
     `INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, data, origin)
@@ -18,9 +16,6 @@ beforeAll(async () => {
        FROM generate_series(1, $1::bigint) AS p WHERE p % 11 <> 0`,
     [EVENTS],
   );
-});
-afterAll(async () => {
-  await postgres?.close();
 });
 
 /** Positions of the site after one and up to another. */

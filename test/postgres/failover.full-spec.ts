@@ -72,13 +72,10 @@ describe('a database with a standby', () => {
     await server.kill9();
     // On a busy machine the standby may be slow to answer, too.
     const expected = 'the database has no primary: 1 of its servers are standbys, 1 do not answer';
-    await eventually(
-      async () => {
-        await postgres.pool.query('SELECT 1').catch(() => {});
-        return postgres.noPrimary;
-      },
-      (reason) => reason === expected,
-    );
+    await eventually(async () => {
+      await postgres.pool.query('SELECT 1').catch(() => {});
+      return postgres.noPrimary;
+    }, expected);
     await eventually(
       () => open(server, standby).then(String, (error: Error) => error.message),
       (message) => /no server accepts writes: .*ECONNREFUSED.*is a standby|is a standby.*ENOENT/.test(message),
@@ -111,10 +108,7 @@ describe('a database with a standby', () => {
     // From then on a connection searches again.
     await sleep(1_100);
     const another = () => postgres.connect('test').then((client) => client.end());
-    await eventually(
-      () => another().then(Boolean, String),
-      (failure) => failure === false,
-    );
+    await eventually(() => another().then(Boolean, String), false);
     expect(await waiting).toMatch(LEFT);
     server.thaw();
     expect(await opening).toMatch(LEFT);
@@ -137,7 +131,7 @@ describe('a database with a standby', () => {
         (error: Error) => error.message,
       );
     await standby.promote();
-    await eventually(another, (found) => found === standby.host);
+    await eventually(another, standby.host);
     const beforeMs = performance.now();
     await standby.stop();
     const replaced = /is a primary that another one has replaced/;

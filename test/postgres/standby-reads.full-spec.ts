@@ -135,10 +135,7 @@ describe('reads that may lag', () => {
       await append();
       // What was replayed last is from the future.
       jest.spyOn(strict.clock, 'nowMs').mockReturnValue(HOUR_MS);
-      await eventually(
-        () => refusalOf(strict),
-        (refusal) => refusal === 'the standby is an unknown time behind',
-      );
+      await eventually(() => refusalOf(strict), 'the standby is an unknown time behind');
     } finally {
       jest.restoreAllMocks();
       await standby.resume();
@@ -297,10 +294,7 @@ describe('reads that may lag', () => {
     const ownLog = new PostgresEventLog(own);
     await ownLog.append(thing());
     const wrong = await open(HOUR_MS, strange);
-    await eventually(
-      () => refusalOf(wrong),
-      (refusal) => refusal === NOT_ITS_STANDBY,
-    );
+    await eventually(() => refusalOf(wrong), NOT_ITS_STANDBY);
     await ownLog.close();
     await own.close();
     await wrong.close();
@@ -314,10 +308,7 @@ describe('reads that may lag', () => {
     await standby.promote();
     const position = await append();
     const promoted = await open();
-    await eventually(
-      () => refusalOf(promoted),
-      (refusal) => refusal === NOT_ITS_STANDBY,
-    );
+    await eventually(() => refusalOf(promoted), NOT_ITS_STANDBY);
     expect((await read(promoted)).events.at(-1)).toBe(position);
   });
 });

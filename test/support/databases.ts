@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { Client } from 'pg';
 import type { Settings } from '../../src/kernel/settings/settings.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
+import type { RecentEvents } from '../../src/log/recent-events.js';
 import { Postgres } from '../../src/postgres/postgres.js';
 import { type TestServer, urlOf } from './postgres-server.js';
 
@@ -77,6 +79,18 @@ async function dropThoseOfOtherFiles(client: Client, next: string): Promise<void
     created.delete(other);
   }
   created.set(file, [...(created.get(file) ?? []), next]);
+}
+
+/** A log in a database of its own, for all tests of a file. */
+export async function useLog(recent?: RecentEvents) {
+  const databaseUrl = await createDatabase();
+  const postgres = await openDatabase(databaseUrl);
+  const log = new PostgresEventLog(postgres, {}, recent);
+  afterAll(async () => {
+    await log.close();
+    await postgres.close();
+  });
+  return { databaseUrl, postgres, log };
 }
 
 export function openDatabase(databaseUrl: string, standby?: Settings['standby']): Promise<Postgres> {

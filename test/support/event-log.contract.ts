@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClientBase } from 'pg';
 import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { AppendOutcome, AppendRequest } from '../../src/log/event.js';
@@ -15,6 +16,22 @@ export function thing(stream: string = uuidv7(), over: Partial<AppendRequest> = 
 
 export function claiming(key: string, windowMs = DAY_MS, weak = false): AppendRequest {
   return thing(uuidv7(), { claim: { key, windowMs, weak } });
+}
+
+/** A row of a call of `cc.append`. */
+export const appendRow = (over: object = {}) => ({
+  ...{ n: 1, k: 1, id: uuidv7(), category: 'thing', stream: uuidv7(), type: 't', site: 's', actor: 'a', data: {} },
+  ...over,
+});
+
+/** Calls `cc.append` and returns its outcome. `within`: intervals from now on, in which the time of the batch must be. */
+export async function callAppend(
+  client: Pick<ClientBase, 'query'>,
+  rows: readonly object[],
+  { again = false, within = [null, null] as readonly (string | null)[] } = {},
+) {
+  const call = `SELECT cc.append($1, $2, false, NULL, now() + $3::interval, now() + $4::interval, NULL, '{}') AS outcome`;
+  return (await client.query(call, [JSON.stringify(rows), again, ...within])).rows[0].outcome;
 }
 
 function positionOf(outcome: AppendOutcome): number {

@@ -4,12 +4,13 @@ import { join } from 'node:path';
 
 const DEFAULT_PORT = 5432;
 
-/** A TCP proxy in front of a PostgreSQL server that listens on a Unix socket. It can hold back what clients send. */
+/** A TCP proxy in front of a PostgreSQL server that listens on a Unix socket. It can hold back what clients send, or stall. */
 export class HoldingProxy {
   private isHolding = false;
   /** What clients have sent meanwhile, by connection to the server. */
   private held = new Map<Socket, Buffer[]>();
   private readonly sockets = new Set<Socket>();
+  private readonly stalled = new Set<Socket>();
 
   private constructor(private readonly server: Server) {}
 
@@ -33,6 +34,11 @@ export class HoldingProxy {
     const { port } = this.server.address() as { port: number };
     const [, database] = /@\/([^?]+)/.exec(databaseUrl) as unknown as [string, string];
     return `postgres://postgres@127.0.0.1:${port}/${database}`;
+  }
+
+  /** Stops forwarding on the connections that exist now and leaves them open. New connections work. */
+  stallConnections(): void {
+    for (const socket of this.sockets) this.stalled.add(socket);
   }
 
   hold(): void {
@@ -62,14 +68,15 @@ export class HoldingProxy {
       socket.on('close', () => this.sockets.delete(socket));
     }
     client.on('data', (bytes) => {
+      if (this.stalled.has(client)) return;
       if (this.isHolding) this.held.set(server, [...(this.held.get(server) ?? []), bytes]);
       else if (server.writable) server.write(bytes);
     });
     client.on('end', () => {
-      if (!this.held.has(server)) server.end();
+      if (!this.held.has(server) && !this.stalled.has(client)) server.end();
     });
-    server.on('data', (bytes) => client.write(bytes));
+    server.on('data', (bytes) => this.stalled.has(server) || client.write(bytes));
     server.on('end', () => server.end());
-    server.on('close', () => client.destroy());
+    server.on('close', () => this.stalled.has(server) || client.destroy());
   }
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type EachBatchPayload, Kafka, type KafkaConfig, type KafkaMessage, logLevel } from 'kafkajs';
+import { type Admin, type EachBatchPayload, Kafka, type KafkaConfig, type KafkaMessage, logLevel } from 'kafkajs';
 // Also fixes the request queue of the kafkajs that the client below uses.
 import '../../src/kafka/client.js';
 import { type BrokerCluster, type ClusterOptions, startBrokers } from '../../src/kafka-broker/broker.js';
@@ -68,6 +68,27 @@ function isFirst(folder: string): boolean {
   }
 }
 
+export async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<Result>): Promise<Result> {
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    return await work(admin);
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+/** Deletes all records of a topic, as Kafka does when they are old. */
+export function deleteRecords(kafka: Kafka, topic: string): Promise<void> {
+  return withAdmin(kafka, async (admin) => {
+    const ends = await admin.fetchTopicOffsets(topic);
+    await admin.deleteTopicRecords({
+      topic,
+      partitions: ends.map(({ partition, high }) => ({ partition, offset: high })),
+    });
+  });
+}
+
 /** A record as seen by a reader that relies on the documented contract only. */
 export interface ReadRecord {
   readonly topic: string;
@@ -85,15 +106,12 @@ export async function readTopics(
   topics: readonly string[],
   isolation: 'committed' | 'uncommitted' = 'committed',
 ): Promise<ReadRecord[]> {
-  const admin = kafka.admin();
-  await admin.connect();
   const remaining = new Map<string, number>();
-  for (const topic of topics) {
-    for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
-      if (Number(high) > Number(low)) remaining.set(`${topic} ${partition}`, Number(high));
-    }
-  }
-  await admin.disconnect();
+  await withAdmin(kafka, async (admin) => {
+    for (const topic of topics)
+      for (const { partition, low, high } of await admin.fetchTopicOffsets(topic))
+        if (Number(high) > Number(low)) remaining.set(`${topic} ${partition}`, Number(high));
+  });
   const records: ReadRecord[] = [];
   if (remaining.size === 0) return records;
   const consumer = kafka.consumer({

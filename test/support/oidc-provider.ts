@@ -8,6 +8,8 @@ export const CLIENT = { id: 'clean-conversions', secret: 'a secret of the client
 /** A real OpenID Connect provider on loopback, whose people sign in with any password. */
 export interface TestProvider {
   readonly issuer: string;
+  /** The settings of an application that uses it. */
+  readonly environment: Record<string, string>;
   /** Claims by login. A person without claims does not exist. */
   readonly people: Map<string, Record<string, unknown>>;
   /** By how much its clock is ahead, or behind if it is negative. */
@@ -28,6 +30,7 @@ export async function startTestProvider(): Promise<TestProvider> {
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const running: TestProvider = {
     issuer,
+    environment: { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: CLIENT.id, OIDC_CLIENT_SECRET: CLIENT.secret },
     people,
     clockAheadMs: 0,
     forges: false,

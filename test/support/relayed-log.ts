@@ -87,6 +87,14 @@ export class RelayedLog {
     );
   }
 
+  /** Appends events, and publishes them with a relay that stops then. */
+  async publishMany(count: number): Promise<void> {
+    await this.appendMany(count);
+    const relay = this.startRelay();
+    await this.published();
+    await relay.stop();
+  }
+
   /** Waits until every event that is in the log now is on its topic. */
   async published(): Promise<void> {
     const head = await this.log.head();

@@ -11,15 +11,17 @@ import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings, type Settings } from '../../src/kernel/settings/settings.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
-import { SIGN_IN_PLATFORMS } from '../../src/platforms/index.js';
+import { platformOf, SIGN_IN_PLATFORMS } from '../../src/platforms/index.js';
+import type { Platform, PlatformName } from '../../src/platforms/platform.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
+import { ConnectPlatform } from '../../src/sites/connections/connection.commands.js';
 import { type IssuedKey, IssueKey } from '../../src/sites/keys/key.commands.js';
 import { AddSite, ChangeSiteSettings, EnableInbound } from '../../src/sites/site.commands.js';
 import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js';
 import { SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteRepository } from '../../src/sites/site-repository.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
-import { openDatabase } from './databases.js';
+import { createDatabase, type DatabaseServer, openDatabase } from './databases.js';
 import { SECRET_KEY } from './secret-key.js';
 
 /** An instance of the service that runs in this process, on a free port, and the test's connections to it. */
@@ -86,6 +88,28 @@ export async function startTestService(
   };
 }
 
+/** A service on a database of its own, and direct access to it, for all tests of a file. */
+export async function useService(
+  environment: Record<string, string> = {},
+  { shorter, server }: { shorter?: Parameters<typeof startTestService>[3]; server?: DatabaseServer } = {},
+) {
+  const databaseUrl = await createDatabase(server);
+  const operator = await openOperator(databaseUrl);
+  const service = await startTestService(databaseUrl, environment, {}, shorter);
+  afterAll(async () => {
+    await service.stop();
+    await operator.close();
+  });
+  /** A site with these settings, which the service knows already. */
+  const openSite = async (settings: Record<string, string> = {}, aliases: readonly string[] = []) => {
+    const site = await operator.openSite(aliases);
+    for (const [flag, value] of Object.entries(settings)) await operator.set(site.host, flag, value);
+    await service.refreshSites();
+    return site;
+  };
+  return { databaseUrl, operator, service, openSite };
+}
+
 /** A site that accepts inbound conversions, with one of its API keys. */
 export interface TestSite {
   readonly host: string;
@@ -102,6 +126,7 @@ export interface Operator extends CommandExecutor {
   issueKey(host: string, kind?: 'live' | 'trial'): Promise<IssuedKey>;
   set(host: string, flag: string, value: string): Promise<void>;
   unset(host: string, flag: string): Promise<void>;
+  connect(host: string, platform: PlatformName, set: Record<string, string>, endpoint?: string): Promise<void>;
   /** All events of the site's conversions, in log order. */
   conversions(host: string): Promise<LooseEvent[]>;
   conversion(id: string): Promise<LooseEvent | undefined>;
@@ -131,6 +156,9 @@ export async function openOperator(databaseUrl: string): Promise<Operator> {
     },
     async unset(host, flag) {
       await commands.execute(new ChangeSiteSettings('cli', host, { set: [], unset: [flag] }));
+    },
+    async connect(host, platform, set, endpoint) {
+      await commands.execute(new ConnectPlatform('cli', host, platformOf(platform) as Platform, { set, endpoint }));
     },
     conversions: async (host) => loosely(await log.read({ categories: ['conversion'], site: host })),
     conversion: async (id) => loosely(await log.readStream('conversion', id))[0],

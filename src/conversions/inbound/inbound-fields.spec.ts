@@ -116,6 +116,8 @@ describe('readInboundFields', () => {
       'a@b@example.com',
       'a b@example.com',
       'a@exam\u00a0ple.com',
+      'a@exam\tple.com',
+      'a\u007f@example.com',
       'a\u0007@example.com',
       'a\u0085@example.com',
       `${'x'.repeat(65)}@example.com`,
@@ -129,9 +131,12 @@ describe('readInboundFields', () => {
       expect(errorOf({ ...valid, email })).toBe('email is invalid');
     });
 
-    it.each([digest.slice(1), `${digest}0`, digest.replace('8', 'g'), 5, [digest]])('rejects the digest %j', (hash) => {
-      expect(errorOf({ hashed_email: hash, event: 'lead' })).toBe('hashed_email must be a SHA-256 hex digest');
-    });
+    it.each([digest.slice(1), `${digest}0`, digest.replace('8', 'g'), 'a@b.c', 5, [digest]])(
+      'rejects the digest %j',
+      (hash) => {
+        expect(errorOf({ hashed_email: hash, event: 'lead' })).toBe('hashed_email must be a SHA-256 hex digest');
+      },
+    );
   });
 
   describe('event', () => {
@@ -144,7 +149,7 @@ describe('readInboundFields', () => {
       expect(fieldsOf({ ...valid, event: '😀'.repeat(100) }).event).toBe('😀'.repeat(100));
     });
 
-    it.each(['', ' ', null])('is required when it is %j', (event) => {
+    it.each(['', ' ', null, undefined])('is required when it is %j', (event) => {
       expect(errorOf({ ...valid, event })).toBe('event required');
     });
 
@@ -158,12 +163,12 @@ describe('readInboundFields', () => {
       expect(fieldsOf({ ...valid, value }).value).toBe(value);
     });
 
-    it.each(['-1', '-0.01', '"12"', '""', 'true', '[]', '1e999'])('rejects %s', (value) => {
+    it.each(['-1', '-0.01', '"12"', '""', 'true', '[]', '{}', '1e999', '-1e999'])('rejects %s', (value) => {
       expect(errorOf(`{"email":"a@b.c","event":"lead","value":${value}}`)).toBe('value must be a non-negative number');
     });
   });
 
-  it.each(['', 'EURO', 'XXX', 5, {}])('rejects the currency %j', (currency) => {
+  it.each(['', 'E', 'EURO', 'XXX', 'ZZZ', '€', ' EUR', 978, {}, ['EUR']])('rejects the currency %j', (currency) => {
     expect(errorOf({ ...valid, currency })).toBe('currency must be an ISO 4217 code');
   });
 
@@ -197,6 +202,7 @@ describe('readInboundFields', () => {
       '-12345678901234567890',
       '1.5',
       '1e30',
+      '1e999',
       'true',
       '{}',
       '[1]',
