@@ -171,7 +171,7 @@ async function open(databaseUrl: string) {
       if (!verdict.ok) throw new Error('the key should be valid');
       // No platform is connected: nothing is delivered.
       const matcher = { absent: () => ({ identifiers: [], consent: [] }) } as never;
-      const deliveries = { planFor: () => ({}), deliver: async () => ({}) } as never;
+      const deliveries = { deliver: async () => ({}) } as never;
       const handler = new ReceiveConversionHandler(log, matcher, deliveries, postgres.clock);
       const post = (orderId: string) => {
         const fields = { email: 'jane@example.com', event: 'purchase', currency: 'EUR', value: 10, orderId };

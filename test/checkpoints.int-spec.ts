@@ -143,7 +143,7 @@ describe('checkpoints', () => {
     await checkAll();
     await checkAll();
     expect(published).toEqual((await stored()).map(({ token }) => token));
-    for (const scheduler of schedulers) scheduler.stop();
+    for (const scheduler of schedulers) scheduler.onApplicationShutdown();
     await append();
     await checkAll();
     expect(await stored()).toHaveLength(3);

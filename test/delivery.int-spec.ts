@@ -8,6 +8,7 @@ import { deliveriesProjection } from '../src/delivery/deliveries.projection.js';
 import { outcomeType } from '../src/delivery/delivery.js';
 import { DeliveryService } from '../src/delivery/delivery.service.js';
 import { DeliveryLeases } from '../src/delivery/delivery-leases.js';
+import { deliveryPlanOf } from '../src/delivery/delivery-plan.js';
 import { type DueAttempt, LeasedAttempts } from '../src/delivery/leased-attempts.js';
 import { OwedDeliveriesScan } from '../src/delivery/owed/owed-deliveries.scan.js';
 import { findUnattempted, reportOwed, scanLateMs } from '../src/delivery/owed/owed-report.js';
@@ -565,19 +566,14 @@ describe('RetryScheduler', () => {
       timeouts += 1;
       return Promise.reject(new Error('Query read timeout'));
     }) as unknown as Pool['query'];
+    scheduler.start(10);
     await eventually(
-      async () => {
-        scheduler.poll();
-        return timeouts;
-      },
+      async () => timeouts,
       (seen) => seen >= 3,
     );
     instance.postgres.pool.query = query;
     await eventually(
-      async () => {
-        scheduler.poll();
-        return outcomesOf(id);
-      },
+      () => outcomesOf(id),
       (outcomes) => outcomes.length === 2,
     );
     await scheduler.stop();
@@ -940,7 +936,7 @@ describe('DeliveryService', () => {
 
   it('delivers a conversion and records the outcome', async () => {
     const deliveries = await startDeliveries();
-    const plan = deliveries.planFor(site);
+    const plan = deliveryPlanOf(site);
     expect(plan).toEqual({ platforms: ['meta'], settings: 1, payloadVersion: PAYLOAD_VERSION });
     const conversion = await receive(plan);
     expect(await deliveries.deliver(conversion)).toEqual({ meta: { ok: true, status: 'delivered' } });
@@ -950,7 +946,7 @@ describe('DeliveryService', () => {
 
   it('leaves a conversion owed whose append was answered too late', async () => {
     const deliveries = await startDeliveries();
-    const conversion = await receive(deliveries.planFor(site));
+    const conversion = await receive(deliveryPlanOf(site));
     const time = new Date(Date.parse(conversion.time) - 501_000).toISOString();
     const queued = { ok: false, status: 'queued', reason: 'timeout' };
     expect(await deliveries.deliver({ ...conversion, time })).toEqual({ meta: queued });

@@ -1,5 +1,5 @@
-import { ConversionReceiver } from '../src/conversions/conversion-receiver.js';
 import { ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
+import { ConversionReceiver } from '../src/conversions/receive-conversion.handler.js';
 import { subjectOf } from '../src/kernel/email.js';
 import type { StoredEvent } from '../src/log/event.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
@@ -7,7 +7,7 @@ import { rebuildProjection } from '../src/log/projections/projection-rebuild.js'
 import type { SiteKey } from '../src/sites/site.js';
 import type { LoadedSite } from '../src/sites/site-directory.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
-import { identifiersProjection } from '../src/visitors/identifiers.projection.js';
+import { identifiersProjection } from '../src/visitors/inline.projections.js';
 import { KnownSubjects } from '../src/visitors/known-subjects.js';
 import { Matcher } from '../src/visitors/matcher.js';
 import { useLog } from './support/databases.js';
@@ -83,7 +83,7 @@ describe('people with stored data', () => {
       },
       known,
     );
-    const receiver = new ConversionReceiver(log, matcher, { planFor: () => ({}) as never }, postgres.clock);
+    const receiver = new ConversionReceiver(log, matcher, postgres.clock);
     const key = { id: 'k1', trial: false } as SiteKey;
     const rules = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
     const convert = (email: string) =>

@@ -475,9 +475,9 @@ describe('new SECRET_KEY', () => {
       return query(text, values);
     }) as never);
     // The key check and the dedup secret.
-    expect(await slow.resealAll()).toBe(2);
+    expect(await slow.reencryptAll()).toBe(2);
     expect(await slow.connectionSecrets(SITE, 'meta')).toEqual({ access_token: 'rotated meanwhile' });
-    expect(await slow.resealAll()).toBe(0);
+    expect(await slow.reencryptAll()).toBe(0);
   });
 
   it('is refused without the previous key, and nothing is encrypted with it', async () => {

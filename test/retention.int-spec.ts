@@ -7,7 +7,7 @@ import { removalSigner } from '../src/checkpoints/signed-removal.js';
 import { SigningKeys } from '../src/checkpoints/signing-keys.js';
 import { CONVERSION } from '../src/events/conversion.events.js';
 import { OUTBOUND, type ReportingWindow } from '../src/events/outbound.events.js';
-import { holdLog, RelayCheckpoints } from '../src/kafka/relay-checkpoint.js';
+import { holdLog, RelayProgressStore } from '../src/kafka/relay-progress.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings/settings.js';
 import { derivedUuid, uuidv7 } from '../src/kernel/uuid.js';
@@ -252,7 +252,7 @@ describe('log retention', () => {
 
   it('waits for events that are not published to Kafka, while it is configured', async () => {
     await holdLog(postgres.pool, true);
-    const checkpoints = new RelayCheckpoints(postgres.pool, 't.');
+    const checkpoints = new RelayProgressStore(postgres.pool, 't.');
     await checkpoints.load('one');
     await fill();
     await catchUp();

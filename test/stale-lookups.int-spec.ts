@@ -1,7 +1,7 @@
 import { allProjections } from '../src/app/projections.js';
-import { ConversionReceiver, type StoredConversion } from '../src/conversions/conversion-receiver.js';
 import { ConversionImporter } from '../src/conversions/import/conversion-importer.js';
 import { ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
+import { ConversionReceiver, type StoredConversion } from '../src/conversions/receive-conversion.handler.js';
 import { CONVERSION } from '../src/events/conversion.events.js';
 import { subjectOf } from '../src/kernel/email.js';
 import { Sealer } from '../src/kernel/sealing.js';
@@ -83,12 +83,10 @@ describe('a conversion that is overtaken by another instance after its look-up',
 
   const paths: Record<string, (command: ReceiveConversion) => Promise<unknown>> = {
     async received(command) {
-      const deliveries = { planFor: () => ({}) as never };
-      return new ConversionReceiver(log, matcher, deliveries, postgres.clock).receive(command);
+      return new ConversionReceiver(log, matcher, postgres.clock).receive(command);
     },
     async 'received in a batch'(command) {
-      const deliveries = { planFor: () => ({}) as never };
-      const [stored] = await new ConversionReceiver(log, matcher, deliveries, postgres.clock).receiveAll([command]);
+      const [stored] = await new ConversionReceiver(log, matcher, postgres.clock).receiveAll([command]);
       return (stored as PromiseFulfilledResult<StoredConversion>).value;
     },
     async imported(command) {
@@ -96,7 +94,7 @@ describe('a conversion that is overtaken by another instance after its look-up',
       const pause = async () => {
         throw new Error('The log is unavailable');
       };
-      const importer = new ConversionImporter({ ...dependencies, planOf: () => ({}) as never, pause });
+      const importer = new ConversionImporter({ ...dependencies, pause });
       expect(await importer.store([command])).toEqual(['accepted']);
     },
   };
@@ -151,7 +149,6 @@ describe('a conversion that is overtaken by another instance after its look-up',
       const { opening } = await new ConversionReceiver(
         log,
         { absent: () => ({ identifiers: [], consent: [] }) } as never,
-        { planFor: () => ({}) as never },
         postgres.clock,
       ).receive(jane.command);
       const { conversionId } = opening.data;

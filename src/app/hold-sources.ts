@@ -1,7 +1,7 @@
 import { deliveriesProjection } from '../delivery/deliveries.projection.js';
 import { SCAN_LEASE } from '../delivery/owed/owed.js';
 import { OUTBOUND } from '../events/outbound.events.js';
-import { LOG_HOLD } from '../kafka/relay-checkpoint.js';
+import { LOG_HOLD } from '../kafka/relay-progress.js';
 import type { EventLog } from '../log/event-log.js';
 import { readOldestOpenings } from '../log/event-reader.js';
 import type { HoldSource, RetentionHold } from '../log/retention/retention-holds.js';

@@ -7,8 +7,7 @@ import { keyUsageProjection } from '../sites/keys/key-usage.projection.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { sitesProjection } from '../sites/sites.projection.js';
 import { statisticsProjection } from '../statistics/statistics.projection.js';
-import { consentProjection } from '../visitors/consent.projection.js';
-import { identifiersProjection } from '../visitors/identifiers.projection.js';
+import { consentProjection, identifiersProjection } from '../visitors/inline.projections.js';
 import { matchRateProjection } from '../visitors/match-rate.projection.js';
 import { unmatchedProjection } from '../visitors/unmatched.projection.js';
 

@@ -1,6 +1,9 @@
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
 import { type KafkaSettings, usesKafka } from '../kafka/kafka-settings.js';
 import { messageOf } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
+import { Poller } from '../kernel/poller.js';
 import type { Settings } from '../kernel/settings/settings.js';
 import { Lease } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -14,47 +17,44 @@ const PUBLISHED_AT_ONCE = 500;
  * Signs the head of the chain once a minute while it moves, and publishes the checkpoints. The two are independent: without
  * Kafka, or during an outage of it, checkpoints are created all the same and published later.
  */
-export class CheckpointScheduler {
-  private stopping = false;
-  private creating: Promise<void> | undefined;
-  private publishing: Promise<void> | undefined;
+export class CheckpointScheduler implements OnApplicationShutdown {
+  private readonly signing: Poller;
+  private readonly publishing: Poller | undefined;
   private readonly failing = new Set<string>();
 
   constructor(
     private readonly postgres: Postgres,
     private readonly checkpoints: Checkpoints,
-    private readonly settings: Settings,
+    settings: Settings,
     private readonly logger: Logger,
     private readonly publish: typeof publishCheckpoints = publishCheckpoints,
-  ) {}
-
-  /** Starts what is due and returns at once. */
-  check(): void {
-    if (this.stopping) return;
-    this.creating ??= this.report('Signing a checkpoint failed; retrying', () => this.create()).finally(() => {
-      this.creating = undefined;
-    });
-    const { settings } = this;
-    if (!usesKafka(settings)) return;
+  ) {
+    this.signing = new Poller(() =>
+      this.report('Signing a checkpoint failed; retrying', async () => {
+        await this.checkpoints.createIfDue();
+      }),
+    );
     const message = 'Publishing checkpoints to Kafka failed; retrying. They stay in the database';
-    this.publishing ??= this.report(message, () => this.publishAll(settings)).finally(() => {
-      this.publishing = undefined;
-    });
+    if (usesKafka(settings)) this.publishing = new Poller(() => this.report(message, () => this.publishAll(settings)));
+  }
+
+  /** Only triggers a check: the database decides whether a checkpoint is due and which instance creates it. */
+  @Interval(10_000)
+  check(): void {
+    this.signing.poll();
+    this.publishing?.poll();
   }
 
   /** Waits for nothing: a checkpoint is created in one transaction, and publishing is repeated after a restart. */
-  stop(): void {
-    this.stopping = true;
+  onApplicationShutdown(): void {
+    void this.signing.stop();
+    void this.publishing?.stop();
   }
 
   /** Resolves when what was started has ended. */
   async settled(): Promise<void> {
-    await this.creating;
-    await this.publishing;
-  }
-
-  private async create(): Promise<void> {
-    await this.checkpoints.createIfDue();
+    await this.signing.settled();
+    await this.publishing?.settled();
   }
 
   private async publishAll(settings: Settings & KafkaSettings): Promise<void> {

@@ -16,7 +16,7 @@ export interface SigningKey {
   readonly publicKey: string;
 }
 
-/** Ed25519 keys that sign checkpoints. The private key is sealed with SECRET_KEY, like every other secret. */
+/** Ed25519 keys that sign checkpoints. The private key is encrypted with SECRET_KEY, like every other secret. */
 export class SigningKeys {
   constructor(
     private readonly pool: Pool,
@@ -128,7 +128,7 @@ function nameOf(id: string): string {
   return `signing.${id}`;
 }
 
-/** As `SiteSecrets` labels the rows of `cc.secrets`, so that it can seal them again when SECRET_KEY changes. */
+/** As `SiteSecrets` labels the rows of `cc.secrets`, so that it can encrypt them again when SECRET_KEY changes. */
 function labelOf(id: string): string {
   return `${OWNER} ${nameOf(id)}`;
 }

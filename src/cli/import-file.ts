@@ -9,7 +9,6 @@ import { type ImportCounts, type ImportResult, requireSite, runImport } from '..
 import { openNdjson } from '../conversions/import/ndjson-lines.js';
 import { RejectedFile } from '../conversions/import/rejected-file.js';
 import { type Encoding, openSource, type SourceBytes } from '../conversions/import/source-bytes.js';
-import { deliveryPlanOf } from '../delivery/delivery-plan.js';
 import { IMPORT_KEY_ID } from '../events/conversion.events.js';
 import { UserError } from '../kernel/errors.js';
 import { findClaims } from '../log/claims.js';
@@ -82,7 +81,6 @@ async function importSource(
     log: dryRun ?? log,
     matcher,
     clock: postgres.clock,
-    planOf: deliveryPlanOf,
     pause: async (round, error) => {
       progress.waiting(round, error);
       await sleep(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** round), undefined, { signal: stop });

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { DeliveryService } from '../delivery/delivery.service.js';
-import { CLOCK, type Clock } from '../kernel/clock.js';
+import { CLOCK } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
@@ -16,19 +16,13 @@ import { InboundMetrics } from './inbound/inbound-metrics.js';
 import { Receipts } from './receipts.js';
 import { ReceiveBatchHandler } from './receive-batch.handler.js';
 import { ReceiveConversionHandler } from './receive-conversion.handler.js';
-import { RejectionRecorder } from './rejection-recorder.js';
 import { Rejections } from './rejections.js';
 
 @Module({
   imports: [CqrsModule, SitesModule, DeliveryModule, VisitorsModule],
   providers: [
     InboundEndpoint,
-    RejectionRecorder,
-    {
-      provide: Rejections,
-      useFactory: (log: EventLog, clock: Clock) => new Rejections(log, clock),
-      inject: [EventLog, CLOCK],
-    },
+    Rejections,
     InboundBatch,
     InboundMetrics,
     Receipts,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { deliveryPlanOf } from '../delivery/delivery-plan.js';
 import type { ConversionData, ConversionPersonal, DeliveryPlan } from '../events/conversion.events.js';
 import type { AsOf, DedupClaim } from '../log/event.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
@@ -15,8 +16,8 @@ import type { OpeningEvent } from './conversion.js';
 import { isCorrection } from './correction.js';
 import { dedupKey, dedupWindowOf } from './dedup-key.js';
 import { filterReason } from './filter.js';
+import type { InboundFields } from './inbound/inbound-field.js';
 import type { ReceiveConversion } from './receive-conversion.command.js';
-import { sentPersonal } from './sent-personal.js';
 
 /** What is appended to the log for a conversion, unless it is a duplicate. */
 export interface Decision {
@@ -36,12 +37,14 @@ export function decideOnRecord(
   hashes: PersonalHashes,
   record: VisitorRecord,
   conversionId: string,
-  plan: DeliveryPlan,
   nowMs: number,
 ): CurrentDecision {
   const { loadedSite, fields, rules } = command;
   const match = matchAtReceipt(record, loadedSite.site.settings, nowMs, rules.identifierTtlMs, fields.occurredAt);
-  return { asOf: asOfRecord(record), ...decide(command, hashes, match, conversionId, plan, randomUUID()) };
+  return {
+    asOf: asOfRecord(record),
+    ...decide(command, hashes, match, conversionId, deliveryPlanOf(loadedSite), randomUUID()),
+  };
 }
 
 /** The event to store and its dedup claim. The append decides whether it is a duplicate. */
@@ -123,4 +126,23 @@ function matchData({ visit, consent, withheld, personalization }: Match): Partia
 export function sentData(data: ConversionData): ConversionData {
   const { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial, correction } = data;
   return { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial, correction };
+}
+
+type SentPersonal = Pick<ConversionPersonal, 'externalId' | 'address' | 'clickIds' | 'ipAddress' | 'userAgent'>;
+
+/**
+ * The personal fields that are stored as they were sent; undefined if there are none. Click ids, IP address and User-Agent are
+ * left out where consent withholds those of visits.
+ */
+function sentPersonal(fields: InboundFields, siteSecret: string, isWithheld: boolean): SentPersonal | undefined {
+  const { externalId, address } = fields;
+  const { clickIds, ipAddress, userAgent } = isWithheld ? ({} as InboundFields) : fields;
+  if (!externalId && !address && !clickIds && !ipAddress && !userAgent) return undefined;
+  return {
+    ...(externalId !== undefined && { externalId: storedText(siteSecret, externalId) }),
+    ...(address && { address }),
+    ...(clickIds && { clickIds }),
+    ...(ipAddress !== undefined && { ipAddress }),
+    ...(userAgent !== undefined && { userAgent }),
+  };
 }

@@ -4,7 +4,7 @@ import type { Page, Projection } from '../log/projections/projection.js';
 import type { PageRow } from '../log/projections/reducer.js';
 import { StagedRows, type StagedTable } from '../log/projections/staging-table.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
-import { botClaimKey } from '../visitors/visitor-stream.js';
+import { botClaimKey } from '../visitors/identifier-record.js';
 import { dedupKey } from './dedup-key.js';
 
 const FILTERED = 'conversion.filtered.v1';

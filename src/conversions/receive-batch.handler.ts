@@ -7,9 +7,8 @@ import type { Shutdown } from '../kernel/shutdown.js';
 import { type Pause, pauseBetweenTurns } from '../kernel/turns.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Matcher } from '../visitors/matcher.js';
-import { ConversionReceiver, receivedOf, type StoredConversion } from './conversion-receiver.js';
-import { ReceiveBatch } from './receive-batch.command.js';
-import type { ReceiveConversion, Received } from './receive-conversion.command.js';
+import { ReceiveBatch, type ReceiveConversion, type Received } from './receive-conversion.command.js';
+import { ConversionReceiver, receivedOf, type StoredConversion } from './receive-conversion.handler.js';
 
 /** Conversions that wait for one commit. A single request waits for at most one such slice of each batch in progress. */
 const SLICE = 200;
@@ -31,7 +30,7 @@ export class ReceiveBatchHandler implements ICommandHandler<ReceiveBatch> {
     clock: Clock,
     private readonly shutdown: Shutdown,
   ) {
-    this.receiver = new ConversionReceiver(log, matcher, deliveries, clock);
+    this.receiver = new ConversionReceiver(log, matcher, clock);
   }
 
   async execute({ conversions }: ReceiveBatch): Promise<PromiseSettledResult<Received>[]> {

@@ -9,9 +9,8 @@ import type { LoadedSite } from '../sites/site-directory.js';
 import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
 import type { Matcher, VisitorRecord } from '../visitors/matcher.js';
 import type { InboundFields } from './inbound/inbound-field.js';
-import { ReceiveBatch } from './receive-batch.command.js';
 import { ReceiveBatchHandler } from './receive-batch.handler.js';
-import { ReceiveConversion } from './receive-conversion.command.js';
+import { ReceiveBatch, ReceiveConversion } from './receive-conversion.command.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const RULES = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
@@ -19,7 +18,7 @@ const NO_VISIT: VisitorRecord = { identifiers: [], consent: [] };
 const BLOCKED = 'jane@blocked.example';
 const SITE = {
   site: { host: 'shop.example', settings: { ...DEFAULT_SITE_SETTINGS, blocked: ['@blocked.example'] } },
-  ...{ dedupSecret: 's', connections: new Map() },
+  ...{ dedupSecret: 's', connections: new Map([['meta', { connection: { settings: {} } }]]) },
 } as unknown as LoadedSite;
 
 /** Fails the appends of an order. */
@@ -45,7 +44,6 @@ function setUp(failures?: Record<string, Error>, find: Matcher['find'] = async (
   const log = new FailingLog(failures);
   const delivered: ReceivedConversion[] = [];
   const deliveries = {
-    planFor: () => ({ platforms: ['meta'], settings: 1 }),
     queue: (received: ReceivedConversion) => {
       delivered.push(received);
       return { meta: { ok: false, status: 'queued', reason: 'pending' } };

@@ -29,7 +29,6 @@ export interface RequestTrace {
   readonly span: TraceSpan | undefined;
 }
 
-/** For log lines about the request. */
 export function traceFieldsOf(trace: RequestTrace | undefined): object {
   return traceFields(trace?.span?.traceparent ?? trace?.traceparent);
 }
@@ -44,6 +43,13 @@ export class ReceiveConversion extends Command<Received> {
     /** Absent if the request is not traced. */
     readonly trace?: RequestTrace,
   ) {
+    super();
+  }
+}
+
+/** Conversions of one sender that are stored together. The result has one entry per conversion, in the same order. */
+export class ReceiveBatch extends Command<PromiseSettledResult<Received>[]> {
+  constructor(readonly conversions: readonly ReceiveConversion[]) {
     super();
   }
 }

@@ -1,10 +1,19 @@
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
 import { INBOUND, type RejectedConversions } from '../events/inbound.events.js';
-import type { Clock } from '../kernel/clock.js';
+import { CLOCK, type Clock } from '../kernel/clock.js';
+import { messageOf } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+import { Shutdown } from '../kernel/shutdown.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import type { EventLog } from '../log/event-log.js';
+import { EventLog } from '../log/event-log.js';
+import type { Caller } from './inbound/inbound-answers.js';
+import { InboundMetrics } from './inbound/inbound-metrics.js';
 import type { RejectionReason } from './rejection-reason.js';
 
 const SAMPLE_MAX = 5;
+/** Share of the grace period that is left for the modules that stop later. */
+const LEFT = 0.3;
 
 interface Counted {
   readonly since: string;
@@ -18,22 +27,28 @@ interface Unstored {
 }
 
 /**
- * Counts refused conversions per site and stores the counts as one event per site and `flush`, so that bad rows cannot fill the
- * log. What was counted since the last flush is lost in a crash.
+ * Counts refused conversions of authenticated senders, in metrics and per site. The counts are stored as one event per site and
+ * minute, so that bad rows cannot fill the log. What was counted since the last time is lost in a crash.
  */
-export class Rejections {
+@Injectable()
+export class Rejections implements OnApplicationShutdown {
   private readonly counted = new Map<string, Counted>();
   /** By site. An append without an answer is repeated unchanged: its stream shows whether it was stored. */
   private readonly unstored = new Map<string, Unstored>();
   private flushing: Promise<void> | undefined;
 
   constructor(
-    private readonly log: Pick<EventLog, 'append'>,
-    private readonly clock: Clock,
+    private readonly log: EventLog,
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly metrics: InboundMetrics,
+    private readonly shutdown: Shutdown,
+    private readonly logger: Logger,
   ) {}
 
-  /** `by` is the sender, as in the actor of an event. Only for authenticated senders. */
-  count(site: string, by: string, reason: RejectionReason): void {
+  count({ loadedSite, key }: Caller, reason: RejectionReason): void {
+    const site = loadedSite.site.host;
+    const by = `key:${key.id}`;
+    this.metrics.countRejection(site, reason);
     const time = new Date(this.clock.nowMs()).toISOString();
     let counted = this.counted.get(site);
     if (!counted) {
@@ -44,6 +59,21 @@ export class Rejections {
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
     const isNew = !sample.some((other) => other.reason === reason && other.by === by);
     if (isNew && sample.length < SAMPLE_MAX) sample.push({ time, reason, by });
+  }
+
+  @Interval(60_000)
+  async flushQuietly(): Promise<void> {
+    try {
+      await this.flush();
+    } catch (error) {
+      this.logger.warn('Storing the counts of refused conversions failed; retrying in 60 s', {
+        error: messageOf(error),
+      });
+    }
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.shutdown.within(this.flushQuietly(), LEFT);
   }
 
   /** Rejects if something could not be stored. It is kept for the next call. */

@@ -2,7 +2,6 @@ import type { AttemptWindow } from '../kernel/intervals.js';
 
 export type { AttemptWindow };
 
-/** The injection token. */
 export const WINDOW = Symbol('attempt window');
 
 /**

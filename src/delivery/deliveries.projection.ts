@@ -5,6 +5,7 @@ import type { Page, Projection } from '../log/projections/projection.js';
 import { listEvents } from '../log/projections/reducer.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { isUnknownOutcome } from '../platforms/unknown-outcome.js';
+import type { DeliveryTerms } from './delivery.js';
 
 /** A delivery that waits for its next attempt or for the platform's confirmation. */
 export interface WaitingDelivery {
@@ -27,18 +28,14 @@ export interface DueDelivery extends Omit<WaitingDelivery, 'platform' | 'due' | 
   readonly platform: ConnectionName;
 }
 
-export interface WaitingDetails {
-  readonly bodySha256?: string | undefined;
-  readonly eventId?: string | undefined;
+export interface WaitingDetails extends Omit<DeliveryTerms, 'settingsPosition'> {
+  /** What the newest payload was built by, as `DeliveryTerms` has it. */
   readonly settings?: number | undefined;
-  readonly payloadVersion?: number | undefined;
-  readonly reopened?: number | undefined;
   readonly requestId?: string | undefined;
   /** Sent in a request of its own. */
   readonly alone?: boolean | undefined;
   /** As in the outcome. */
   readonly unknown?: boolean | undefined;
-  readonly unknownSince?: string | undefined;
 }
 
 /**

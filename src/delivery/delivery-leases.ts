@@ -30,12 +30,10 @@ interface TakenLease extends DeliveryKey {
   readonly earlier: number | null;
 }
 
-/** A lease that this process has taken. */
 export interface HeldLease extends DeliveryKey {
   readonly permit: AttemptPermit;
 }
 
-/** A lease whose attempt is recorded. */
 export interface RecordedLease extends HeldLease {
   /** Position of the event that scheduled the attempt; 0 for a first attempt. */
   readonly position: number;

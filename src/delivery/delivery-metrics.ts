@@ -4,7 +4,6 @@ import type { Outcome, OutcomeStatus } from '../events/delivery.events.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { ConnectionLabels } from './connections/connection-labels.js';
 
-/** Counts outcomes by connection and status. */
 @Injectable()
 export class DeliveryMetrics {
   private readonly outcomes: Counter<'platform' | 'status'>;

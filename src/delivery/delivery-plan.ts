@@ -2,10 +2,17 @@ import type { DeliveryPlan } from '../events/conversion.events.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 
-const NOT_CONNECTED: DeliveryPlan = {};
+/** Every conversion of a site has the same plan until the site changes, and is then loaded anew. */
+const plans = new WeakMap<LoadedSite, DeliveryPlan>();
 
 /** The delivery fields of a new conversion of this site. Empty while no platform is connected. */
-export function deliveryPlanOf({ connections, settingsPosition }: LoadedSite): DeliveryPlan {
-  if (connections.size === 0) return NOT_CONNECTED;
-  return { platforms: [...connections.keys()], settings: settingsPosition, payloadVersion: PAYLOAD_VERSION };
+export function deliveryPlanOf(site: LoadedSite): DeliveryPlan {
+  let plan = plans.get(site);
+  if (!plan) {
+    const { connections, settingsPosition: settings } = site;
+    plan =
+      connections.size === 0 ? {} : { platforms: [...connections.keys()], settings, payloadVersion: PAYLOAD_VERSION };
+    plans.set(site, plan);
+  }
+  return plan;
 }

@@ -1,5 +1,4 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { DeliveryPlan } from '../events/conversion.events.js';
 import { AlignedInterval } from '../kernel/aligned-interval.js';
 import { messageOf } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
@@ -8,12 +7,9 @@ import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
-import type { LoadedSite } from '../sites/site-directory.js';
 import { type AttemptWindow, monotonicMs, permitFirstAttempts, WINDOW } from './attempt-window.js';
 import { currentResults, type Results } from './delivery.js';
-import { DeliverySaga } from './delivery.saga.js';
-import { deliveryPlanOf } from './delivery-plan.js';
-import { OutcomeRecorder } from './outcome-recorder.js';
+import { DeliverySaga, OutcomeRecorder } from './delivery.saga.js';
 import { withOrder } from './payload/read-order.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { type ReceivedConversion, traceFieldsOf } from './received-conversion.js';
@@ -24,8 +20,6 @@ const TIMED_OUT = { status: 'deferred', reason: 'timeout' } as const;
 /** Makes the first attempts to deliver the conversions that this process receives: one saga for each. */
 @Injectable()
 export class DeliveryService {
-  /** Every conversion of a site has the same plan until the site changes. */
-  private readonly plans = new WeakMap<LoadedSite, DeliveryPlan>();
   private readonly inFlight = new Set<DeliverySaga>();
   private timer: AlignedInterval | undefined;
 
@@ -51,16 +45,6 @@ export class DeliveryService {
   /** What is still in flight is found in the log by another instance, or by the next start. */
   stop(): void {
     this.timer?.stop();
-  }
-
-  /** The delivery fields of a new conversion of this site. Empty while no platform is connected. */
-  planFor(site: LoadedSite): DeliveryPlan {
-    let plan = this.plans.get(site);
-    if (!plan) {
-      plan = deliveryPlanOf(site);
-      this.plans.set(site, plan);
-    }
-    return plan;
   }
 
   /** Delivers a stored conversion. Resolves when all results are recorded, or when the sender's deadline has passed. */

@@ -29,12 +29,8 @@ export interface PlatformResult {
 /** By name of the connection. */
 export type Results = Record<string, PlatformResult>;
 
-/** The state of a delivery, folded from the events of its conversion. */
-export interface Delivery {
-  readonly platform: ConnectionName;
-  readonly attempts: number;
-  /** The newest outcome; undefined before the first. */
-  readonly last: Outcome | undefined;
+/** What earlier attempts and requests of an operator determine about the next attempt. */
+export interface DeliveryTerms {
   /** Event id sent to the platform, when an operator forced a new delivery. */
   readonly eventId?: string | undefined;
   /** Position as of which the settings of the newest payload apply, if they are not those of the receipt. */
@@ -45,8 +41,19 @@ export interface Delivery {
   readonly reopened?: number | undefined;
   /** Digest of the newest payload. */
   readonly bodySha256?: string | undefined;
-  /** Time of the first attempt that the platform may have accepted without saying so: the delivery is bound since then. */
+  /**
+   * ISO time of the first attempt that the platform may have accepted without saying so. The delivery is bound since then: every
+   * later attempt sends the same payload to the same account. Otherwise retries use the current settings.
+   */
   readonly unknownSince?: string | undefined;
+}
+
+/** The state of a delivery, folded from the events of its conversion. */
+export interface Delivery extends DeliveryTerms {
+  readonly platform: ConnectionName;
+  readonly attempts: number;
+  /** The newest outcome; undefined before the first. */
+  readonly last: Outcome | undefined;
 }
 
 const OUTCOME = /^conversion\.(delivered|accepted|confirmed|rejected|skipped|deferred|failed|validated)\.v1$/;

@@ -96,6 +96,11 @@ class TestQueue {
     });
   }
 
+  async send(bodies: readonly string[], delivery: Partial<QueuedDelivery> = {}): Promise<void> {
+    for (const body of bodies) this.enqueue(body, delivery);
+    await this.settle();
+  }
+
   get capacity(): number {
     return this.queue.capacity;
   }
@@ -113,6 +118,15 @@ class TestQueue {
     const text = ({ status, reason }: AttemptResult) => (reason === undefined ? status : `${status} ${reason}`);
     return Object.fromEntries([...this.results].map(([body, result]) => [body, text(result)]));
   }
+}
+
+type SetUp = Partial<Pick<TestQueue, 'answer' | 'token' | 'state' | 'optedOut' | 'change' | 'response'>>;
+
+/** A queue that was given these deliveries, after all that follows from them. */
+async function queueAfter(bodies: readonly string[], setUp: SetUp = {}, delivery: Partial<QueuedDelivery> = {}) {
+  const queue = Object.assign(new TestQueue(), setUp);
+  await queue.send(bodies, delivery);
+  return queue;
 }
 
 /** An answer that is pending until it is released. */
@@ -133,8 +147,7 @@ describe('DestinationQueue', () => {
       await turn();
       await turn();
       expect(queue.requests).toEqual([['a', 'b', 'c']]);
-      queue.enqueue('d');
-      await queue.settle();
+      await queue.send(['d']);
       expect(queue.requests).toEqual([['a', 'b', 'c'], ['d']]);
       expect(queue.statuses()).toEqual({ a: 'delivered', b: 'delivered', c: 'delivered', d: 'delivered' });
     });
@@ -151,8 +164,7 @@ describe('DestinationQueue', () => {
     it('limits the size of a request, and sends a large payload on its own', async () => {
       const queue = new TestQueue();
       const [large, medium] = ['a'.repeat(500_000), 'b'.repeat(399_999)];
-      for (const body of [large, medium, 'c', 'd']) queue.enqueue(body);
-      await queue.settle();
+      await queue.send([large, medium, 'c', 'd']);
       expect(queue.requests).toEqual([[large], [medium, 'c'], ['d']]);
     });
 
@@ -194,8 +206,7 @@ describe('DestinationQueue', () => {
       queue.optedOut = () => new Set(['jane']);
       queue.enqueue('a', decidedBefore('jane'));
       queue.enqueue('b', decidedBefore('john'));
-      queue.enqueue('c');
-      await queue.settle();
+      await queue.send(['c']);
       expect(queue.requests).toEqual([['b', 'c']]);
       expect(queue.statuses()).toEqual({ a: 'opted_out', b: 'delivered', c: 'delivered' });
       expect(queue.checked).toEqual([['jane', 'john']]);
@@ -225,8 +236,7 @@ describe('DestinationQueue', () => {
       const queue = new TestQueue();
       queue.optedOut = () => Promise.reject(new Error('the database is down'));
       queue.enqueue('a', decidedBefore('jane'));
-      queue.enqueue('b');
-      await queue.settle();
+      await queue.send(['b']);
       expect(queue.statuses()).toEqual({ a: 'withdrawn', b: 'delivered' });
       expect(queue.errors).toEqual([]);
     });
@@ -246,14 +256,13 @@ describe('DestinationQueue', () => {
 
   describe('answers', () => {
     it('applies a verdict to each delivery and defers those without one', async () => {
-      const queue = new TestQueue();
-      queue.answer = () => [
-        { kind: 'accepted', requestId: 'r1' },
-        { kind: 'rejected', reason: 'too old' },
-        { kind: 'retry', reason: 'throttled', afterMs: 5 },
-      ];
-      for (const body of ['a', 'b', 'c', 'd']) queue.enqueue(body);
-      await queue.settle();
+      const queue = await queueAfter(['a', 'b', 'c', 'd'], {
+        answer: () => [
+          { kind: 'accepted', requestId: 'r1' },
+          { kind: 'rejected', reason: 'too old' },
+          { kind: 'retry', reason: 'throttled', afterMs: 5 },
+        ],
+      });
       expect(queue.statuses()).toEqual({
         a: 'accepted',
         b: 'failed too old',
@@ -271,8 +280,7 @@ describe('DestinationQueue', () => {
         { kind: 'rejected', reason: text, requestId: text },
         { kind: 'unauthorized', reason: text },
       ];
-      for (const body of ['a', 'b']) queue.enqueue(body);
-      await queue.settle();
+      await queue.send(['a', 'b']);
       expect(queue.results.get('a')).toMatchObject({ reason: 'bad …', requestId: undefined });
       expect(queue.stateChanges).toEqual(['park: bad …']);
     });
@@ -302,10 +310,7 @@ describe('DestinationQueue', () => {
       ['32 hexadecimal digits', '0123456789abcdef0123456789abcdef'],
       ['a long id', `request-${'x'.repeat(400)}`],
     ])('keeps a request id whole, because confirmations ask for it: %s', async (_, requestId) => {
-      const queue = new TestQueue();
-      queue.answer = () => [{ kind: 'accepted', requestId }];
-      queue.enqueue('a');
-      await queue.settle();
+      const queue = await queueAfter(['a'], { answer: () => [{ kind: 'accepted', requestId }] });
       expect(queue.results.get('a')).toMatchObject({ status: 'accepted', requestId });
     });
 
@@ -315,8 +320,7 @@ describe('DestinationQueue', () => {
         items.includes('bad')
           ? items.map((item): Verdict => (item === 'bad' ? { kind: 'rejected', reason: 'bad' } : { kind: 'resend' }))
           : DELIVERED;
-      for (const body of ['a', 'bad', 'c']) queue.enqueue(body);
-      await queue.settle();
+      await queue.send(['a', 'bad', 'c']);
       expect(queue.requests).toEqual([
         ['a', 'bad', 'c'],
         ['a', 'c'],
@@ -336,28 +340,23 @@ describe('DestinationQueue', () => {
     });
 
     it('repeats a refused request once with a fresh token', async () => {
-      const queue = new TestQueue();
-      queue.token = async (stale) => (stale === undefined ? 'old' : `not ${stale}`);
-      queue.answer = (_, request) => (request === 1 ? { kind: 'unauthorized', reason: 'expired' } : DELIVERED);
-      queue.enqueue('a');
-      await queue.settle();
+      const queue = await queueAfter(['a'], {
+        token: async (stale) => (stale === undefined ? 'old' : `not ${stale}`),
+        answer: (_, request) => (request === 1 ? { kind: 'unauthorized', reason: 'expired' } : DELIVERED),
+      });
       expect(queue.tokens).toEqual(['old', 'not old']);
       expect(queue.stateChanges).toEqual([]);
       expect(queue.statuses()).toEqual({ a: 'delivered' });
     });
 
     it('parks the connection if the fresh token is refused too, or none can be fetched', async () => {
-      const queue = new TestQueue();
-      queue.token = async (stale) => stale ?? 'old';
-      queue.answer = () => ({ kind: 'unauthorized', reason: 'expired' });
-      queue.enqueue('a');
-      await queue.settle();
+      const queue = await queueAfter(['a'], {
+        token: async (stale) => stale ?? 'old',
+        answer: () => ({ kind: 'unauthorized', reason: 'expired' }),
+      });
       expect(queue.requests).toHaveLength(2);
 
-      const other = new TestQueue();
-      other.token = () => Promise.reject(new CredentialsRefused('invalid_grant'));
-      other.enqueue('b');
-      await other.settle();
+      const other = await queueAfter(['b'], { token: () => Promise.reject(new CredentialsRefused('invalid_grant')) });
       expect(other.requests).toEqual([]);
       expect([queue.stateChanges, other.stateChanges]).toEqual([['park: expired'], ['park: invalid_grant']]);
       expect([queue.statuses(), other.statuses()]).toEqual([
@@ -369,11 +368,10 @@ describe('DestinationQueue', () => {
 
   describe('connection state', () => {
     it('parks the connection for a wrong setting without asking for a fresh token', async () => {
-      const queue = new TestQueue();
-      queue.token = async (stale) => stale ?? 'token';
-      queue.answer = () => ({ kind: 'misconfigured', reason: 'TERMS_NOT_SIGNED' });
-      queue.enqueue('a');
-      await queue.settle();
+      const queue = await queueAfter(['a'], {
+        token: async (stale) => stale ?? 'token',
+        answer: () => ({ kind: 'misconfigured', reason: 'TERMS_NOT_SIGNED' }),
+      });
       queue.enqueue('b');
       expect(queue.requests).toEqual([['a']]);
       expect(queue.tokens).toEqual(['token']);
@@ -387,10 +385,8 @@ describe('DestinationQueue', () => {
       const change = hanging();
       queue.change = change.promise.then(() => {});
       queue.answer = () => ({ kind: 'unauthorized', reason: 'HTTP 401' });
-      queue.enqueue('a');
-      await queue.settle();
-      queue.enqueue('b');
-      await queue.settle();
+      await queue.send(['a']);
+      await queue.send(['b']);
       expect(queue.requests).toEqual([['a']]);
       expect(queue.statuses()).toEqual({ a: 'deferred authorization' });
       expect(queue.capacity).toBe(0);
@@ -411,8 +407,7 @@ describe('DestinationQueue', () => {
       queue.enqueue('probe', { probe: true });
       await queue.settle();
       expect([queue.statuses(), queue.stateChanges]).toEqual([{ probe: 'delivered' }, ['resume']]);
-      queue.enqueue('b');
-      await queue.settle();
+      await queue.send(['b']);
       expect(queue.results.has('b')).toBe(false);
       change.release(DELIVERED);
       await queue.settle();
@@ -420,35 +415,28 @@ describe('DestinationQueue', () => {
     });
 
     it('leaves the connection parked after a refused probe', async () => {
-      const queue = new TestQueue();
-      queue.state = 'parked';
-      queue.answer = () => ({ kind: 'unauthorized', reason: 'still' });
-      queue.enqueue('probe', { probe: true });
-      await queue.settle();
+      const queue = await queueAfter(
+        ['probe'],
+        { state: 'parked', answer: () => ({ kind: 'unauthorized', reason: 'still' }) },
+        { probe: true },
+      );
       expect(queue.statuses()).toEqual({ probe: 'deferred authorization' });
       expect(queue.state).toBe('parked');
     });
 
     it('pauses the connection if the receiver is gone and defers deliveries until it is resumed', async () => {
-      const queue = new TestQueue();
-      queue.answer = () => ({ kind: 'gone', reason: 'HTTP 410' });
-      queue.enqueue('a');
-      await queue.settle();
+      const queue = await queueAfter(['a'], { answer: () => ({ kind: 'gone', reason: 'HTTP 410' }) });
       queue.enqueue('b');
       expect(queue.statuses()).toEqual({ a: 'deferred paused', b: 'deferred paused' });
       expect(queue.stateChanges).toEqual(['pause: HTTP 410']);
       queue.state = 'active';
       queue.answer = () => DELIVERED;
-      queue.enqueue('c');
-      await queue.settle();
+      await queue.send(['c']);
       expect(queue.statuses()['c']).toBe('delivered');
     });
 
     it('fails deliveries to a disconnected platform', async () => {
-      const queue = new TestQueue();
-      queue.state = 'gone';
-      queue.enqueue('a');
-      await queue.settle();
+      const queue = await queueAfter(['a'], { state: 'gone' });
       expect(queue.statuses()).toEqual({ a: 'failed disconnected' });
     });
   });
@@ -467,8 +455,7 @@ describe('DestinationQueue', () => {
       expect(queue.capacity).toBe(1);
       const request = hanging();
       queue.answer = () => request.promise;
-      for (const body of ['decides', 'pending']) queue.enqueue(body);
-      await queue.settle();
+      await queue.send(['decides', 'pending']);
       expect(queue.requests).toHaveLength(6);
       expect(queue.capacity).toBe(0);
       request.release(DELIVERED);
@@ -494,10 +481,9 @@ describe('DestinationQueue', () => {
     });
 
     it('defers deliveries for as long as the platform throttles, and no longer', async () => {
-      const queue = new TestQueue();
-      queue.answer = () => ({ kind: 'retry', reason: 'throttled', afterMs: 60_000 });
-      queue.enqueue('a');
-      await queue.settle();
+      const queue = await queueAfter(['a'], {
+        answer: () => ({ kind: 'retry', reason: 'throttled', afterMs: 60_000 }),
+      });
       queue.enqueue('b');
       expect(queue.statuses()).toEqual({ a: 'deferred throttled', b: 'deferred throttled' });
       expect(queue.capacity).toBe(0);
@@ -505,17 +491,15 @@ describe('DestinationQueue', () => {
       jest.spyOn(performance, 'now').mockImplementation(() => later);
       expect(queue.capacity).toBeGreaterThan(1);
       queue.answer = () => DELIVERED;
-      queue.enqueue('c');
-      await queue.settle();
+      await queue.send(['c']);
       expect(queue.statuses()['c']).toBe('delivered');
       jest.restoreAllMocks();
     });
 
     it('fails deliveries to an address that may not be called', async () => {
-      const queue = new TestQueue();
-      queue.answer = () => new NoResponse({ kind: 'rejected', reason: 'address_refused' });
-      queue.enqueue('a');
-      await queue.settle();
+      const queue = await queueAfter(['a'], {
+        answer: () => new NoResponse({ kind: 'rejected', reason: 'address_refused' }),
+      });
       expect(queue.statuses()).toEqual({ a: 'failed address_refused' });
     });
   });
@@ -551,21 +535,17 @@ describe('DestinationQueue', () => {
     });
 
     it('defers a delivery whose access token does not arrive', async () => {
-      const queue = new TestQueue();
-      queue.token = () => new Promise<string>(() => {});
-      queue.enqueue('a');
-      await queue.settle();
+      const queue = await queueAfter(['a'], { token: () => new Promise<string>(() => {}) });
       jest.advanceTimersByTime(10_000);
       await queue.settle();
       expect(queue.statuses()).toEqual({ a: 'deferred network_error' });
     });
 
     it('accepts deliveries again although parking the connection does not end', async () => {
-      const queue = new TestQueue();
-      queue.change = new Promise<void>(() => {});
-      queue.answer = () => ({ kind: 'unauthorized', reason: 'HTTP 401' });
-      queue.enqueue('a');
-      await queue.settle();
+      const queue = await queueAfter(['a'], {
+        change: new Promise<void>(() => {}),
+        answer: () => ({ kind: 'unauthorized', reason: 'HTTP 401' }),
+      });
       expect(queue.capacity).toBe(0);
       jest.advanceTimersByTime(10_000);
       await queue.settle();
@@ -579,8 +559,7 @@ describe('DestinationQueue', () => {
     };
     for (const part of ['request', 'verdict'] as const) {
       const queue = new TestQueue({ [part]: broken });
-      queue.enqueue('a');
-      await queue.settle();
+      await queue.send(['a']);
       expect(queue.statuses()).toEqual({ a: 'deferred server_error' });
       expect(queue.errors).toEqual([expect.any(TypeError)]);
     }
@@ -606,12 +585,11 @@ describe('DestinationQueue', () => {
     });
 
     it('knows that nothing was sent when the token request failed', async () => {
-      const queue = new TestQueue();
-      queue.token = () => {
-        throw new NoResponse({ kind: 'retry', reason: 'network_error', unknown: true });
-      };
-      queue.enqueue('a');
-      await queue.settle();
+      const queue = await queueAfter(['a'], {
+        token: () => {
+          throw new NoResponse({ kind: 'retry', reason: 'network_error', unknown: true });
+        },
+      });
       expect(queue.results.get('a')).toMatchObject({ status: 'deferred', unknown: false });
     });
 
@@ -629,14 +607,12 @@ describe('DestinationQueue', () => {
     });
 
     it('remembers within an attempt that a split request was accepted in part', async () => {
-      const queue = new TestQueue();
-      queue.answer = (items, request) => {
-        if (request === 1) return { kind: 'split', reason: 'Only 1 of 2 events were received', unknown: true };
-        return items[0] === 'a' ? { kind: 'retry', reason: 'server_error', unknown: false } : DELIVERED;
-      };
-      queue.enqueue('a');
-      queue.enqueue('b');
-      await queue.settle();
+      const queue = await queueAfter(['a', 'b'], {
+        answer: (items, request) => {
+          if (request === 1) return { kind: 'split', reason: 'Only 1 of 2 events were received', unknown: true };
+          return items[0] === 'a' ? { kind: 'retry', reason: 'server_error', unknown: false } : DELIVERED;
+        },
+      });
       expect(queue.results.get('a')).toMatchObject({ status: 'deferred', unknown: true });
       expect(queue.results.get('b')).toMatchObject({ status: 'delivered' });
     });

@@ -10,9 +10,8 @@ import type { Destination } from './connections/connections.js';
 import { NoResponse } from './connections/platform-client.js';
 import type { DeferReason } from './delivery.js';
 import { type DecidedConsent, outdatedConsents } from './opt-outs.js';
-import { deliveryRequest } from './payload/delivery-request.js';
 import { hidePersonal } from './payload/hide-personal.js';
-import type { DeliveryPayload } from './payload/payload.js';
+import { type DeliveryPayload, deliveryRequest } from './payload/payload.js';
 
 /** Requests in flight per connection, and so its sockets. More where a request carries a single conversion. */
 const REQUESTS_MAX = { batched: 8, single: 32 };
@@ -26,7 +25,6 @@ const THROTTLED_MS = 1_000;
 /** How long deliveries wait for an access token, or for a change of the connection's state. Either may need the database. */
 const WAIT_MAX_MS = 10_000;
 
-/** A delivery in the queue of its connection. */
 export interface QueuedDelivery {
   readonly payload: Pick<DeliveryPayload, 'body' | 'group' | 'account'>;
   /** The platform may have accepted it in an earlier attempt, so it is sent to the account of that attempt only. */
@@ -373,9 +371,7 @@ export class DestinationQueue {
   }
 }
 
-/** A platform's answer to one request. */
 interface Answer {
-  /** The deliveries in the request. */
   readonly batch: readonly QueuedDelivery[];
   readonly verdict: Verdict | readonly Verdict[];
   readonly httpStatus?: number;

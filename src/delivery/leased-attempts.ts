@@ -7,16 +7,14 @@ import type { StoredEvent } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import type { AttemptPermit } from './attempt-window.js';
 import { isOutcome } from './delivery.js';
-import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
+import { DeliverySaga, OutcomeRecorder, type SagaEnd } from './delivery.saga.js';
 import { type DeliveryKey, DeliveryLeases, type HeldLease, keyOf } from './delivery-leases.js';
-import { OutcomeRecorder } from './outcome-recorder.js';
 import { withOrder } from './payload/read-order.js';
 import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
 const REFUSED_MAX = 10_000;
 const NOT_IN_LOG = { status: 'failed', reason: 'no_longer_in_the_log' } as const;
 
-/** A delivery that is due. */
 export interface DueAttempt extends DeliveryKey {
   /** Position of the event that scheduled the attempt; 0 for a first attempt, which no event schedules. */
   readonly position: number;

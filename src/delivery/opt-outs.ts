@@ -1,4 +1,3 @@
-/** The injection token. */
 export const OPT_OUTS = Symbol('opt-outs');
 
 /** Which of these people of a site have opted out, as of now. Rejects if that cannot be read. */

@@ -13,7 +13,7 @@ import { AccessTokens, type TokenOwner } from './connections/access-tokens.js';
 import { isStillConnected } from './connections/account.js';
 import { Connections, type Destination } from './connections/connections.js';
 import { PlatformClient } from './connections/platform-client.js';
-import { isoTime, type OutcomeDetails } from './delivery.js';
+import { type DeliveryTerms, isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.js';
 import { type DecidedConsent, type FindOptOuts, OPT_OUTS } from './opt-outs.js';
@@ -28,25 +28,10 @@ import { enqueueParts } from './several-actions.js';
 const HELD_DELAY_MS = 5_000;
 
 /** One attempt to deliver one conversion through one connection. */
-export interface DeliveryRequest {
+export interface DeliveryRequest extends DeliveryTerms {
   readonly received: ReceivedConversion;
   readonly platform: ConnectionName;
   readonly attempt: number;
-  /** Event id of a delivery that an operator forced. */
-  readonly eventId?: string | undefined;
-  /** Version of the payload, if an operator requested another one than that of the receipt. */
-  readonly payloadVersion?: number | undefined;
-  /** Position as of which the settings of a bound delivery apply, if it is not the conversion's. */
-  readonly settingsPosition?: number | undefined;
-  /** Version of the event in the stream that added the visit, if the visitor was identified later. */
-  readonly reopened?: number | undefined;
-  /** Digest of the payload that a bound delivery was sent with. */
-  readonly bodySha256?: string | undefined;
-  /**
-   * ISO time of the first attempt that the platform may have accepted without saying so. The delivery is bound: every
-   * later attempt sends the same payload to the same account. Otherwise retries use the current settings.
-   */
-  readonly unknownSince?: string | undefined;
   /**
    * ISO time at which a process that has ended may have sent it. It is not known with which settings of a retry, so this
    * attempt is bound only by the dedup window, and the next ones to what this one sends.

@@ -4,7 +4,6 @@ import type { Site } from '../sites/site.js';
 /** The queue of a connection may have millions of deliveries. */
 export const WAITING_COUNTED_MAX = 10_000;
 
-/** Deliveries of one connection that wait. */
 export interface WaitingDeliveries {
   readonly site: string;
   /** Name of the connection. */

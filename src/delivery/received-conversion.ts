@@ -33,7 +33,6 @@ export type ReceivedConversion = Pick<
   readonly span?: TraceSpan | undefined;
 };
 
-/** For log lines about the conversion. */
 export function traceFieldsOf({ span, personal }: ReceivedConversion): object {
   return traceFields(span?.traceparent ?? personal?.traceparent);
 }

@@ -12,7 +12,6 @@ export interface ReplayRequest {
   readonly range: { readonly after: number; readonly until: number } | { readonly conversion: string };
   /** Place of the site's newest event in the order of its events (`siteOrder`). */
   readonly settingsPosition: number;
-  /** Which deliveries are requested. */
   readonly statuses: readonly ReplayStatus[];
   /** The database's time. A conversion that was received just now is being attempted. */
   readonly nowMs: number;

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { AlignedInterval } from '../kernel/aligned-interval.js';
+import { Poller } from '../kernel/poller.js';
 import { Postgres } from '../postgres/postgres.js';
 import { Confirmations } from './confirmations.js';
 import { type DueDelivery, unknownSinceOf } from './deliveries.projection.js';
+import { nextAttempt } from './delivery.saga.js';
 import { DeliveryLeases, QUERY_TIMEOUT_MS } from './delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
-import { nextAttempt } from './outcome-recorder.js';
 import { PlatformDelivery } from './platform-delivery.js';
 
 /** Deliveries of one connection that one poll leases at most; the next poll leases more. */
@@ -30,9 +30,8 @@ interface DueWork {
  */
 @Injectable()
 export class RetryScheduler {
-  private timer: AlignedInterval | undefined;
-  private polling: Promise<void> | undefined;
-  private stopping = false;
+  /** Every query times out, so a lost connection does not end the polls. */
+  private readonly poller = new Poller(() => this.startAll());
   /** When a parked connection was first seen, or last probed. */
   private readonly probed = new Map<string, number>();
 
@@ -44,30 +43,17 @@ export class RetryScheduler {
     private readonly leases: DeliveryLeases,
   ) {}
 
-  /** Every query of a poll times out, so a lost connection does not end the polls. */
   start(everyMs: number): void {
-    this.timer = new AlignedInterval(() => this.poll(), everyMs);
+    this.poller.start(everyMs);
   }
 
-  poll(): void {
-    if (this.stopping) return;
-    this.polling ??= this.startAll()
-      // The database is unavailable: the next poll repeats the work.
-      .catch(() => {})
-      .finally(() => {
-        this.polling = undefined;
-      });
-  }
-
-  async stop(): Promise<void> {
-    this.stopping = true;
-    this.timer?.stop();
-    await this.polling;
+  stop(): Promise<void> {
+    return this.poller.stop();
   }
 
   /** Repeats without delay while deliveries are due, so that a backlog does not wait for the next interval. */
   private async startAll(): Promise<void> {
-    while ((await this.startDue()) > 0 && !this.stopping) await new Promise((next) => setImmediate(next));
+    while ((await this.startDue()) > 0 && !this.poller.isStopping) await new Promise((next) => setImmediate(next));
   }
 
   /** Returns how many attempts were started. */
@@ -76,7 +62,7 @@ export class RetryScheduler {
     const { hasTooOld, connections } = await this.readDueWork();
     let started = hasTooOld ? await this.startTooOld() : 0;
     for (const connection of connections) {
-      if (this.stopping) break;
+      if (this.poller.isStopping) break;
       const capacity = Math.min(this.capacity(connection), LEASED_MAX);
       if (capacity <= 0) continue;
       const due = await this.readDue(connection, capacity);

@@ -3,7 +3,6 @@ import { HELD_BACK } from './deliveries.projection.js';
 import type { AttemptResult, DestinationQueue, QueuedDelivery } from './destination-queue.js';
 import type { PayloadPart } from './payload/payload.js';
 
-/** The result of the item of one conversion action. */
 export interface ActionResult {
   readonly action: string;
   readonly result: AttemptResult;

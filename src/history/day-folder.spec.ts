@@ -63,7 +63,7 @@ describe('a folder of days', () => {
     );
   });
 
-  it('removes what a killed run left without a checkpoint when a later one exports the same events', async () => {
+  it('removes what a killed run left without its progress when a later one exports the same events', async () => {
     const { file: left } = await (await open()).nextPart('2026-11-17', 40);
     writeFileSync(`${left}.part`, '');
     const later = await open();
@@ -99,14 +99,14 @@ describe('a folder of days', () => {
   });
 
   it.each(['', '{"options":', '{"options":"options","position":1}', '{"options":"options","log":"log"}', 'null'])(
-    'names a damaged checkpoint: %s',
+    'names a damaged file of the progress: %s',
     async (text) => {
       writeFileSync(join(folder, '_export.json'), text);
       await expect(open()).rejects.toThrow(/_export\.json is damaged\. Remove it and run the same command again/);
     },
   );
 
-  it('continues after the newest part without the checkpoint', async () => {
+  it('continues after the newest part without the saved progress', async () => {
     mkdirSync(join(folder, 'day=2026-11-17'));
     writeFileSync(join(folder, 'day=2026-11-17', 'part-000000000001-000000000040.parquet'), '');
     expect((await open()).position).toBe(40);

@@ -5,11 +5,11 @@ import { UserError } from '../kernel/errors.js';
 import type { LogIdentity } from './log-identity.js';
 
 /** Readers of Hive layouts skip names that start with an underscore. */
-const CHECKPOINT = '_export.json';
+const PROGRESS = '_export.json';
 /** Positions are padded, so that names sort in log order. */
 const POSITION_DIGITS = 12;
 
-interface Checkpoint {
+interface Progress {
   /** The export's options, serialised. */
   readonly options: string;
   /** Id of the log. */
@@ -36,7 +36,7 @@ export class DayFolder {
   private constructor(
     private readonly folder: string,
     private readonly extension: string,
-    private readonly identity: Omit<Checkpoint, 'position'>,
+    private readonly identity: Omit<Progress, 'position'>,
     private readonly parts: readonly Part[],
     private reached: number,
   ) {}
@@ -46,19 +46,19 @@ export class DayFolder {
     const existing = await lstat(folder).catch(() => undefined);
     if (existing?.isFile()) throw new UserError(`--out: ${folder} is a file. With --partition-by give a folder.`);
     await makeFolder(folder);
-    const checkpoint = await readCheckpoint(join(folder, CHECKPOINT));
-    if (checkpoint && checkpoint.log !== log.id)
+    const progress = await readProgress(join(folder, PROGRESS));
+    if (progress && progress.log !== log.id)
       throw new UserError(
         `--out: ${folder} has an export of another log. Export from its database again, or give another folder.`,
       );
-    if (checkpoint && checkpoint.options !== options)
+    if (progress && progress.options !== options)
       throw new UserError(
         `--out: ${folder} has an export with other options. Run it with those again, or give another folder.`,
       );
     const parts = await readParts(folder, extension);
     // A process that was killed may have finished a part and not recorded it.
     const finished = parts.filter(({ suffix }) => suffix === '').map(({ last }) => last);
-    const reached = Math.max(checkpoint?.position ?? 0, ...finished);
+    const reached = Math.max(progress?.position ?? 0, ...finished);
     if (reached > log.head)
       throw new UserError(
         `--out: ${folder} has an export up to position ${reached}, and the log ends at ${log.head}: it is another one, or has lost events. Give another folder.`,
@@ -88,10 +88,10 @@ export class DayFolder {
 
   /** Records that everything up to the position is exported. */
   async advance(position: number): Promise<void> {
-    const file = join(this.folder, CHECKPOINT);
+    const file = join(this.folder, PROGRESS);
     await withSpace(`--out: no space is left in ${this.folder}`, 'run the same command again', async () => {
       await rm(`${file}.new`, { force: true });
-      await writeFile(`${file}.new`, JSON.stringify({ ...this.identity, position } satisfies Checkpoint), {
+      await writeFile(`${file}.new`, JSON.stringify({ ...this.identity, position } satisfies Progress), {
         mode: 0o600,
         flag: 'wx',
       });
@@ -113,14 +113,14 @@ async function makeFolder(path: string): Promise<void> {
   });
 }
 
-async function readCheckpoint(file: string): Promise<Checkpoint | undefined> {
+async function readProgress(file: string): Promise<Progress | undefined> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw new UserError(`${file} cannot be read (${error.code}).`);
   });
   if (text === undefined) return undefined;
   try {
-    const { options, log, position } = JSON.parse(text) as Checkpoint;
+    const { options, log, position } = JSON.parse(text) as Progress;
     if (typeof options === 'string' && typeof log === 'string' && Number.isSafeInteger(position))
       return { options, log, position };
   } catch {

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { EventFilter, PageLimits } from './event-filter.js';
-import type { ExportCheckpoint } from './export-file.js';
+import type { ExportProgress } from './export-file.js';
 import type { ExportFormat } from './export-formats.js';
 
 export interface ExportJob {
@@ -10,9 +10,9 @@ export interface ExportJob {
   /** What is held in memory at a time, twice: a page is read while the one before is written. */
   readonly pageLimits: PageLimits;
   /** Progress of an earlier, interrupted process; undefined to start at the beginning. */
-  readonly resumeFrom: Pick<ExportCheckpoint, 'position' | 'events' | 'complete'> | undefined;
-  /** `checkpoint` returns the progress that these bytes complete. */
-  write(bytes: Uint8Array, checkpoint: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void>;
+  readonly resumeFrom: Pick<ExportProgress, 'position' | 'events' | 'complete'> | undefined;
+  /** `reached` returns the progress that these bytes complete. */
+  write(bytes: Uint8Array, reached: () => Omit<ExportProgress, 'bytes'>): Promise<void>;
   /** Called after each page; may throw to stop the export. */
   progress(events: number, position: number): void;
 }

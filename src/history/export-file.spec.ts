@@ -23,22 +23,22 @@ beforeEach(() => {
   victim = join(folder, `${files}.victim`);
   writeFileSync(victim, 'of another program');
 });
-const checkpoint = () => ({ position: 1, events: 1 });
+const progress = () => ({ position: 1, events: 1 });
 
 describe('ExportFile', () => {
   it('does not write through a symbolic link at the name of the partial file', async () => {
     for (const name of [`${out}.part`, `${out}.part.json.new`]) symlinkSync(victim, name);
     const file = await ExportFile.open(out, 'options');
-    await file.write(Buffer.from('one\n'), checkpoint);
+    await file.write(Buffer.from('one\n'), progress);
     expect(lstatSync(`${out}.part`).isFile()).toBe(true);
     await file.finish();
     expect([readFileSync(out, 'utf8'), readFileSync(victim, 'utf8')]).toEqual(['one\n', 'of another program']);
     expect(lstatSync(out).mode & 0o777).toBe(0o600);
   });
 
-  it('does not resume through a symbolic link, even with a checkpoint that fits', async () => {
+  it('does not resume through a symbolic link, even with progress that fits', async () => {
     symlinkSync(victim, `${out}.part`);
-    writeFileSync(`${out}.part.json`, JSON.stringify({ question: 'options', mark: { ...checkpoint(), bytes: 3 } }));
+    writeFileSync(`${out}.part.json`, JSON.stringify({ question: 'options', mark: { ...progress(), bytes: 3 } }));
     const file = await ExportFile.open(out, 'options');
     expect(file.resumeFrom).toBeUndefined();
     await file.write(Buffer.from('one\n'));
@@ -46,9 +46,9 @@ describe('ExportFile', () => {
     expect([readFileSync(out, 'utf8'), readFileSync(victim, 'utf8')]).toEqual(['one\n', 'of another program']);
   });
 
-  it('resumes its own partial file at the checkpoint', async () => {
+  it('resumes its own partial file at the saved progress', async () => {
     const first = await ExportFile.open(out, 'options');
-    await first.write(Buffer.from('one\n'), checkpoint);
+    await first.write(Buffer.from('one\n'), progress);
     await first.write(Buffer.from('cut off'));
     await first.close();
     const second = await ExportFile.open(out, 'options');
@@ -59,19 +59,19 @@ describe('ExportFile', () => {
     expect(existsSync(`${out}.part.json`)).toBe(false);
   });
 
-  it('leaves no file if it is closed before the first checkpoint, and one to resume after it', async () => {
+  it('leaves no file if it is closed before its progress is saved, and one to resume after it', async () => {
     const left = () => readdirSync(folder).filter((name) => name.startsWith(`${files}.ndjson`));
     const first = await ExportFile.open(out, 'options');
     await first.write(Buffer.from('one\n'));
     await first.close();
     expect(left()).toEqual([]);
     const second = await ExportFile.open(out, 'options');
-    await second.write(Buffer.from('one\n'), checkpoint);
+    await second.write(Buffer.from('one\n'), progress);
     await second.close();
     expect(left()).toEqual([`${files}.ndjson.part`, `${files}.ndjson.part.json`]);
   });
 
-  it('removes the checkpoint that a killed process was writing when it is complete', async () => {
+  it('removes the saved progress that a killed process was writing when it is complete', async () => {
     const file = await ExportFile.open(out, 'options');
     writeFileSync(`${out}.part.json.new`, '');
     await file.write(Buffer.from('one\n'));
@@ -80,7 +80,7 @@ describe('ExportFile', () => {
   });
 
   it.each(['', '{"question":"options"', '{"question":"options","mark":{"position":1}}', 'null'])(
-    'names a damaged checkpoint and what to do: %s',
+    'names a damaged file of the progress and what to do: %s',
     async (text) => {
       writeFileSync(`${out}.part`, 'one\n');
       writeFileSync(`${out}.part.json`, text);

@@ -2,13 +2,13 @@ import { constants, type FileHandle, lstat, open, readFile, rename, rm, stat, wr
 import { withSpace } from '../kernel/disk-space.js';
 import { UserError } from '../kernel/errors.js';
 
-/** A checkpoint requires that the data before it is on disk, so it is not written after every page. */
-const CHECKPOINT_INTERVAL_MS = 2_000;
-/** At most this share of the time is spent on checkpoints: saving the state of a large Parquet file takes a while. */
-const CHECKPOINT_SHARE = 0.05;
+/** Saving the progress requires that the data before it is on disk, so it is not done after every page. */
+const SAVE_INTERVAL_MS = 2_000;
+/** At most this share of the time is spent on that: saving the state of a large Parquet file takes a while. */
+const SAVE_SHARE = 0.05;
 
 /** Progress of an export. */
-export interface ExportCheckpoint {
+export interface ExportProgress {
   /** The file contains every matching event up to here. */
   readonly position: number;
   readonly events: number;
@@ -23,7 +23,7 @@ export interface ExportCheckpoint {
 interface PartInfo {
   /** The export's options, serialised. */
   readonly question: string;
-  readonly mark: ExportCheckpoint;
+  readonly mark: ExportProgress;
 }
 
 /**
@@ -35,16 +35,16 @@ interface PartInfo {
 export class ExportFile {
   private bytes: number;
   private isResumable: boolean;
-  /** The first page is followed by a checkpoint immediately. */
-  private nextCheckpointMs = Number.NEGATIVE_INFINITY;
+  /** The first page is followed by its progress immediately. */
+  private nextSaveMs = Number.NEGATIVE_INFINITY;
 
   private constructor(
     private readonly path: string,
     private readonly options: string,
     private readonly file: FileHandle,
     private readonly isDevice: boolean,
-    /** Checkpoint of an interrupted export; undefined when the export starts at the beginning. */
-    readonly resumeFrom: ExportCheckpoint | undefined,
+    /** Progress of an interrupted export; undefined when the export starts at the beginning. */
+    readonly resumeFrom: ExportProgress | undefined,
   ) {
     this.bytes = resumeFrom?.bytes ?? 0;
     this.isResumable = resumeFrom !== undefined;
@@ -55,7 +55,7 @@ export class ExportFile {
     const existing = await stat(path).catch(() => undefined);
     if (existing?.isDirectory()) throw new UserError(`--out: ${path} is a folder. Give the name of a file.`);
     const isDevice = existing !== undefined && !existing.isFile();
-    const resumeFrom = isDevice ? undefined : await readCheckpoint(path, options);
+    const resumeFrom = isDevice ? undefined : await readProgress(path, options);
     const file = await (isDevice ? open(path, 'w') : openPart(path, resumeFrom !== undefined)).catch(
       (error: NodeJS.ErrnoException) => {
         throw new UserError(`--out: ${path} cannot be written (${error.code}). Choose another file.`);
@@ -65,18 +65,18 @@ export class ExportFile {
     return new ExportFile(path, options, file, isDevice, resumeFrom);
   }
 
-  /** `checkpoint` is called only if a checkpoint is due. */
-  write(bytes: Uint8Array, checkpoint?: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void> {
-    return this.withSpace(() => this.writeAll(bytes, checkpoint));
+  /** `progress` is called only if it is to be saved. */
+  write(bytes: Uint8Array, progress?: () => Omit<ExportProgress, 'bytes'>): Promise<void> {
+    return this.withSpace(() => this.writeAll(bytes, progress));
   }
 
-  private async writeAll(bytes: Uint8Array, checkpoint?: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void> {
+  private async writeAll(bytes: Uint8Array, progress?: () => Omit<ExportProgress, 'bytes'>): Promise<void> {
     for (let done = 0; done < bytes.length; ) {
       const at = this.isDevice ? null : this.bytes + done;
       done += (await this.file.write(bytes, done, bytes.length - done, at)).bytesWritten;
     }
     this.bytes += bytes.length;
-    if (checkpoint && performance.now() >= this.nextCheckpointMs) await this.saveCheckpoint(checkpoint);
+    if (progress && performance.now() >= this.nextSaveMs) await this.saveProgress(progress);
   }
 
   /** Gives the complete file its name. */
@@ -104,24 +104,24 @@ export class ExportFile {
     return withSpace(`--out: no space is left for ${this.path}`, next, work);
   }
 
-  /** Closes the incomplete file and keeps it, so that a later process can resume the export, if it has a checkpoint. */
+  /** Closes the incomplete file and keeps it, so that a later process can resume the export, if its progress is saved. */
   async close(): Promise<void> {
     if (!this.isDevice && !this.isResumable && (await this.isNamed().catch(() => false)))
       await rm(partOf(this.path), { force: true });
     await this.file.close().catch(() => {});
   }
 
-  private async saveCheckpoint(checkpoint: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void> {
+  private async saveProgress(progress: () => Omit<ExportProgress, 'bytes'>): Promise<void> {
     if (this.isDevice) return;
     const startedMs = performance.now();
     await this.file.datasync();
-    const info: PartInfo = { question: this.options, mark: { ...checkpoint(), bytes: this.bytes } };
+    const info: PartInfo = { question: this.options, mark: { ...progress(), bytes: this.bytes } };
     await rm(`${partInfoOf(this.path)}.new`, { force: true });
     await writeFile(`${partInfoOf(this.path)}.new`, JSON.stringify(info), { mode: 0o600, flag: 'wx' });
     await rename(`${partInfoOf(this.path)}.new`, partInfoOf(this.path));
     this.isResumable = true;
     const nowMs = performance.now();
-    this.nextCheckpointMs = nowMs + Math.max(CHECKPOINT_INTERVAL_MS, (nowMs - startedMs) / CHECKPOINT_SHARE);
+    this.nextSaveMs = nowMs + Math.max(SAVE_INTERVAL_MS, (nowMs - startedMs) / SAVE_SHARE);
   }
 }
 
@@ -144,8 +144,8 @@ function partInfoOf(path: string): string {
   return `${path}.part.json`;
 }
 
-/** Undefined, so that the export starts at the beginning, if there is no checkpoint or the data is shorter than it states. */
-async function readCheckpoint(path: string, options: string): Promise<ExportCheckpoint | undefined> {
+/** Undefined, so that the export starts at the beginning, if there is no saved progress or the data is shorter than it states. */
+async function readProgress(path: string, options: string): Promise<ExportProgress | undefined> {
   const text = await readFile(partInfoOf(path), 'utf8').catch(() => undefined);
   const part = await lstat(partOf(path)).catch(() => undefined);
   // The owner of the file can read what is added to it.

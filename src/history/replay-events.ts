@@ -1,7 +1,6 @@
 import type { ClientBase } from 'pg';
-import type { StoredEvent } from '../log/event.js';
+import type { PositionRange, StoredEvent } from '../log/event.js';
 import { copyEvents } from '../log/event-reader.js';
-import type { PositionRange } from './bound.js';
 
 const PAGE_EVENTS = 1_000;
 

@@ -2,7 +2,7 @@ import { type ReaderHold, withReaderHold } from '../log/retention/retention-hold
 import type { Postgres } from '../postgres/postgres.js';
 import { type ExportJob, exportEvents } from './event-export.js';
 import type { EventFilter, PageLimits } from './event-filter.js';
-import type { ExportCheckpoint } from './export-file.js';
+import type { ExportProgress } from './export-file.js';
 import { type ExportContent, FORMATS, type FormatName } from './export-formats.js';
 import { withReadClient } from './with-client.js';
 
@@ -18,7 +18,7 @@ export interface ExportRun extends Pick<ExportJob, 'write' | 'progress'>, Export
   /** Default: as large as suits a process that does nothing else. */
   readonly pageLimits?: PageLimits | undefined;
   /** Progress of an earlier, interrupted process; undefined to start at the beginning. */
-  readonly resumeFrom?: Omit<ExportCheckpoint, 'bytes'> | undefined;
+  readonly resumeFrom?: Omit<ExportProgress, 'bytes'> | undefined;
   /** Ends the export at once, also while it waits for the database. */
   readonly signal?: AbortSignal | undefined;
   /** Before the first event is read; may throw if events that are needed were removed. */

@@ -5,7 +5,8 @@ import { uuidv7 } from '../kernel/uuid.js';
 import type { NewEvent } from '../log/event.js';
 import type { Site } from '../sites/site.js';
 import { SiteRepository } from '../sites/site-repository.js';
-import { BotScorer, loadBotList } from '../visitors/bots/bot-scorer.js';
+import { loadBotList } from '../visitors/bots/bot-list.js';
+import { BotScorer } from '../visitors/bots/bot-scorer.js';
 import { previewSettings } from './settings-preview.js';
 
 const HOST = 'shop.example';

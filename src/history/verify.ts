@@ -11,6 +11,7 @@ import type { EventLog } from '../log/event-log.js';
 import { readHead } from '../log/event-reader.js';
 import type { ProjectionRunner } from '../log/projections/projection-runner.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { withConnection } from '../postgres/with-connection.js';
 import type { SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { ChainCheck } from './reconciliation/chain.check.js';
@@ -92,9 +93,8 @@ export async function verify(
 async function runEventChecks(dependencies: VerifyDependencies, checks: readonly EventCheck[]) {
   const { postgres, settings, trust, progress } = dependencies;
   // On a busy machine the checks of a page may take longer than a session of the service may be idle in a transaction.
-  const client = await postgres.connect('verify', { idle_in_transaction_session_timeout: '5min' });
   let events = 0;
-  try {
+  return withConnection(postgres.connect('verify', { idle_in_transaction_session_timeout: '5min' }), async (client) => {
     // One snapshot: an erasure or a removal by retention is seen with all its parts, or not at all.
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const stored = (await readStoredCheckpoints(client)).map(({ token }) => token);
@@ -118,22 +118,17 @@ async function runEventChecks(dependencies: VerifyDependencies, checks: readonly
       { name: chain.name, ...chain.finish(counts) },
       ...checks.map((check) => ({ name: check.name, ...check.finish(chain.removals()) })),
     ];
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function runStreamChecks({ postgres, until, progress }: VerifyDependencies, checks: readonly StreamCheck[]) {
-  const client = await postgres.connect('verify');
   let events = 0;
-  try {
+  await withConnection(postgres.connect('verify'), async (client) => {
     await copyStreams(client, until, (stream) => {
       for (const check of checks) check.read(stream);
       events += stream.length;
       if (events % 10_000 < stream.length) progress(`streams: ${events} events read`);
     });
-  } finally {
-    await client.end();
-  }
+  });
   return checks.map((check) => ({ name: check.name, ...check.finish() }));
 }

@@ -1,9 +1,9 @@
 import type { ReplayRequest } from '../delivery/replay-deliveries.command.js';
 import type { CreatedJob } from '../events/site.events.js';
-import type { PositionRange } from '../history/bound.js';
 import type { FormatName } from '../history/export-formats.js';
 import type { ShadowRules } from '../history/shadow/shadow-rules.js';
 import type { Actor } from '../kernel/command.js';
+import type { PositionRange } from '../log/event.js';
 
 export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export type JobState = (typeof JOB_STATES)[number];

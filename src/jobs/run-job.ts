@@ -1,13 +1,13 @@
 import { type ReplayCounts, ReplayDeliveries } from '../delivery/replay-deliveries.command.js';
 import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
 import { SITE, streamIdOf } from '../events/site.events.js';
-import type { PositionRange } from '../history/bound.js';
 import { EventFilter } from '../history/event-filter.js';
-import type { ExportCheckpoint } from '../history/export-file.js';
+import type { ExportProgress } from '../history/export-file.js';
 import { runExport } from '../history/run-export.js';
 import { runShadow } from '../history/shadow/run-shadow.js';
 import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings/settings.js';
+import type { PositionRange } from '../log/event.js';
 import { type StoredEvent, siteOrder } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { type ReaderHold, withReaderHold } from '../log/retention/retention-holds.js';
@@ -58,7 +58,7 @@ async function exportJob(
     to: { position: until + 1 },
     ...(types && { type: [...types] }),
   });
-  const resumeFrom = (checkpoint as Omit<ExportCheckpoint, 'bytes'> | null) ?? undefined;
+  const resumeFrom = (checkpoint as Omit<ExportProgress, 'bytes'> | null) ?? undefined;
   let removed = {};
   const events = await runExport(dependencies.postgres, filter, {
     format,

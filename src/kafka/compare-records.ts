@@ -8,7 +8,7 @@ import { isHeaderOf, isOfRelay, positionIn, publishedData, toMessage } from './c
 import type { KafkaSettings } from './kafka-settings.js';
 import { PositionSet } from './position-set.js';
 import { readTopics, type TopicRecords } from './read-topics.js';
-import { type RelayCheckpoint, RelayCheckpoints } from './relay-checkpoint.js';
+import { type RelayProgress, RelayProgressStore } from './relay-progress.js';
 import { type Cluster, ensureTopics, PUBLISHED_CATEGORIES, topicOf } from './topics.js';
 import { withAdmin } from './with-admin.js';
 
@@ -36,15 +36,15 @@ export async function compareRecords(
   report: (violation: string) => void,
   progress: (records: number) => void,
 ): Promise<RecordComparison | undefined> {
-  const checkpoints = new RelayCheckpoints(postgres.pool, settings.kafkaTopicPrefix);
-  if ((await checkpoints.position()) === 0) return undefined;
+  const store = new RelayProgressStore(postgres.pool, settings.kafkaTopicPrefix);
+  if ((await store.position()) === 0) return undefined;
   const kafka = makeClient(settings);
   const compare = async (admin: Admin): Promise<RecordComparison> => {
     const prefix = settings.kafkaTopicPrefix;
     const ensured = ensureTopics(admin, postgres.pool, settings);
     const cluster = await withTimeout(TOPICS_TIMEOUT_MS, 'Reading the topics', ensured);
-    const checkpoint = await checkpoints.load(cluster.id);
-    const comparison = new Comparison(postgres, prefix, cluster, checkpoint, report);
+    const relayed = await store.load(cluster.id);
+    const comparison = new Comparison(postgres, prefix, cluster, relayed, report);
     const topics = PUBLISHED_CATEGORIES.map((category) => topicOf(prefix, category));
     const partitions = await readTopics(kafka, admin, topics, `${prefix}verify-`, async (records) => {
       await comparison.compare(records);
@@ -54,7 +54,7 @@ export async function compareRecords(
     await comparison.findMissing(new Set(truncated.map(({ topic, partition }) => `${topic} ${partition}`)));
     return {
       records: comparison.records,
-      position: checkpoint.position,
+      position: relayed.position,
       lost: comparison.lost,
       truncated: truncated.length,
     };
@@ -84,7 +84,7 @@ class Comparison {
     private readonly postgres: Postgres,
     private readonly prefix: string,
     private readonly cluster: Cluster,
-    private readonly checkpoint: RelayCheckpoint,
+    private readonly relayed: RelayProgress,
     private readonly report: (violation: string) => void,
   ) {}
 
@@ -129,7 +129,7 @@ class Comparison {
   async findMissing(truncated: ReadonlySet<string>): Promise<void> {
     const client = await this.postgres.connect('verify');
     try {
-      await copyStreamsByPosition(client, this.checkpoint.position, (position, category, stream) => {
+      await copyStreamsByPosition(client, this.relayed.position, (position, category, stream) => {
         const partitions = this.cluster.partitions.get(category);
         if (partitions === undefined || this.seen.has(position)) return;
         const topic = topicOf(this.prefix, category);
@@ -164,7 +164,7 @@ class Comparison {
     if (missing.length === 0) return;
     const isAtEnd = await areAtEndOfLineage(pool, missing);
     for (const [index, position] of missing.entries()) {
-      if (isAtEnd[index] && position < this.checkpoint.lostBelow) this.lost += 1;
+      if (isAtEnd[index] && position < this.relayed.lostBelow) this.lost += 1;
       else this.report(`the log has no event at position ${position}, which is on ${where}`);
     }
   }

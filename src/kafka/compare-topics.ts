@@ -4,7 +4,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { makeClient, withTimeout } from './client.js';
 import type { KafkaSettings } from './kafka-settings.js';
 import { readPartitionEnds } from './partition-ends.js';
-import { RelayCheckpoints } from './relay-checkpoint.js';
+import { RelayProgressStore } from './relay-progress.js';
 import { foundIn, isOfThisLog, publishedTo } from './starting-point.js';
 import { ensureTopics, topicOf } from './topics.js';
 import { withAdmin } from './with-admin.js';
@@ -15,7 +15,7 @@ export interface TopicComparison {
   readonly partitions: number;
   /** Everything up to this position has been published. */
   readonly position: number;
-  /** Differences between the topics and the relay's checkpoint. */
+  /** Differences between the topics and the relay's progress. */
   readonly violations: readonly string[];
 }
 
@@ -25,13 +25,13 @@ export interface TopicComparison {
  */
 export async function compareTopics(settings: KafkaSettings, postgres: Postgres): Promise<TopicComparison | undefined> {
   const { kafkaTopicPrefix: prefix } = settings;
-  const checkpoints = new RelayCheckpoints(postgres.pool, prefix);
-  if ((await checkpoints.position()) === 0) return undefined;
+  const progress = new RelayProgressStore(postgres.pool, prefix);
+  if ((await progress.position()) === 0) return undefined;
   const kafka = makeClient(settings);
   const compare = async (admin: Admin): Promise<TopicComparison> => {
     const ensured = ensureTopics(admin, postgres.pool, settings);
     const cluster = await withTimeout(TOPICS_TIMEOUT_MS, 'Reading the topics', ensured);
-    const checkpoint = await checkpoints.load(cluster.id);
+    const relayed = await progress.load(cluster.id);
     const ends = await readPartitionEnds(kafka, admin, prefix, cluster);
     const inLog = await readIdsAt(
       postgres.pool,
@@ -39,15 +39,14 @@ export async function compareTopics(settings: KafkaSettings, postgres: Postgres)
     );
     const violations = ends.flatMap((end) => {
       const { category, partition, last } = end;
-      const expected = publishedTo(checkpoint, end);
+      const expected = publishedTo(relayed, end);
       const where = `${topicOf(prefix, category)} partition ${partition}`;
       if (foundIn(end, expected) < expected)
         return [`${where} ends at ${last?.position ?? 'nothing'}, not at ${expected}`];
-      if (last && !isOfThisLog(last, inLog, checkpoint))
-        return [`${where} ends with an event that the log does not have`];
+      if (last && !isOfThisLog(last, inLog, relayed)) return [`${where} ends with an event that the log does not have`];
       return [];
     });
-    return { partitions: ends.length, position: checkpoint.position, violations };
+    return { partitions: ends.length, position: relayed.position, violations };
   };
   return withAdmin(kafka, settings, compare, { retry: { retries: 2 } });
 }

@@ -14,7 +14,7 @@ export class ConsumedPage extends Page {
 
   override async each(filter: PageFilter, onRow: (row: PageRow) => void): Promise<void> {
     for (const event of this.consumed) {
-      const row = new ConsumedRow(event);
+      const row = rowOf(event);
       if (passes(filter, row)) onRow(row);
     }
   }
@@ -28,53 +28,16 @@ export class ConsumedPage extends Page {
   }
 }
 
-class ConsumedRow implements PageRow {
-  readonly category: string;
-  readonly streamId: string;
-
-  constructor(private readonly consumed: StoredEvent) {
-    const end = consumed.stream.indexOf('-');
-    this.category = consumed.stream.slice(0, end);
-    this.streamId = consumed.stream.slice(end + 1);
-  }
-
-  get position(): number {
-    return this.consumed.position;
-  }
-
-  get type(): string {
-    return this.consumed.type;
-  }
-
-  get site(): string {
-    return this.consumed.site;
-  }
-
-  get actor(): string {
-    return this.consumed.actor;
-  }
-
-  get time(): string {
-    return this.consumed.time;
-  }
-
-  get timeMs(): number {
-    return Date.parse(this.consumed.time);
-  }
-
-  get subject(): undefined {
-    return undefined;
-  }
-
-  data(): StoredEvent['data'] {
-    return this.consumed.data;
-  }
-
-  personal(): null {
-    return null;
-  }
-
-  event(): StoredEvent {
-    return this.consumed;
-  }
+function rowOf(event: StoredEvent): PageRow {
+  const { position, type, site, actor, time, stream } = event;
+  const end = stream.indexOf('-');
+  return {
+    ...{ position, type, site, actor, time, subject: undefined },
+    category: stream.slice(0, end),
+    streamId: stream.slice(end + 1),
+    timeMs: Date.parse(time),
+    data: () => event.data,
+    personal: () => null,
+    event: () => event,
+  };
 }

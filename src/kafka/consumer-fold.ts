@@ -3,11 +3,7 @@ import { messageOf } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Projection } from '../log/projections/projection.js';
 import { isPoison } from '../log/projections/projection-runner.js';
-import {
-  lockPartitionCheckpoint,
-  type Shard,
-  savePartitionCheckpoint,
-} from '../log/retention/partition-checkpoints.js';
+import { lockPartitionPosition, type Shard, savePartitionPosition } from '../log/retention/partition-positions.js';
 import { LINEAGE } from '../postgres/lineage.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
@@ -32,13 +28,13 @@ export class FailedOver extends Error {
 }
 
 /**
- * Folds the events of one partition and saves its partition checkpoint in one transaction. Events at or below the
- * partition checkpoint or the projection's checkpoint are skipped as already folded, so redelivery, a rebalance and a
+ * Folds the events of one partition and saves the position in it in one transaction. Events at or below
+ * that position or the projection's position are skipped as already folded, so redelivery, a rebalance and a
  * second consumer on the same partition have no effect.
  */
 export class ConsumerFold {
-  /** The projection's checkpoint as last read. Events up to it need not be decoded. */
-  checkpoint = 0;
+  /** The projection's position as last read. Events up to it need not be decoded. */
+  position = 0;
 
   constructor(
     private readonly postgres: Postgres,
@@ -73,8 +69,8 @@ export class ConsumerFold {
     );
     if (rows[0]?.lineage !== this.history.lineage) throw new FailedOver('The database was restored or failed over');
     if (rows[0].parked) return false;
-    this.checkpoint = Number(rows[0].position);
-    let last = Math.max(this.checkpoint, await lockPartitionCheckpoint(client, this.projection.name, shard));
+    this.position = Number(rows[0].position);
+    let last = Math.max(this.position, await lockPartitionPosition(client, this.projection.name, shard));
     const before = last;
     const newEvents: StoredEvent[] = [];
     for (const event of events) {
@@ -84,7 +80,7 @@ export class ConsumerFold {
     }
     if (last === before) return true;
     await this.projection.fold(new ConsumedPage(client, newEvents));
-    await savePartitionCheckpoint(client, this.projection.name, shard, last);
+    await savePartitionPosition(client, this.projection.name, shard, last);
     return true;
   }
 

@@ -10,7 +10,7 @@ import { Postgres } from '../postgres/postgres.js';
 import { usesKafka } from './kafka-settings.js';
 import { ProjectionConsumer } from './projection-consumer.js';
 import { Relay, type RelayState } from './relay.js';
-import { holdLog, RelayCheckpoints } from './relay-checkpoint.js';
+import { holdLog, RelayProgressStore } from './relay-progress.js';
 
 const LAG_COUNTED_TO = 1_000_000;
 const SCRAPE_TIMEOUT_MS = 1_000;
@@ -64,7 +64,7 @@ function measureLag(postgres: Postgres, prefix: string, registry: Registry): voi
     async collect() {
       try {
         const source = withQueryTimeout(postgres.pool, SCRAPE_TIMEOUT_MS);
-        const position = await new RelayCheckpoints(postgres.pool, prefix).position();
+        const position = await new RelayProgressStore(postgres.pool, prefix).position();
         this.set(await countAfter(source, position, LAG_COUNTED_TO));
       } catch {
         // The database is unavailable: the gauge keeps its last value.

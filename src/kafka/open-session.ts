@@ -10,7 +10,7 @@ import { FencedProducer } from './fenced-producer.js';
 import type { KafkaSettings } from './kafka-settings.js';
 import { compareEnds, followLineageOf, refuseForeignTopics } from './own-topics.js';
 import { type PartitionEnd, readPartitionEnds } from './partition-ends.js';
-import { type RelayCheckpoint, RelayCheckpoints } from './relay-checkpoint.js';
+import { type RelayProgress, RelayProgressStore } from './relay-progress.js';
 import { RelaySession } from './relay-session.js';
 import { type IdsInLog, type StartingPoint, startingPoint } from './starting-point.js';
 import { type Cluster, ensureTopics, RelayRefusedError, topicOf } from './topics.js';
@@ -39,7 +39,7 @@ export async function openRelaySession(
     await followLineageOf(postgres, logger);
     // What this process appended before may have been lost in a failover: it is read from the database.
     recent.clear();
-    const { lineageStart } = await new RelayCheckpoints(postgres.pool, prefix).load(cluster.id);
+    const { lineageStart } = await new RelayProgressStore(postgres.pool, prefix).load(cluster.id);
     if (lineageStart === null || wasRefused) await refuseForeignTopics(kafka, admin, postgres, prefix, cluster);
     const producer = await FencedProducer.open(kafka, prefix);
     try {
@@ -54,7 +54,7 @@ export async function openRelaySession(
 
 class SessionOpener {
   private readonly prefix: string;
-  private readonly checkpoints: RelayCheckpoints;
+  private readonly progress: RelayProgressStore;
 
   constructor(
     private readonly postgres: Postgres,
@@ -66,23 +66,23 @@ class SessionOpener {
     private readonly producer: FencedProducer,
   ) {
     this.prefix = settings.kafkaTopicPrefix;
-    this.checkpoints = new RelayCheckpoints(postgres.pool, this.prefix);
+    this.progress = new RelayProgressStore(postgres.pool, this.prefix);
   }
 
   async open(recent: RecentEvents): Promise<RelaySession> {
-    const { postgres, producer, checkpoints, cluster } = this;
-    const checkpoint = await checkpoints.load(cluster.id);
-    await checkpoints.moveHold(checkpoint.position);
-    const found = await this.readSettledEnds(checkpoint);
-    await this.compareWithLog(checkpoint, found);
-    const start = startingPoint(checkpoint, found, cluster);
-    // Before the checkpoint, if a topic has lost events: they are published again.
-    if (start.after < checkpoint.position) await checkpoints.moveHold(start.after);
-    return new RelaySession(postgres, recent, producer, checkpoints, cluster.id, this.settings.cell, start);
+    const { postgres, producer, progress, cluster } = this;
+    const relayed = await progress.load(cluster.id);
+    await progress.moveHold(relayed.position);
+    const found = await this.readSettledEnds(relayed);
+    await this.compareWithLog(relayed, found);
+    const start = startingPoint(relayed, found, cluster);
+    // Before that position, if a topic has lost events: they are published again.
+    if (start.after < relayed.position) await progress.moveHold(start.after);
+    return new RelaySession(postgres, recent, producer, progress, cluster.id, this.settings.cell, start);
   }
 
   /** A hanging transaction ends when this producer runs another one on the same partitions. Then the ends are final. */
-  private async readSettledEnds(checkpoint: RelayCheckpoint): Promise<PartitionEnd[]> {
+  private async readSettledEnds(relayed: RelayProgress): Promise<PartitionEnd[]> {
     for (let aborts = 0; ; aborts += 1) {
       const found = await readPartitionEnds(this.kafka, this.admin, this.prefix, this.cluster);
       const hanging = found.filter((one) => one.hasHangingTransaction);
@@ -96,7 +96,7 @@ class SessionOpener {
       this.logger.warn('Aborting a hanging transaction on the broker; its events are published again', {
         partitions: hanging.length,
       });
-      await this.producer.abortHanging(await this.nextEvents(hanging, startingPoint(checkpoint, found, this.cluster)));
+      await this.producer.abortHanging(await this.nextEvents(hanging, startingPoint(relayed, found, this.cluster)));
     }
   }
 
@@ -117,17 +117,17 @@ class SessionOpener {
     return next;
   }
 
-  private async compareWithLog(checkpoint: RelayCheckpoint, found: readonly PartitionEnd[]): Promise<void> {
+  private async compareWithLog(relayed: RelayProgress, found: readonly PartitionEnd[]): Promise<void> {
     const { pool } = this.postgres;
     await followLineageOf(this.postgres, this.logger);
-    const { lineage, inLog, lostBelow } = await compareEnds(this.postgres, checkpoint, found, this.prefix);
-    if (lostBelow > checkpoint.lostBelow) {
+    const { lineage, inLog, lostBelow } = await compareEnds(this.postgres, relayed, found, this.prefix);
+    if (lostBelow > relayed.lostBelow) {
       this.logger.warn(
         'Kafka contains events that this database lost in a restore or failover: those with a position after `kept` and before `continuesAt`',
         { ...(await readJump(pool)), records: describeLost(found, inLog, this.prefix) },
       );
     }
-    await this.checkpoints.adoptLineage(this.cluster.id, lineage, lostBelow);
+    await this.progress.adoptLineage(this.cluster.id, lineage, lostBelow);
   }
 }
 

@@ -5,7 +5,7 @@ import { followLineage, type Lineage, readLineage } from '../log/lineage.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { idIn, positionIn } from './cloud-event.js';
 import { type PartitionEnd, readPartitionEnds } from './partition-ends.js';
-import { type RelayCheckpoint, RelayCheckpoints } from './relay-checkpoint.js';
+import { type RelayProgress, RelayProgressStore } from './relay-progress.js';
 import { type IdsInLog, isOfThisLog, refuseForeignEnds } from './starting-point.js';
 import type { Cluster } from './topics.js';
 
@@ -18,7 +18,7 @@ export interface ComparedEnds {
 /** Throws if a topic ends with an event of another log. */
 export async function compareEnds(
   postgres: Postgres,
-  checkpoint: RelayCheckpoint,
+  relayed: RelayProgress,
   found: readonly PartitionEnd[],
   prefix: string,
 ): Promise<ComparedEnds> {
@@ -27,7 +27,7 @@ export async function compareEnds(
     postgres.pool,
     found.flatMap(({ last }) => (last ? [last.position] : [])),
   );
-  return { lineage, inLog, lostBelow: refuseForeignEnds(found, inLog, checkpoint, lineage, prefix) };
+  return { lineage, inLog, lostBelow: refuseForeignEnds(found, inLog, relayed, lineage, prefix) };
 }
 
 /** The first writer or relay after a failover advances the log's positions. */
@@ -51,13 +51,13 @@ export async function refuseForeignTopics(
   prefix: string,
   cluster: Cluster,
 ): Promise<void> {
-  const checkpoint = await new RelayCheckpoints(postgres.pool, prefix).load(cluster.id);
-  await compareEnds(postgres, checkpoint, await readPartitionEnds(kafka, admin, prefix, cluster), prefix);
+  const relayed = await new RelayProgressStore(postgres.pool, prefix).load(cluster.id);
+  await compareEnds(postgres, relayed, await readPartitionEnds(kafka, admin, prefix, cluster), prefix);
 }
 
 /** Lets the consumers of a cell read no topics of another one. */
 export class OwnTopics {
-  private readonly checkpoints: RelayCheckpoints;
+  private readonly progress: RelayProgressStore;
 
   constructor(
     private readonly kafka: Kafka,
@@ -67,12 +67,12 @@ export class OwnTopics {
     private readonly cluster: Cluster,
     private readonly logger: Logger,
   ) {
-    this.checkpoints = new RelayCheckpoints(postgres.pool, prefix);
+    this.progress = new RelayProgressStore(postgres.pool, prefix);
   }
 
   /** Before the group is joined: another cell with the same prefix has the same group, and would miss what is read here. */
   async refuseForeign(wasRefused: boolean): Promise<void> {
-    const { lineageStart } = await this.checkpoints.load(this.cluster.id);
+    const { lineageStart } = await this.progress.load(this.cluster.id);
     if (lineageStart === null || wasRefused) await this.compare();
   }
 
@@ -81,7 +81,7 @@ export class OwnTopics {
     const record = { position: positionIn(message), id: idIn(message) };
     const inLog = await readIdsAt(this.postgres.pool, [record.position]);
     if (inLog.get(record.position) === record.id) return;
-    if (!isOfThisLog(record, inLog, await this.checkpoints.load(this.cluster.id))) await this.compare();
+    if (!isOfThisLog(record, inLog, await this.progress.load(this.cluster.id))) await this.compare();
   }
 
   private async compare(): Promise<void> {

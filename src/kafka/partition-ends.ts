@@ -1,13 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Consumer, Kafka } from 'kafkajs';
 import { withTimeout } from './client.js';
 import { idIn, isOfRelay, positionIn } from './cloud-event.js';
+import { withTemporaryConsumer } from './temporary-consumer.js';
 import { type Cluster, topicOf } from './topics.js';
 
 const READ_TIMEOUT_MS = 30_000;
-/** Clean-up is awaited because the caller may disconnect or exit afterwards. Kafka deletes empty groups after a week. */
-const CLEAN_UP_TIMEOUT_MS = 3_000;
 /** The last offsets are transaction markers and aborted messages, so the newest event is some offsets before the end. */
 const FIRST_LOOK_BACK = 50;
 const LOOK_BACK_FACTOR = 8;
@@ -49,8 +47,13 @@ export async function readPartitionEnds(
     await Promise.all([...cluster.partitions.keys()].map((category) => startSearches(admin, prefix, category)))
   ).flat();
   const open = searches.filter(({ done }) => !done);
-  if (open.length > 0)
-    await withTimeout(READ_TIMEOUT_MS, 'Reading the ends of the topics', search(kafka, admin, prefix, open));
+  if (open.length > 0) {
+    const topics = [...new Set(open.map(({ category }) => topicOf(prefix, category)))];
+    const searching = withTemporaryConsumer(kafka, admin, `${prefix}relay-ends-`, topics, (consumer) =>
+      searchBackwards(consumer, prefix, open),
+    );
+    await withTimeout(READ_TIMEOUT_MS, 'Reading the ends of the topics', searching);
+  }
   return searches.map(({ category, partition, low, stable, highWatermark, last }) => ({
     category,
     partition,
@@ -80,22 +83,6 @@ async function fetchOffsets(admin: Admin, topic: string) {
       if (type !== 'NOT_LEADER_FOR_PARTITION' || attempt === LEADER_ATTEMPTS_MAX) throw error;
       await sleep(LEADER_WAIT_MS);
     }
-  }
-}
-
-/** kafkajs can only read as a member of a group, so a temporary group is used and deleted. */
-async function search(kafka: Kafka, admin: Admin, prefix: string, open: readonly Search[]): Promise<void> {
-  const groupId = `${prefix}relay-ends-${randomUUID()}`;
-  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100, retry: { retries: 0 } });
-  try {
-    await consumer.connect();
-    const categories = [...new Set(open.map(({ category }) => category))];
-    await consumer.subscribe({ topics: categories.map((category) => topicOf(prefix, category)), fromBeginning: true });
-    await searchBackwards(consumer, prefix, open);
-  } finally {
-    // In this order: a group with members cannot be deleted.
-    const cleanUp = consumer.disconnect().then(() => admin.deleteGroups([groupId]));
-    await withTimeout(CLEAN_UP_TIMEOUT_MS, 'Deleting the group', cleanUp).catch(() => {});
   }
 }
 

@@ -6,7 +6,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { makeClient, withTimeout } from './client.js';
 import type { KafkaSettings } from './kafka-settings.js';
 import { refuseForeignTopics } from './own-topics.js';
-import { RelayCheckpoints } from './relay-checkpoint.js';
+import { RelayProgressStore } from './relay-progress.js';
 import { findTopics, RelayRefusedError } from './topics.js';
 import { withAdmin } from './with-admin.js';
 
@@ -21,7 +21,7 @@ export async function probeKafka(settings: KafkaSettings, pool: Pool): Promise<{
     retry: { retries: 2 },
   });
   const { brokers } = await withTimeout(ANSWER_TIMEOUT_MS, 'Describing the cluster', described);
-  const position = await new RelayCheckpoints(pool, settings.kafkaTopicPrefix).position();
+  const position = await new RelayProgressStore(pool, settings.kafkaTopicPrefix).position();
   return { brokers: brokers.length, behind: await countAfter(pool, position, LAG_COUNTED_TO) };
 }
 
@@ -45,7 +45,7 @@ export async function findRefusal(settings: KafkaSettings, postgres: Postgres): 
 
 /** Reading the topics takes seconds, because it needs a consumer group: not worth it while events are published. */
 async function isLate(settings: KafkaSettings, { pool, clock }: Postgres): Promise<boolean> {
-  const position = await new RelayCheckpoints(pool, settings.kafkaTopicPrefix).position();
+  const position = await new RelayProgressStore(pool, settings.kafkaTopicPrefix).position();
   const next = await readTimeAfter(pool, position);
   return next !== undefined && (position === 0 || clock.nowMs() - next.getTime() > LATE_AFTER_MS);
 }

@@ -9,7 +9,7 @@ describe('foldedUpTo', () => {
     expect(folded({ 0: 400, 1: 480 })).toBe(500);
   });
 
-  it('is the position of the slowest shard while one is behind, but at least the projection’s checkpoint', () => {
+  it('is the position of the slowest shard while one is behind, but at least the projection’s position', () => {
     expect(folded({ 0: 300, 1: 480 })).toBe(300);
     expect(folded({ 1: 480 })).toBe(100);
   });

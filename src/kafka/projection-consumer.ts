@@ -6,7 +6,7 @@ import { hasCopied, readHead } from '../log/event-reader.js';
 import { readJump, readServerLineage } from '../log/lineage.js';
 import type { Projection } from '../log/projections/projection.js';
 import type { ProjectionRunner } from '../log/projections/projection-runner.js';
-import { PartitionCheckpoints } from '../log/retention/partition-checkpoints.js';
+import { PartitionPositions } from '../log/retention/partition-positions.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { makeClient, withTimeout } from './client.js';
 import { fromMessage, isOfRelay, positionIn } from './cloud-event.js';
@@ -20,7 +20,7 @@ const OPEN_TIMEOUT_MS = 30_000;
 const LEAVE_TIMEOUT_MS = 5_000;
 const BACK_OFF_FIRST_MS = 500;
 const BACK_OFF_MAX_MS = 10_000;
-const CHECKPOINT_EVERY_MS = 1_000;
+const MOVE_EVERY_MS = 1_000;
 const PARKED_CHECK_EVERY_MS = 5_000;
 /** A consumer without a heartbeat for this long is replaced, even if kafkajs reports no error. */
 const HEARTBEAT_TIMEOUT_MS = 60_000;
@@ -123,14 +123,14 @@ export class ProjectionConsumer {
       await withTimeout(OPEN_TIMEOUT_MS, 'Joining', consumer.run({ eachBatchAutoResolve: false, eachBatch }));
       onJoined();
       while (!this.stopping.signal.aborted) {
-        await Promise.race([crashed, this.pause(CHECKPOINT_EVERY_MS)]);
+        await Promise.race([crashed, this.pause(MOVE_EVERY_MS)]);
         if (this.refusal) throw this.refusal;
         if (performance.now() - lastHeartbeatMs > HEARTBEAT_TIMEOUT_MS)
           throw new Error(`The consumer sent no heartbeat for ${HEARTBEAT_TIMEOUT_MS / 1_000} s`);
-        // A failure of the database is not fatal: the next round computes the checkpoint again.
+        // A failure of the database is not fatal: the next round computes the position again.
         const lineage = await readServerLineage(this.postgres.pool).catch(() => history.lineage);
         if (lineage !== history.lineage) throw new FailedOver('The database was restored or failed over');
-        await this.moveCheckpoint(cluster.id, history).catch(() => {});
+        await this.movePosition(cluster.id, history).catch(() => {});
       }
     } finally {
       admin.disconnect().catch(() => {});
@@ -155,7 +155,7 @@ export class ProjectionConsumer {
     const name = batch.topic.slice(this.settings.kafkaTopicPrefix.length);
     const category = PUBLISHED_CATEGORIES.find((category) => TOPIC_OF_CATEGORY[category] === name) as string;
     const shard = { category, shards: partitions.get(category) as number, shard: batch.partition };
-    const events = batch.messages.filter((message) => positionIn(message) > fold.checkpoint).map(fromMessage);
+    const events = batch.messages.filter((message) => positionIn(message) > fold.position).map(fromMessage);
     if (events.length === 0 || (await fold.fold(shard, events))) {
       resolveOffset(batch.messages.at(-1)?.offset as string);
     } else {
@@ -178,10 +178,10 @@ export class ProjectionConsumer {
   }
 
   /**
-   * When every partition is folded up to its last published position, everything up to the relay's checkpoint is folded.
-   * Any member of the group can decide this, because all partition checkpoints are in the database.
+   * When every partition is folded up to its last published position, everything up to the relay's position is folded.
+   * Any member of the group can decide this, because all positions in partitions are in the database.
    */
-  private async moveCheckpoint(clusterId: string, { isLost }: KnownHistory): Promise<void> {
+  private async movePosition(clusterId: string, { isLost }: KnownHistory): Promise<void> {
     const { pool } = this.postgres;
     const { rows } = await pool.query<{ position: string; published: Record<string, number[]> }>(
       'SELECT position, published FROM cc.kafka_relay WHERE cluster = $1 AND prefix = $2',
@@ -189,17 +189,17 @@ export class ProjectionConsumer {
     );
     const relay = rows[0];
     if (!relay) return;
-    const partitionCheckpoints = await PartitionCheckpoints.read(pool, this.projection.name);
-    const checkpoint = await pool.query<{ position: string }>('SELECT position FROM cc.projections WHERE name = $1', [
+    const partitionPositions = await PartitionPositions.read(pool, this.projection.name);
+    const folded = await pool.query<{ position: string }>('SELECT position FROM cc.projections WHERE name = $1', [
       this.projection.name,
     ]);
-    const position = Number(checkpoint.rows[0]?.position ?? 0);
+    const position = Number(folded.rows[0]?.position ?? 0);
     const reached = foldedUpTo(
       Number(relay.position),
       relay.published,
       this.categories,
       position,
-      partitionCheckpoints,
+      partitionPositions,
       isLost,
     );
     if (reached > position && (await hasCopied(pool, position, reached))) {
@@ -227,15 +227,15 @@ export function foldedUpTo(
   relayPosition: number,
   published: Readonly<Record<string, readonly number[]>>,
   categories: readonly string[],
-  checkpoint: number,
-  partitionCheckpoints: Pick<PartitionCheckpoints, 'of'>,
+  position: number,
+  partitionPositions: Pick<PartitionPositions, 'of'>,
   isLost: (position: number) => boolean,
 ): number {
   let foldedTo = relayPosition;
   for (const category of categories) {
     const lastPositions = published[category] ?? [];
     lastPositions.forEach((lastPosition, shard) => {
-      const reached = Math.max(checkpoint, partitionCheckpoints.of({ category, shards: lastPositions.length, shard }));
+      const reached = Math.max(position, partitionPositions.of({ category, shards: lastPositions.length, shard }));
       if (reached < lastPosition && !isLost(lastPosition)) foldedTo = Math.min(foldedTo, reached);
     });
   }

@@ -1,11 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import type { Admin, Kafka, KafkaMessage } from 'kafkajs';
-import { withTimeout } from './client.js';
+import type { Admin, Consumer, Kafka, KafkaMessage } from 'kafkajs';
+import { withTemporaryConsumer } from './temporary-consumer.js';
 
 /** Without any record for this long, the brokers are considered unreachable. */
 const IDLE_TIMEOUT_MS = 60_000;
-/** Clean-up is awaited because the caller may disconnect or exit afterwards. Kafka deletes empty groups after a week. */
-const CLEAN_UP_TIMEOUT_MS = 3_000;
 
 export interface TopicRecords {
   readonly topic: string;
@@ -38,13 +35,8 @@ export async function readTopics(
     }
   }
   if (ends.size === 0) return partitions;
-  const groupId = `${groupPrefix}${randomUUID()}`;
-  // kafkajs can only read as a member of a group, so a temporary group is used and deleted.
-  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100, retry: { retries: 0 } });
-  try {
-    await consumer.connect();
-    await consumer.subscribe({ topics: [...topics], fromBeginning: true });
-    await new Promise<void>((resolve, reject) => {
+  const readToEnds = (consumer: Consumer) =>
+    new Promise<void>((resolve, reject) => {
       const idle = setTimeout(() => reject(new Error('Reading the topics timed out')), IDLE_TIMEOUT_MS);
       const finish = (error?: Error) => {
         clearTimeout(idle);
@@ -66,10 +58,6 @@ export async function readTopics(
       };
       consumer.run({ autoCommit: false, eachBatch }).catch(finish);
     });
-    return partitions;
-  } finally {
-    // In this order: a group with members cannot be deleted.
-    const cleanUp = consumer.disconnect().then(() => admin.deleteGroups([groupId]));
-    await withTimeout(CLEAN_UP_TIMEOUT_MS, 'Deleting the group', cleanUp).catch(() => {});
-  }
+  await withTemporaryConsumer(kafka, admin, groupPrefix, topics, readToEnds);
+  return partitions;
 }

@@ -3,7 +3,7 @@ import type { RecentEvents } from '../log/recent-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { makeBatch } from './batch.js';
 import type { FencedProducer } from './fenced-producer.js';
-import type { RelayCheckpoints } from './relay-checkpoint.js';
+import type { RelayProgressStore } from './relay-progress.js';
 import type { StartingPoint } from './starting-point.js';
 
 /** Publishing from one fencing to the first failure. The starting point was read from Kafka after the fencing. */
@@ -16,7 +16,7 @@ export class RelaySession {
     private readonly postgres: Postgres,
     private readonly recent: RecentEvents,
     private readonly producer: FencedProducer,
-    private readonly checkpoints: RelayCheckpoints,
+    private readonly progress: RelayProgressStore,
     private readonly clusterId: string,
     private readonly cell: string,
     private readonly start: StartingPoint,
@@ -36,7 +36,7 @@ export class RelaySession {
     for (const { category, partition, until } of batch.partitionBatches) published.set(category, partition, until);
     this.after = batch.until;
     // A lower bound: if the write fails, the next session reads the ends of the topics.
-    await this.checkpoints.save(this.clusterId, this.after, published).catch(() => {});
+    await this.progress.save(this.clusterId, this.after, published).catch(() => {});
     return events.length;
   }
 

@@ -1,7 +1,7 @@
 import type { Lineage } from '../log/lineage.js';
 import { PublishedPositions } from './batch.js';
 import type { PartitionEnd } from './partition-ends.js';
-import type { RelayCheckpoint } from './relay-checkpoint.js';
+import type { RelayProgress } from './relay-progress.js';
 import { type Cluster, RelayRefusedError, topicOf } from './topics.js';
 
 /** Where publishing continues: after this position, skipping events that a partition already holds. */
@@ -11,20 +11,16 @@ export interface StartingPoint {
 }
 
 /**
- * Compares the checkpoint (published to each partition) with the topics (found in each partition). Kafka can lose
+ * Compares the progress (published to each partition) with the topics (found in each partition). Kafka can lose
  * acknowledged messages: a broker is killed between deciding a transaction and writing its markers, or a topic is deleted
  * and recreated. Such a partition ends below its published position, and publishing resumes from there. A partition that
  * ends above it received events just before a crash.
  */
-export function startingPoint(
-  checkpoint: RelayCheckpoint,
-  found: readonly PartitionEnd[],
-  cluster: Cluster,
-): StartingPoint {
+export function startingPoint(relayed: RelayProgress, found: readonly PartitionEnd[], cluster: Cluster): StartingPoint {
   const published = new PublishedPositions(cluster.partitions);
-  let after = checkpoint.position;
+  let after = relayed.position;
   for (const one of found) {
-    const expected = publishedTo(checkpoint, one);
+    const expected = publishedTo(relayed, one);
     const end = foundIn(one, expected);
     published.set(one.category, one.partition, end);
     if (end < expected) after = Math.min(after, end);
@@ -34,7 +30,7 @@ export function startingPoint(
 
 /** The last position that was published to a partition. */
 export function publishedTo(
-  { published }: Pick<RelayCheckpoint, 'published'>,
+  { published }: Pick<RelayProgress, 'published'>,
   { category, partition }: Pick<PartitionEnd, 'category' | 'partition'>,
 ): number {
   return published[category]?.[partition] ?? 0;
@@ -50,17 +46,17 @@ export function foundIn({ last, isTruncated }: Pick<PartitionEnd, 'last' | 'isTr
 export type IdsInLog = ReadonlyMap<number, string | 'dropped'>;
 
 /**
- * Retention drops no event before it is published, so what this log has dropped is on its topics only up to the checkpoint;
+ * Retention drops no event before it is published, so what this log has dropped is on its topics only up to the position of the relay;
  * positions that it never had are as absent as dropped ones.
  */
 export function isOfThisLog(
   { position, id }: { readonly position: number; readonly id: string | undefined },
   inLog: IdsInLog,
-  checkpoint: Pick<RelayCheckpoint, 'position' | 'lostBelow'>,
+  relayed: Pick<RelayProgress, 'position' | 'lostBelow'>,
 ): boolean {
-  if (position < checkpoint.lostBelow) return true;
+  if (position < relayed.lostBelow) return true;
   const found = inLog.get(position);
-  return found === 'dropped' ? position <= checkpoint.position : found === id && id !== undefined;
+  return found === 'dropped' ? position <= relayed.position : found === id && id !== undefined;
 }
 
 /**
@@ -72,14 +68,14 @@ export function isOfThisLog(
 export function refuseForeignEnds(
   found: readonly PartitionEnd[],
   inLog: IdsInLog,
-  checkpoint: RelayCheckpoint,
+  relayed: RelayProgress,
   lineage: Lineage,
   prefix: string,
 ): number {
-  const failedOver = checkpoint.lineageStart !== null && checkpoint.lineageStart !== lineage.start;
-  let lostBelow = checkpoint.lostBelow;
+  const failedOver = relayed.lineageStart !== null && relayed.lineageStart !== lineage.start;
+  let lostBelow = relayed.lostBelow;
   for (const { category, partition, last } of found) {
-    if (!last || isOfThisLog(last, inLog, checkpoint)) continue;
+    if (!last || isOfThisLog(last, inLog, relayed)) continue;
     const isLost = !inLog.has(last.position) && failedOver && lineage.drawn > last.position;
     if (!isLost) {
       throw new RelayRefusedError(

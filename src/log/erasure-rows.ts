@@ -4,7 +4,8 @@ import { bytesOf, type ErasureSearch } from './erasure-search.js';
 import { SharedPageSource } from './page-source.js';
 import { Page } from './projections/projection.js';
 
-export interface Checkpoint {
+/** How far a projection has folded the log. */
+export interface FoldedPosition {
   readonly name: string;
   readonly position: number;
 }
@@ -64,7 +65,7 @@ export async function foldLeft(
   client: ClientBase,
   search: ErasureSearch,
   subjects: ReadonlySet<string>,
-  checkpoints: readonly Checkpoint[],
+  foldedPositions: readonly FoldedPosition[],
 ): Promise<Map<string, number>> {
   const { rows } = await client.query<{ stream: string }>(
     `SELECT DISTINCT e.stream FROM cc.personal p JOIN cc.events e USING (position)
@@ -76,7 +77,7 @@ export async function foldLeft(
   const streams = rows.map(({ stream }) => stream);
   for (const projection of search.projections) {
     if (!projection.subjectColumns) continue;
-    const folded = checkpoints.find(({ name }) => name === projection.name)?.position ?? 0;
+    const folded = foldedPositions.find(({ name }) => name === projection.name)?.position ?? 0;
     const until = projection.inline ? Number.MAX_SAFE_INTEGER : folded;
     await projection.fold(new Page(client, -1, until, await SharedPageSource.ofStreams(client, streams, until)));
   }

@@ -1,12 +1,13 @@
 import type { ClientBase } from 'pg';
 import type { DatabaseClock } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { withConnection } from '../postgres/with-connection.js';
 import { appendInTransaction } from './append/append-in-transaction.js';
 import { lockAppends } from './append/append-lock.js';
 import { readBeginning } from './beginnings.js';
-import { type Checkpoint, countRows, deleteRows, foldLeft } from './erasure-rows.js';
+import { countRows, deleteRows, type FoldedPosition, foldLeft } from './erasure-rows.js';
 import { type ErasureSearch, erasureParts, type FoundEvent, findAppended, findWithLinked } from './erasure-search.js';
-import type { AppendRequest } from './event.js';
+import type { AppendRequest, PositionRange } from './event.js';
 import { readEventsAt, readHead } from './event-reader.js';
 import { followLineage, readJump } from './lineage.js';
 import { erasureLock } from './projections/projection-rebuild.js';
@@ -27,7 +28,6 @@ const PART_ROWS = 10 * PART_EVENTS;
  */
 const CLAIMING = 'SELECT stream FROM cc.events WHERE position = ANY ($1) AND version = 1 AND reference IS NULL';
 
-/** Counts of what an erasure deleted. */
 export interface Erased {
   /** Events that lost their personal part. */
   readonly events: number;
@@ -36,7 +36,6 @@ export interface Erased {
   readonly rows: ReadonlyMap<string, number>;
 }
 
-/** An erasure that was carried out. */
 export interface RecordedErasure extends Erased {
   /** Position of the last event that states it. */
   readonly position: number;
@@ -59,8 +58,7 @@ export async function eraseSubject(
   { until, ...others }: ErasureOptions,
   partEvents = PART_EVENTS,
 ): Promise<RecordedErasure> {
-  const client = await postgres.connect('erasure', { lock_timeout: '0' });
-  try {
+  return withConnection(postgres.connect('erasure', { lock_timeout: '0' }), async (client) => {
     await followLineage(client, () => {});
     const options = { ...others, until: until === 'restored' ? (await readJump(client))?.kept : until };
     // A rebuild that runs at the same time would restore the rows from what it has read, so none may run.
@@ -81,15 +79,12 @@ export async function eraseSubject(
         if (isLast) return { ...sum, position: erased.position };
       }
     }
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /** Counts what `eraseSubject` would delete at the moment. Takes no lock, and nothing waits for it. */
 export async function countErasable(postgres: Postgres, search: ErasureSearch): Promise<Erased> {
-  const client = await postgres.connect('erasure');
-  try {
+  return withConnection(postgres.connect('erasure'), async (client) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const subjects = new Set([search.subject]);
     const found = await findWithLinked(client, search, subjects, Number.MAX_SAFE_INTEGER);
@@ -103,9 +98,7 @@ export async function countErasable(postgres: Postgres, search: ErasureSearch): 
       claims: claims[0]?.count ?? 0,
       rows: await countRows(client, search, subjects),
     };
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 function lockedProjections({ projections }: Pick<ErasureSearch, 'projections'>): string[] {
@@ -138,7 +131,7 @@ async function erasePart(
   // The removal of a partition holds the append lock and waits for tables that this transaction uses.
   await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
   // Waits for folds that have read personal parts and not yet written their rows.
-  const { rows: checkpoints } = await client.query<Checkpoint>(
+  const { rows: foldedPositions } = await client.query<FoldedPosition>(
     'SELECT name, position::float8 AS position FROM cc.projections WHERE name = ANY ($1) ORDER BY name FOR UPDATE',
     [lockedProjections(options)],
   );
@@ -149,7 +142,7 @@ async function erasePart(
   const streams = new Set(found.map(({ stream }) => stream));
   const together = [...found, ...appended.filter(({ stream }) => isLast || streams.has(stream))];
   const positions = together.map(({ position }) => position);
-  await forgetEvents(client, options, checkpoints, positions);
+  await forgetEvents(client, options, foldedPositions, positions);
   let events = totalOf(await deletePersonalParts(client, 'position = ANY ($1)', [positions]));
   const { rows: claiming } = await client.query<{ stream: string }>(CLAIMING, [positions]);
   let claims = await deleteClaims(
@@ -172,7 +165,7 @@ async function erasePart(
     );
     claims += newer.rowCount ?? 0;
   }
-  const rows = await eraseRows(client, options, { subjects, isLast, checkpoints });
+  const rows = await eraseRows(client, options, { subjects, isLast, foldedPositions });
   const erased = { events, claims, rows };
   const { position } = await appendInTransaction(client, clock, options.record(erased));
   await recordForMove(client, site, [...positions, ...lastPositions]);
@@ -198,14 +191,14 @@ async function eraseRows(
   {
     subjects,
     isLast,
-    checkpoints,
-  }: Pick<ErasurePart, 'subjects' | 'isLast'> & { readonly checkpoints: readonly Checkpoint[] },
+    foldedPositions,
+  }: Pick<ErasurePart, 'subjects' | 'isLast'> & { readonly foldedPositions: readonly FoldedPosition[] },
 ): Promise<Map<string, number>> {
   if (options.until === undefined) return deleteRows(client, options, subjects, isLast ? undefined : PART_ROWS);
   // Rows of what stays may be missing for no longer than this transaction.
   if (!isLast) return new Map();
   const rows = await deleteRows(client, options, subjects, undefined);
-  const left = await foldLeft(client, options, subjects, checkpoints);
+  const left = await foldLeft(client, options, subjects, foldedPositions);
   for (const [table, count] of left) rows.set(table, (rows.get(table) ?? 0) - count);
   return rows;
 }
@@ -219,12 +212,12 @@ async function rollBack(client: ClientBase): Promise<undefined> {
 async function forgetEvents(
   client: ClientBase,
   { projections, site }: ErasureSearch,
-  checkpoints: readonly Checkpoint[],
+  foldedPositions: readonly FoldedPosition[],
   positions: readonly number[],
 ): Promise<void> {
   const beginning = await readBeginning(client, site);
   for (const { name, forget } of projections) {
-    const folded = checkpoints.find((checkpoint) => checkpoint.name === name)?.position ?? 0;
+    const folded = foldedPositions.find((each) => each.name === name)?.position ?? 0;
     // An earlier site with the host is not counted any more, once the beginning of the new one is folded.
     const from = beginning <= folded ? beginning : 0;
     const counted = positions.filter((position) => position >= from && position <= folded);
@@ -238,11 +231,7 @@ function sumOf(one: Erased, other: Erased): Erased {
   return { events: one.events + other.events, claims: one.claims + other.claims, rows };
 }
 
-export interface ExpiryRange {
-  /** Exclusive. */
-  readonly after: number;
-  /** Inclusive. */
-  readonly until: number;
+export interface ExpiryRange extends PositionRange {
   readonly subjectBytes: number;
   /** Host of the site; undefined: all sites. */
   readonly site?: string | undefined;
@@ -279,8 +268,7 @@ async function expire(
   values: readonly unknown[],
   record: ExpiryRecord,
 ): Promise<number> {
-  const client = await postgres.connect('expiry');
-  try {
+  return withConnection(postgres.connect('expiry'), async (client) => {
     await followLineage(client, () => {});
     await client.query('BEGIN');
     await lockForDeletion(client);
@@ -289,9 +277,7 @@ async function expire(
     for (const { site, positions } of deleted) await recordForMove(client, site, positions);
     await client.query('COMMIT');
     return totalOf(deleted);
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /**

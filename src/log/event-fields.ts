@@ -1,10 +1,7 @@
+import type { PositionRange } from './event.js';
 import type { Queryable } from './event-reader.js';
 
-export interface FieldOptions {
-  /** Exclusive. */
-  readonly after: number;
-  /** Inclusive. */
-  readonly until: number;
+export interface FieldOptions extends PositionRange {
   readonly limit: number;
   readonly category: string;
   /** The type of the events that open a stream, and the data field to read from them. */

@@ -1,5 +1,5 @@
 import type { ChangeWithEvents } from './append/append-in-transaction.js';
-import type { PositionRange } from './append/appended-positions.js';
+import type { AppendedRange } from './append/appended-positions.js';
 import type { AppendOutcome, AppendRequest, EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
 import type { EventField, FieldOptions } from './event-fields.js';
 import type {
@@ -104,7 +104,7 @@ export abstract class EventLog {
   abstract refusal(): Promise<string | undefined>;
 
   /** Positions that this process appended and that the log has lost, as after a failover to a lagging standby. Each is returned once. */
-  abstract takeLost(): Promise<PositionRange[]>;
+  abstract takeLost(): Promise<AppendedRange[]>;
 
   /** Resolves when every accepted append is answered and the connections are closed. */
   abstract close(): Promise<void>;

@@ -1,6 +1,6 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
 import { copyOut } from './copy.js';
-import type { EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
+import type { EventsOf, Opened, PositionRange, StoredEvent, StreamEvent } from './event.js';
 import { EventRow, rowColumns } from './event-row.js';
 
 const COUNTED_AT_ONCE = 200_000;
@@ -125,31 +125,29 @@ function literal(value: unknown): string {
   return escapeLiteral(String(value));
 }
 
-export async function readStream<Category extends string>(
+export function readStream<Category extends string>(
   source: Queryable,
   category: Category,
   stream: string,
 ): Promise<StreamEvent<Category>[]> {
-  const { rows } = await source.query<Row>({
+  return queryEvents(source, {
     name: 'read-stream',
     text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = $1 AND e.category = $2 ORDER BY e.version`,
     values: [stream, category],
   });
-  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
 /** The first event of each of these streams, in log order. */
-export async function readOpenings<Category extends string>(
+export function readOpenings<Category extends string>(
   source: Queryable,
   category: Category,
   streams: readonly string[],
 ): Promise<StreamEvent<Category>[]> {
-  const { rows } = await source.query<Row>({
+  return queryEvents(source, {
     name: 'read-openings',
     text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = ANY ($1) AND e.version = 1 AND e.category = $2 ORDER BY e.position`,
     values: [streams, category],
   });
-  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
 /** By index, in every partition. */
@@ -168,34 +166,32 @@ export async function findOpened(
 }
 
 /** The last event of each of these streams, by index: the cost does not depend on their length. */
-export async function readEnds<Category extends string>(
+export function readEnds<Category extends string>(
   source: Queryable,
   category: Category,
   streams: readonly string[],
 ): Promise<StreamEvent<Category>[]> {
-  const { rows } = await source.query<Row>({
+  return queryEvents(source, {
     name: 'read-ends',
     text: `SELECT ${COLUMNS} FROM unnest($1::uuid[]) AS s (stream) CROSS JOIN LATERAL (
              SELECT * FROM cc.events WHERE stream = s.stream AND category = $2 ORDER BY version DESC LIMIT 1) e
              LEFT JOIN cc.personal p ON p.position = e.position`,
     values: [streams, category],
   });
-  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
 /** All events of these streams, each in version order, without personal parts. */
-export async function readStreams<Category extends string>(
+export function readStreams<Category extends string>(
   source: Queryable,
   category: Category,
   streams: readonly string[],
 ): Promise<StreamEvent<Category>[]> {
-  const { rows } = await source.query<Row>({
+  return queryEvents(source, {
     name: 'read-streams',
     text: `SELECT ${COLUMNS} FROM cc.events e LEFT JOIN cc.personal p ON false
             WHERE e.stream = ANY ($1) AND e.category = $2 ORDER BY e.stream, e.version`,
     values: [streams, category],
   });
-  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
 export interface SomeOptions {
@@ -210,15 +206,20 @@ export interface SomeOptions {
 const HAS_REFERENCE_HASH = `e.reference IS NOT NULL
   AND hashtextextended(e.reference, hashtextextended(e.site, 0)) = hashtextextended($2, hashtextextended($1, 0))`;
 
-/** All events of a site with this reference, in log order. */
-export async function findByReference(source: Queryable, site: string, reference: string): Promise<StoredEvent[]> {
-  const { rows } = await source.query<Row>({
+/** The events of a site with this reference, in log order: all, or the oldest or newest of some types. */
+export function findByReference(
+  source: Queryable,
+  site: string,
+  reference: string,
+  some?: SomeOptions,
+): Promise<StoredEvent[]> {
+  if (some) return findSomeByReference(source, site, reference, some);
+  return queryEvents(source, {
     name: 'find-by-reference',
     text: `SELECT ${COLUMNS} FROM ${FROM} WHERE ${HAS_REFERENCE_HASH} AND e.site = $1 AND e.reference = $2
             ORDER BY e.position`,
     values: [site, reference],
   });
-  return rows.map((row) => toEvent(row));
 }
 
 /**
@@ -226,7 +227,7 @@ export async function findByReference(source: Queryable, site: string, reference
  * scan the log in order of position instead of using the index on references. Materialized, because it might combine that one with the index
  * on sites and types, of which it would read all entries of the site.
  */
-export async function findSomeByReference(
+async function findSomeByReference(
   source: Queryable,
   site: string,
   reference: string,
@@ -247,18 +248,17 @@ export async function findSomeByReference(
 }
 
 /** The events at these positions, in log order. */
-export async function readEventsAt(
+export function readEventsAt(
   source: Queryable,
   positions: readonly number[],
   types?: readonly string[],
 ): Promise<StoredEvent[]> {
-  const { rows } = await source.query<Row>({
+  return queryEvents(source, {
     name: 'find-by-positions',
     text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.position = ANY ($1::bigint[]) AND ($2::text[] IS NULL OR e.type = ANY ($2))
             ORDER BY e.position`,
     values: [positions, types],
   });
-  return rows.map((row) => toEvent(row));
 }
 
 export interface FieldsAt {
@@ -434,11 +434,7 @@ export async function readNewestByActor(source: Queryable, after: number, until:
   return rows;
 }
 
-export interface CountOptions {
-  /** Exclusive. */
-  readonly after: number;
-  /** Inclusive. */
-  readonly until: number;
+export interface CountOptions extends PositionRange {
   readonly types: readonly string[];
   /** Data fields to group by. */
   readonly by: readonly string[];
@@ -568,6 +564,11 @@ export async function readSubjects(
     values: [after, until, types, bytes],
   });
   return rows;
+}
+
+async function queryEvents<Event = StoredEvent>(source: Queryable, query: QueryConfig): Promise<Event[]> {
+  const { rows } = await source.query<Row>(query);
+  return rows.map((row) => toEvent<Event>(row));
 }
 
 /** The one place where a row becomes a typed event: `type` decides the shape, which the event's schema describes. */

@@ -61,6 +61,14 @@ export type StreamEvent<Category extends string> = [TypesOf<Category>] extends [
 
 type PersonalOf<Event> = Event extends { personal: infer Personal } ? Personal | null : null;
 
+/** A part of the log between two positions. */
+export interface PositionRange {
+  /** Exclusive. */
+  readonly after: number;
+  /** Inclusive. */
+  readonly until: number;
+}
+
 /** A dedup key that one stream of a site may hold at a time, for the length of a window. */
 export interface DedupClaim {
   /** 16 bytes, formatted as a UUID. */

@@ -6,7 +6,7 @@ import { appendWith, type ChangeWithEvents } from './append/append-in-transactio
 import { AppendNotifications } from './append/append-notifications.js';
 import { AppendQueue } from './append/append-queue.js';
 import { AppendReadiness, tryAppend } from './append/append-readiness.js';
-import { AppendedPositions, type PositionRange } from './append/appended-positions.js';
+import { AppendedPositions, type AppendedRange } from './append/appended-positions.js';
 import { readRemovedUntil } from './audit/log-audit.js';
 import type { AppendOutcome, AppendRequest, EventsOf, Opened, StoredEvent, StreamEvent } from './event.js';
 import { type EventField, type FieldOptions, readEventFields } from './event-fields.js';
@@ -18,7 +18,6 @@ import {
   type EventSubject,
   findByReference,
   findOpened,
-  findSomeByReference,
   type ReadOptions,
   readEnds,
   readEvents,
@@ -141,8 +140,7 @@ export class PostgresEventLog extends EventLog {
   }
 
   find(site: string, reference: string, some?: SomeOptions): Promise<StoredEvent[]> {
-    const { pool } = this.postgres;
-    return some ? findSomeByReference(pool, site, reference, some) : findByReference(pool, site, reference);
+    return findByReference(this.postgres.pool, site, reference, some);
   }
 
   head(): Promise<number> {
@@ -205,7 +203,7 @@ export class PostgresEventLog extends EventLog {
     return this.readiness.refusal(this.postgres.pool);
   }
 
-  takeLost(): Promise<PositionRange[]> {
+  takeLost(): Promise<AppendedRange[]> {
     return this.appended.takeLost(this.postgres.pool);
   }
 

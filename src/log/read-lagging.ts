@@ -1,17 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
-import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
 import type { LogReads } from './event-log.js';
-import {
-  findByReference,
-  findSomeByReference,
-  type ReadOptions,
-  readEvents,
-  readHead,
-  readOpenings,
-  readStreams,
-  type SomeOptions,
-} from './event-reader.js';
+import { findByReference, readEvents, readHead, readOpenings, readStreams } from './event-reader.js';
 import { readPositionBefore } from './stored-time.js';
 
 /** How much of the log an answer is about. */
@@ -34,48 +24,21 @@ export function readLagging<Result extends object>(
   return postgres.readLagging(
     async (client, currentMs) => {
       const position = await readHead(client);
-      const result = await read(new ClientLogReads(client, position), client);
+      const result = await read(readsOf(client, position), client);
       return { ...result, asOf: { position, time: new Date(currentMs).toISOString() } };
     },
     async (client) => cursor === 0 || (await readHead(client)) >= cursor - 1,
   );
 }
 
-/** The log as one connection reads it. */
-class ClientLogReads implements LogReads {
-  constructor(
-    private readonly client: ClientBase,
-    private readonly until: number,
-  ) {}
-
-  read<Type extends string = string>(options: ReadOptions<Type> = {}): Promise<EventsOf<Type>[]> {
-    return readEvents(this.client, options);
-  }
-
-  readStreams<Category extends string>(
-    category: Category,
-    streams: readonly string[],
-  ): Promise<StreamEvent<Category>[]> {
-    return readStreams(this.client, category, streams);
-  }
-
-  readOpenings<Category extends string>(
-    category: Category,
-    streams: readonly string[],
-  ): Promise<StreamEvent<Category>[]> {
-    return readOpenings(this.client, category, streams);
-  }
-
-  find(site: string, reference: string, some?: SomeOptions): Promise<StoredEvent[]> {
-    const { client } = this;
-    return some ? findSomeByReference(client, site, reference, some) : findByReference(client, site, reference);
-  }
-
-  async head(): Promise<number> {
-    return this.until;
-  }
-
-  positionBefore(time: Date, site?: string): Promise<number> {
-    return readPositionBefore(this.client, time, site);
-  }
+/** The log as one connection reads it, up to a position. */
+function readsOf(client: ClientBase, head: number): LogReads {
+  return {
+    read: (options) => readEvents(client, options),
+    readStreams: (category, streams) => readStreams(client, category, streams),
+    readOpenings: (category, streams) => readOpenings(client, category, streams),
+    find: (site, reference, some) => findByReference(client, site, reference, some),
+    head: async () => head,
+    positionBefore: (time, site) => readPositionBefore(client, time, site),
+  };
 }

@@ -4,7 +4,7 @@ import { Interval } from '@nestjs/schedule';
 import { Counter, Registry } from 'prom-client';
 import { FAILOVER_STREAM, LOG, type LogEvent, NO_SITE } from '../events/log.events.js';
 import { Logger } from '../kernel/logger.js';
-import type { PositionRange } from '../log/append/appended-positions.js';
+import type { AppendedRange } from '../log/append/appended-positions.js';
 import { EventLog } from '../log/event-log.js';
 import { followLineage, readJump, readServerLineage } from '../log/lineage.js';
 import { Postgres } from '../postgres/postgres.js';
@@ -125,6 +125,6 @@ export class FailoverWatch implements OnApplicationShutdown {
   }
 }
 
-function describe(ranges: readonly PositionRange[]): string {
+function describe(ranges: readonly AppendedRange[]): string {
   return ranges.map(({ first, last }) => (first === last ? first : `${first}-${last}`)).join(', ');
 }

@@ -1,3 +1,4 @@
+import { Poller } from '../kernel/poller.js';
 import type { Lease, LeaseDatabase } from '../postgres/lease.js';
 import { isHeld } from '../sites/site.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
@@ -29,9 +30,8 @@ export class OutboundSync {
   private readonly inFlight = new Map<string, Promise<void>>();
   /** When to check next, by webhook object: a changed webhook is a new object and is checked at once. */
   private readonly nextCheckMs = new WeakMap<SiteWebhook, number>();
-  private checking: Promise<void> | undefined;
+  private readonly poller = new Poller(() => this.check());
   private isBehind = false;
-  private stopping = false;
 
   constructor(
     private readonly database: LeaseDatabase,
@@ -43,12 +43,7 @@ export class OutboundSync {
 
   /** Called by the scheduler. If the database is unavailable, the next check retries. */
   checkQuietly(): void {
-    if (this.stopping) return;
-    this.checking ??= this.check()
-      .catch(() => {})
-      .finally(() => {
-        this.checking = undefined;
-      });
+    this.poller.poll();
   }
 
   /** Starts the pushes that are due, up to the concurrency limit. */
@@ -82,12 +77,12 @@ export class OutboundSync {
 
   /** Resolves when all pushes in flight have ended. */
   async settled(): Promise<void> {
-    await this.checking;
+    await this.poller.settled();
     while (this.inFlight.size > 0) await Promise.all(this.inFlight.values());
   }
 
   async stop(): Promise<void> {
-    this.stopping = true;
+    await this.poller.stop();
     await this.settled();
     await this.pusher.end();
   }
@@ -139,7 +134,7 @@ export class OutboundSync {
 
   /** Runs step after step while one is due: after a delayed window the next one may be due already. */
   private async run(receiver: Receiver, from: End, lease: Lease): Promise<void> {
-    for (let end = from; mayStart(lease) && !this.stopping && !this.isHeld(receiver.site); ) {
+    for (let end = from; mayStart(lease) && !this.poller.isStopping && !this.isHeld(receiver.site); ) {
       const step = nextStep(receiver.webhook, end, this.pusher.now(), this.options.everyMs);
       if (step.kind === 'wait') return;
       const next =

@@ -71,7 +71,7 @@ describe('a push', () => {
   });
 });
 
-it('a push goes to the sealed address where the log holds a redacted one', () => {
+it('a push goes to the encrypted address where the log holds a redacted one', () => {
   const url = 'https://hooks.shop.example/t0k3n';
   const redacted = { ...webhook, url: 'https://hooks.shop.example/***' };
   expect(pushRequest(redacted, { secret: 's', url }, window, CHANGED).url).toBe(url);

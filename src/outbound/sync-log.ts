@@ -2,7 +2,7 @@ import { isOutcome } from '../delivery/delivery.js';
 import type { OutcomeType } from '../events/delivery.events.js';
 import type { RejectedConversions } from '../events/inbound.events.js';
 import type { FailedPushAttempt, ReportingWindow, Totals } from '../events/outbound.events.js';
-import type { StoredEvent } from '../log/event.js';
+import type { PositionRange, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 
 /** Events per query, so that each query is short even when no event matches. */
@@ -44,12 +44,8 @@ export interface SyncLine {
   readonly sample?: RejectedConversions['sample'];
 }
 
-export interface SyncFilter {
+export interface SyncFilter extends PositionRange {
   readonly site: string;
-  /** Exclusive. */
-  readonly after: number;
-  /** Inclusive. */
-  readonly until: number;
   readonly platform?: string | undefined;
   readonly status?: string | undefined;
 }

@@ -32,7 +32,7 @@ import { DisableWebhook, EnableWebhook, RotateWebhookSecret, SetWebhook } from '
 const HOST = 'shop.example';
 const WEBHOOK = { url: 'https://hooks.shop.example/totals', allowPrivate: false };
 
-/** Stores secrets unsealed, by owner. */
+/** Stores secrets unencrypted, by owner. */
 class InMemorySecrets implements Partial<SiteSecrets> {
   private readonly byOwner = new Map<string, ConnectionSecrets>();
 

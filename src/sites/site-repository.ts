@@ -170,7 +170,6 @@ export class SiteMoved extends UserError {
   }
 }
 
-/** This cell has no such site. */
 export class NoSite extends UserError {
   constructor(readonly host: string) {
     super(`There is no site ${host}. Add it with "sites add ${host}".`);

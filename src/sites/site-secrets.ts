@@ -19,7 +19,7 @@ interface SealedSecret {
   readonly sealed: Buffer;
 }
 
-/** A secret as it is sent to the cell that the site moves to, which seals it with its own key. */
+/** A secret as it is sent to the cell that the site moves to, which encrypts it with its own key. */
 export interface SiteSecret {
   /** `<owner>.<field>`. */
   readonly name: string;
@@ -29,14 +29,14 @@ export interface SiteSecret {
 /** Values by field name. */
 export type ConnectionSecrets = Readonly<Record<string, string>>;
 
-/** The secrets of sites, sealed, in the table `cc.secrets`. Events never contain them. */
+/** The secrets of sites, encrypted, in the table `cc.secrets`. Events never contain them. */
 export class SiteSecrets {
   constructor(
     private readonly pool: Pick<Pool, 'query'>,
     private readonly sealer: Sealer,
   ) {}
 
-  /** Precedes everything that is sealed: throws if this process has another key than the service, which could not open it. */
+  /** Precedes everything that is encrypted: throws if this process has another key than the service, which could not decrypt it. */
   recordKey(): Promise<void> {
     return recordKey(this.pool, this.sealer);
   }
@@ -178,7 +178,7 @@ export class SiteSecrets {
         [site, name, row.sealed, secrets.map((secret) => secret.name), secrets.map(({ sealed }) => sealed)],
       );
       if (rowCount) return true;
-      // Replaced, or sealed again with another key, since it was read.
+      // Replaced, or encrypted again with another key, since it was read.
     }
   }
 
@@ -203,9 +203,9 @@ export class SiteSecrets {
     await this.pool.query(`DELETE FROM cc.secrets WHERE site = $1 AND starts_with(name, 'outbound.')`, [site]);
   }
 
-  /** Seals with the current key all secrets that only the previous key opens. Returns their number. */
-  async resealAll(): Promise<number> {
-    let resealed = 0;
+  /** Encrypts with the current key all secrets that only the previous key decrypts. Returns their number. */
+  async reencryptAll(): Promise<number> {
+    let reencrypted = 0;
     for (const row of await this.all()) {
       const opened = this.sealer.tryOpen(row.sealed, labelOf(row));
       if (opened?.by !== 'previous') continue;
@@ -214,9 +214,9 @@ export class SiteSecrets {
         'UPDATE cc.secrets SET sealed = $4 WHERE site = $1 AND name = $2 AND sealed = $3',
         [row.site, row.name, row.sealed, this.sealer.seal(opened.plain, labelOf(row))],
       );
-      resealed += rowCount ?? 0;
+      reencrypted += rowCount ?? 0;
     }
-    return resealed;
+    return reencrypted;
   }
 
   async countByKey(): Promise<CountedByKey> {
@@ -245,7 +245,7 @@ export class SiteSecrets {
     });
   }
 
-  /** The key check last: once it is sealed with the current key, nothing else needs the previous one. */
+  /** The key check last: once it is encrypted with the current key, nothing else needs the previous one. */
   private async all(): Promise<SealedSecret[]> {
     const { rows } = await this.pool.query<SealedSecret>(
       'SELECT site, name, sealed FROM cc.secrets ORDER BY name = $1, site, name',

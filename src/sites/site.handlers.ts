@@ -20,18 +20,13 @@ import {
   ResumeSite,
 } from './site.commands.js';
 import type { Site } from './site.js';
-import { type EventsWithChange, parseHost, type SiteRepository } from './site-repository.js';
-import type { SiteSecrets } from './site-secrets.js';
+import { SecretsHandler, SiteHandler } from './site-command-handler.js';
+import { type EventsWithChange, parseHost } from './site-repository.js';
 import { changedSettings } from './site-settings.js';
 import { disableWebhook } from './webhook.js';
 
 @CommandHandler(AddSite)
-export class AddSiteHandler implements ICommandHandler<AddSite> {
-  constructor(
-    private readonly sites: SiteRepository,
-    private readonly secrets: SiteSecrets,
-  ) {}
-
+export class AddSiteHandler extends SecretsHandler implements ICommandHandler<AddSite> {
   async execute(command: AddSite): Promise<Site> {
     const host = parseHost(command.host);
     const aliases = [...new Set(command.aliases.map(parseHost))].filter((alias) => alias !== host);
@@ -60,9 +55,7 @@ export class AddSiteHandler implements ICommandHandler<AddSite> {
 }
 
 @CommandHandler(ChangeAliases)
-export class ChangeAliasesHandler implements ICommandHandler<ChangeAliases> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class ChangeAliasesHandler extends SiteHandler implements ICommandHandler<ChangeAliases> {
   async execute({ host, actor, request }: ChangeAliases): Promise<Site> {
     const added = request.add.map(parseHost);
     const removed = request.remove.map(parseHost);
@@ -83,12 +76,7 @@ export class ChangeAliasesHandler implements ICommandHandler<ChangeAliases> {
  * the dedup secret stay, so that history can still be read, until another site gets the host. A removal that was interrupted is completed by another one.
  */
 @CommandHandler(RemoveSite)
-export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {
-  constructor(
-    private readonly sites: SiteRepository,
-    private readonly secrets: SiteSecrets,
-  ) {}
-
+export class RemoveSiteHandler extends SecretsHandler implements ICommandHandler<RemoveSite> {
   async execute({ host, actor }: RemoveSite): Promise<Site> {
     const { keys, connections, webhook } = await this.sites.change(host, actor, ({ inbound, move }) => {
       if (move)
@@ -138,9 +126,7 @@ async function endPause(client: ClientBase, host: string): Promise<void> {
 }
 
 @CommandHandler(EnableInbound)
-export class EnableInboundHandler implements ICommandHandler<EnableInbound> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class EnableInboundHandler extends SiteHandler implements ICommandHandler<EnableInbound> {
   execute({ host, actor }: EnableInbound): Promise<Site> {
     return this.sites.change(host, actor, ({ inbound }) =>
       inbound ? undefined : { type: 'site.inbound_enabled.v1', data: {} },
@@ -149,9 +135,7 @@ export class EnableInboundHandler implements ICommandHandler<EnableInbound> {
 }
 
 @CommandHandler(DisableInbound)
-export class DisableInboundHandler implements ICommandHandler<DisableInbound> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class DisableInboundHandler extends SiteHandler implements ICommandHandler<DisableInbound> {
   execute({ host, actor }: DisableInbound): Promise<Site> {
     return this.sites.change(host, actor, ({ inbound }) =>
       inbound ? { type: 'site.inbound_disabled.v1', data: {} } : undefined,
@@ -160,9 +144,7 @@ export class DisableInboundHandler implements ICommandHandler<DisableInbound> {
 }
 
 @CommandHandler(PauseSite)
-export class PauseSiteHandler implements ICommandHandler<PauseSite> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class PauseSiteHandler extends SiteHandler implements ICommandHandler<PauseSite> {
   execute({ host, actor }: PauseSite): Promise<Site> {
     return this.sites.change(host, actor, (site) =>
       site.paused
@@ -180,9 +162,7 @@ export class PauseSiteHandler implements ICommandHandler<PauseSite> {
 }
 
 @CommandHandler(ResumeSite)
-export class ResumeSiteHandler implements ICommandHandler<ResumeSite> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class ResumeSiteHandler extends SiteHandler implements ICommandHandler<ResumeSite> {
   execute({ host, actor }: ResumeSite): Promise<Site> {
     return this.sites.change(host, actor, (site) =>
       site.paused
@@ -193,9 +173,7 @@ export class ResumeSiteHandler implements ICommandHandler<ResumeSite> {
 }
 
 @CommandHandler(ChangeSiteSettings)
-export class ChangeSiteSettingsHandler implements ICommandHandler<ChangeSiteSettings> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class ChangeSiteSettingsHandler extends SiteHandler implements ICommandHandler<ChangeSiteSettings> {
   execute({ host, actor, request }: ChangeSiteSettings): Promise<Site> {
     return this.sites.change(host, actor, (site) => {
       const changed = changedSettings(site.settings, request);

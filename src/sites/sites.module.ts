@@ -18,7 +18,7 @@ export class SitesLifecycle implements OnModuleInit {
   ) {}
 
   async onModuleInit(): Promise<void> {
-    const resealed = await this.secrets.resealAll();
+    const resealed = await this.secrets.reencryptAll();
     if (resealed > 0)
       this.logger.info('Sealed with SECRET_KEY all secrets that only SECRET_KEY_PREVIOUS opened', { resealed });
     await this.directory.start();

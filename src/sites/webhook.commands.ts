@@ -4,7 +4,7 @@ import type { SiteWebhook, WebhookRequest } from './webhook.js';
 
 export interface ConfiguredWebhook {
   readonly webhook: SiteWebhook;
-  /** Present if the handler generated the secret. It is returned once and stored sealed. */
+  /** Present if the handler generated the secret. It is returned once and stored encrypted. */
   readonly generatedSecret?: string | undefined;
 }
 

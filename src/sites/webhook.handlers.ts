@@ -6,7 +6,7 @@ import { UserError } from '../kernel/errors.js';
 import { redactUrl } from '../kernel/redact-url.js';
 import { generateWebhookSecret } from './connections/connection-settings.js';
 import type { Site } from './site.js';
-import type { SiteRepository } from './site-repository.js';
+import { SecretsHandler, SiteHandler } from './site-command-handler.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
 import {
   type ConfiguredWebhook,
@@ -25,12 +25,7 @@ import {
 } from './webhook.js';
 
 @CommandHandler(SetWebhook)
-export class SetWebhookHandler implements ICommandHandler<SetWebhook> {
-  constructor(
-    private readonly sites: SiteRepository,
-    private readonly secrets: SiteSecrets,
-  ) {}
-
+export class SetWebhookHandler extends SecretsHandler implements ICommandHandler<SetWebhook> {
   async execute({ host, actor, request }: SetWebhook): Promise<ConfiguredWebhook> {
     const { url, secret: requested } = validateWebhook(request);
     const newSecret = generateWebhookSecret();
@@ -43,7 +38,7 @@ export class SetWebhookHandler implements ICommandHandler<SetWebhook> {
       const secret = requested ?? (isElsewhere ? newSecret : (stored ?? newSecret));
       const isMoved = current !== url;
       const changed: Record<string, string> = {};
-      // Once one is sealed it is always replaced: it takes precedence over the one in the event.
+      // Once one is encrypted it is always replaced: it takes precedence over the one in the event.
       if (isMoved && (address !== undefined || redactUrl(url) !== url)) changed['url'] = url;
       if (secret !== stored || isElsewhere) {
         const previous = isElsewhere ? secret : stored;
@@ -65,12 +60,7 @@ export class SetWebhookHandler implements ICommandHandler<SetWebhook> {
 }
 
 @CommandHandler(RotateWebhookSecret)
-export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhookSecret> {
-  constructor(
-    private readonly sites: SiteRepository,
-    private readonly secrets: SiteSecrets,
-  ) {}
-
+export class RotateWebhookSecretHandler extends SecretsHandler implements ICommandHandler<RotateWebhookSecret> {
   async execute({ host, actor }: RotateWebhookSecret): Promise<ConfiguredWebhook> {
     const secret = generateWebhookSecret();
     const site = await this.sites.change(host, actor, async (site) => {
@@ -98,12 +88,7 @@ export async function requireStoredWebhook(secrets: SiteSecrets, { host }: Site)
 }
 
 @CommandHandler(EnableWebhook)
-export class EnableWebhookHandler implements ICommandHandler<EnableWebhook> {
-  constructor(
-    private readonly sites: SiteRepository,
-    private readonly secrets: SiteSecrets,
-  ) {}
-
+export class EnableWebhookHandler extends SecretsHandler implements ICommandHandler<EnableWebhook> {
   async execute({ host, actor }: EnableWebhook): Promise<SiteWebhook> {
     const site = await this.sites.change(host, actor, async (site) => {
       const event = enableWebhook(requireWebhook(site));
@@ -115,9 +100,7 @@ export class EnableWebhookHandler implements ICommandHandler<EnableWebhook> {
 }
 
 @CommandHandler(DisableWebhook)
-export class DisableWebhookHandler implements ICommandHandler<DisableWebhook> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class DisableWebhookHandler extends SiteHandler implements ICommandHandler<DisableWebhook> {
   async execute({ host, actor, reason }: DisableWebhook): Promise<SiteWebhook> {
     return requireWebhook(await this.sites.change(host, actor, (site) => disableWebhook(requireWebhook(site), reason)));
   }

@@ -11,9 +11,9 @@ const SECRET_LENGTH_MAX = 1_024;
 /** The secret is sent in a header unencoded. */
 const HEADER_SAFE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
-/** The receiver of a site's totals, folded from the site's events. Its secret is stored sealed in `cc.secrets`. */
+/** The receiver of a site's totals, folded from the site's events. Its secret is stored encrypted in `cc.secrets`. */
 export interface SiteWebhook {
-  /** Redacted if it may contain a secret; then the full address is sealed with the secret. */
+  /** Redacted if it may contain a secret; then the full address is encrypted with the secret. */
   readonly url: string;
   readonly enabled: boolean;
   /** Why the service disabled it; absent if an operator did. */

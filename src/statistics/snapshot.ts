@@ -18,7 +18,7 @@ export interface AsOf {
   readonly time: string;
 }
 
-/** Reads rows of projections and their checkpoints as of one moment, in bounded time, and few at once. */
+/** Reads rows of projections and their positions as of one moment, in bounded time, and few at once. */
 export function readSnapshot<Result>(
   postgres: Postgres,
   projections: readonly string[],
@@ -54,10 +54,10 @@ async function readAsOf(client: ClientBase, projections: readonly string[], curr
     'SELECT min(position)::float8 AS position, count(*)::int AS known FROM cc.projections WHERE name = ANY ($1)',
     [projections],
   );
-  const [checkpoint] = rows;
+  const [folded] = rows;
   const head = await readHead(client);
-  // A projection without a checkpoint has folded nothing yet.
-  const position = checkpoint?.known === projections.length ? Math.min(head, checkpoint.position ?? 0) : 0;
+  // A projection without a position has folded nothing yet.
+  const position = folded?.known === projections.length ? Math.min(head, folded.position ?? 0) : 0;
   const next = position < head ? await readTimeAfter(client, position) : undefined;
   return { position, time: (next ?? new Date(currentMs)).toISOString() };
 }

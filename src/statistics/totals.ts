@@ -63,7 +63,7 @@ const SOURCES = [
     table: 'conversion_statistics',
     time: 'quarter',
     columns: {
-      // Not from `totals`, which counts the same: its checkpoint may be another one than that of the values and matches.
+      // Not from `totals`, which counts the same: its position may be another one than that of the values and matches.
       conversions: 'conversions',
       matched: 'matched',
       duplicates: 'duplicates',

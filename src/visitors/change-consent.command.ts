@@ -1,7 +1,7 @@
 import type { ConsentValue } from '../events/visitor.events.js';
 import { type Actor, Command } from '../kernel/command.js';
-import type { CallingVisitor } from './tag/calling-visitor.js';
 import type { TagMessage } from './tag/tag-message.js';
+import type { CallingVisitor } from './tag/visitor-cookie.js';
 
 export type ConsentMessage = Pick<TagMessage, 'consent' | 'visit' | 'visitor' | 'subject' | 'statement'>;
 

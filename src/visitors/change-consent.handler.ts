@@ -3,8 +3,8 @@ import { CommandHandler } from '../kernel/command.js';
 import type { AppendRequest } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import { ChangeConsent, type ConsentMessage, StateConsent } from './change-consent.command.js';
-import { anonymousSubject, type CallingVisitor, speakerOf } from './tag/calling-visitor.js';
-import { newVisitorStream } from './visitor-stream.js';
+import { newVisitorStream } from './identifier-record.js';
+import { anonymousSubject, type CallingVisitor, speakerOf } from './tag/visitor-cookie.js';
 
 @CommandHandler(ChangeConsent)
 export class ChangeConsentHandler implements ICommandHandler<ChangeConsent> {

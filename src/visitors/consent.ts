@@ -1,6 +1,10 @@
 import { type WithheldReason } from '../events/conversion.events.js';
 import { type ConsentState } from '../events/visitor.events.js';
-import { OPERATOR } from './speakers.js';
+
+/** Makers of consent statements that are not single visitors, in hex. `cc.consent` has one row of each for a person. */
+export const OPERATOR = '00';
+/** Visitors that no later call can prove to be. They share one row, which holds their last denial. */
+export const UNRECOGNISED = '01';
 
 const FIELDS = ['ad_storage', 'ad_user_data', 'ad_personalization', 'analytics_storage'] as const;
 

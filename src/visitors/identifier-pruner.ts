@@ -9,7 +9,7 @@ import { readCopiedBefore, readCopiedSites } from '../log/site-copy/site-order.j
 import { readCertainlyBefore } from '../log/stored-time.js';
 import { Lease } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
-import { expiry } from './expiry.js';
+import { expiry } from './erasure/erasure.js';
 import { VISITOR_BYTES } from './visitor.js';
 
 const BATCH_ROWS = 1_000;

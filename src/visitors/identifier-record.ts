@@ -1,14 +1,15 @@
 import {
   type BotVerdict,
   type ConsentState,
+  VISITOR,
   type VisitData,
   type VisitorEvent,
   type VisitPersonal,
 } from '../events/visitor.events.js';
-import type { StoredEvent } from '../log/event.js';
-import { meaningOf } from './consent.js';
-import { OPERATOR, UNRECOGNISED } from './speakers.js';
-import { isPerson, visitorSubject } from './visitor.js';
+import { derivedUuid, uuidv7 } from '../kernel/uuid.js';
+import type { AppendRequest, DedupClaim, StoredEvent } from '../log/event.js';
+import { meaningOf, OPERATOR, UNRECOGNISED } from './consent.js';
+import { isPerson, type NewVisitorEvent, visitorSubject } from './visitor.js';
 
 /** One row of what a visitor contributed to a person's record. Without `at` the time of the event applies. */
 export interface Identifier {
@@ -26,6 +27,29 @@ export interface Inline {
   readonly identifiers: readonly Identifier[];
   readonly speaker?: string | undefined;
   readonly consent?: ConsentState | undefined;
+}
+
+/** A new stream with one event, which carries its part for the inline projections. */
+export function newVisitorStream(
+  actor: string,
+  site: string,
+  event: NewVisitorEvent,
+  claim?: DedupClaim,
+): AppendRequest {
+  return {
+    category: VISITOR,
+    stream: uuidv7(),
+    expected: 'new',
+    site,
+    actor,
+    events: [{ ...event, inline: inlineOf(event) }],
+    claim,
+  };
+}
+
+/** Key of the dedup claim that limits `visitor.bot_detected.v1` to one per visit. */
+export function botClaimKey(visit: string): string {
+  return derivedUuid(`bot ${visit}`);
 }
 
 /** Deterministic: the append passes the result on to the inline projections, and a rebuild derives the same from the log. */

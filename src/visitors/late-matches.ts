@@ -4,9 +4,9 @@ import { occurredMsOf, type ReceivedConversion } from '../delivery/received-conv
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Reopening } from '../events/delivery.events.js';
 import { SITE } from '../events/site.events.js';
-import { AlignedInterval } from '../kernel/aligned-interval.js';
 import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
+import { Poller } from '../kernel/poller.js';
 import { type NewEvent, type StoredEvent, siteOrder } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Platform, Settings } from '../platforms/platform.js';
@@ -49,9 +49,7 @@ interface Unmatched {
  * stream that it was based on, so no delivery is reopened twice and none that a platform has accepted.
  */
 export class LateMatches {
-  private timer: AlignedInterval | undefined;
-  private scanning: Promise<void> | undefined;
-  private stopped = false;
+  private readonly poller = new Poller(() => this.scan());
   private lease: Lease | undefined;
 
   constructor(
@@ -63,23 +61,15 @@ export class LateMatches {
   ) {}
 
   start(everyMs: number): void {
-    this.timer = new AlignedInterval(() => this.scheduleScan(), everyMs);
+    this.poller.start(everyMs);
   }
 
   scheduleScan(): void {
-    if (this.stopped) return;
-    this.scanning ??= this.scan()
-      // The database is unavailable: the next scan continues at the same position.
-      .catch(() => {})
-      .finally(() => {
-        this.scanning = undefined;
-      });
+    this.poller.poll();
   }
 
   async stop(): Promise<void> {
-    this.stopped = true;
-    this.timer?.stop();
-    await this.scanning;
+    await this.poller.stop();
     await this.lease?.release().catch(() => {});
   }
 

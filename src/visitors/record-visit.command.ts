@@ -1,8 +1,8 @@
 import type { VisitSignals } from '../events/visitor.events.js';
 import { Command } from '../kernel/command.js';
 import type { Site } from '../sites/site.js';
-import type { CallingVisitor } from './tag/calling-visitor.js';
 import type { TagMessage } from './tag/tag-message.js';
+import type { CallingVisitor } from './tag/visitor-cookie.js';
 
 /** Signals that the service reads from the HTTP request; the others come from the browser. */
 export type RequestSignals = Pick<VisitSignals, 'ip' | 'userAgent' | 'country' | 'headers'>;

@@ -6,12 +6,11 @@ import { EventLog } from '../log/event-log.js';
 import { BotScorer, siteRulesOf } from './bots/bot-scorer.js';
 import { consentChange } from './change-consent.handler.js';
 import { mayStoreVisit } from './consent.js';
+import { botClaimKey, newVisitorStream } from './identifier-record.js';
 import { reachesBotThreshold } from './matcher.js';
 import { RecordVisit } from './record-visit.command.js';
-import { anonymousSubject, speakerOf } from './tag/calling-visitor.js';
-import { landedMs } from './tag/visitor-cookie.js';
+import { anonymousSubject, landedMs, speakerOf } from './tag/visitor-cookie.js';
 import type { NewVisitorEvent } from './visitor.js';
-import { botClaimKey, newVisitorStream } from './visitor-stream.js';
 
 /** Bots are counted once per visit; the window is longer than any visit lasts. */
 const BOT_CLAIM_WINDOW_MS = 24 * 60 * 60 * 1_000;

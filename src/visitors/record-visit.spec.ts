@@ -2,14 +2,14 @@ import { InMemoryLog } from '../../test/support/in-memory-log.js';
 import type { SiteSettings } from '../events/site.events.js';
 import type { Site } from '../sites/site.js';
 import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
-import { BotScorer, loadBotList } from './bots/bot-scorer.js';
+import { loadBotList } from './bots/bot-list.js';
+import { BotScorer } from './bots/bot-scorer.js';
 import { ChangeConsent } from './change-consent.command.js';
 import { ChangeConsentHandler } from './change-consent.handler.js';
 import { RecordVisit } from './record-visit.command.js';
 import { RecordVisitHandler } from './record-visit.handler.js';
-import { callingVisitor } from './tag/calling-visitor.js';
 import { readTagMessage, type TagMessage } from './tag/tag-message.js';
-import { withLandings } from './tag/visitor-cookie.js';
+import { callingVisitor, withLandings } from './tag/visitor-cookie.js';
 
 const VISITOR_ID = '5f0c7c1e-8f0a-4a5e-9d3b-0c9a4b1d2e3f';
 const VISIT_ID = '0d9f7a52-11c4-4c1e-8a37-3f6f5f0f8b11';

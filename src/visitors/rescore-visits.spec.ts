@@ -3,7 +3,8 @@ import { VISITOR, type VisitPersonal } from '../events/visitor.events.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { Site } from '../sites/site.js';
 import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
-import { BotScorer, loadBotList } from './bots/bot-scorer.js';
+import { loadBotList } from './bots/bot-list.js';
+import { BotScorer } from './bots/bot-scorer.js';
 import { RescoreVisits } from './rescore-visits.command.js';
 import { RescoreVisitsHandler } from './rescore-visits.handler.js';
 

@@ -2,10 +2,9 @@ import type { Pool } from 'pg';
 import type { SiteSettings } from '../events/site.events.js';
 import type { ConsentState } from '../events/visitor.events.js';
 import { CLICK_KINDS } from '../platforms/click-ids.js';
-import { decideConsent, meaningOf } from './consent.js';
+import { decideConsent, meaningOf, OPERATOR, UNRECOGNISED } from './consent.js';
 import { IDENTIFIER, reachesBotThreshold } from './matcher.js';
 import { best, type PersonVisitor, type StoredIdentifier, visitorsOf } from './person.js';
-import { OPERATOR, UNRECOGNISED } from './speakers.js';
 
 /** A person's record: the union of the visitors that identified with the email, and what each of them contributed. */
 export interface ShownVisitor {

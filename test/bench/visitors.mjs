@@ -1,6 +1,7 @@
 // The visitors part: the cost of a visit apart from the append.
 import { DEFAULT_SITE_SETTINGS } from '../../dist/sites/site-settings.js';
-import { BotScorer, loadBotList, siteRulesOf } from '../../dist/visitors/bots/bot-scorer.js';
+import { loadBotList } from '../../dist/visitors/bots/bot-list.js';
+import { BotScorer, siteRulesOf } from '../../dist/visitors/bots/bot-scorer.js';
 import { meets, spread } from './figures.mjs';
 import { tagRows } from './tag.mjs';
 import { visitRateRows } from './visit-rates.mjs';

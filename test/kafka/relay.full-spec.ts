@@ -1,7 +1,7 @@
 import { compareRecords } from '../../src/kafka/compare-records.js';
 import { compareTopics } from '../../src/kafka/compare-topics.js';
 import { openRelaySession } from '../../src/kafka/open-session.js';
-import { holdLog } from '../../src/kafka/relay-checkpoint.js';
+import { holdLog } from '../../src/kafka/relay-progress.js';
 import { TopicPublisher } from '../../src/kafka/topic-publisher.js';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import { Logger } from '../../src/kernel/logger.js';

@@ -19,14 +19,15 @@ import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js'
 import { type LoadedSite, SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteRepository } from '../../src/sites/site-repository.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
-import { BotScorer, loadBotList } from '../../src/visitors/bots/bot-scorer.js';
+import { loadBotList } from '../../src/visitors/bots/bot-list.js';
+import { BotScorer } from '../../src/visitors/bots/bot-scorer.js';
 import { ChangeConsent } from '../../src/visitors/change-consent.command.js';
 import { ChangeConsentHandler } from '../../src/visitors/change-consent.handler.js';
 import { Matcher } from '../../src/visitors/matcher.js';
 import { RecordVisit } from '../../src/visitors/record-visit.command.js';
 import { RecordVisitHandler } from '../../src/visitors/record-visit.handler.js';
-import { callingVisitor } from '../../src/visitors/tag/calling-visitor.js';
 import { readTagMessage, type TagCall, type TagMessage } from '../../src/visitors/tag/tag-message.js';
+import { callingVisitor } from '../../src/visitors/tag/visitor-cookie.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
 import { loosely } from '../support/loose-event.js';
 import { ConversionEvents } from '../support/statistics.js';
@@ -164,7 +165,7 @@ describe('projections', () => {
         throw error;
       });
       closing.push(() => matcher.close());
-      const deliveries = { planFor: () => ({}), deliver: async () => ({}) } as never;
+      const deliveries = { deliver: async () => ({}) } as never;
       const bus = new ReceiveConversionHandler(log, matcher, deliveries, postgres.clock);
       const rules = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
       const post = (orderId: string | undefined, email = `${randomUUID()}@example.com`) => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type KafkaSettings, usesKafka } from '../../src/kafka/kafka-settings.js';
 import { Relay } from '../../src/kafka/relay.js';
-import { RelayCheckpoints } from '../../src/kafka/relay-checkpoint.js';
+import { RelayProgressStore } from '../../src/kafka/relay-progress.js';
 import { PUBLISHED_CATEGORIES, topicOf } from '../../src/kafka/topics.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { readSettings, type Settings } from '../../src/kernel/settings/settings.js';
@@ -98,7 +98,7 @@ export class RelayedLog {
   /** Waits until every event that is in the log now is on its topic. */
   async published(): Promise<void> {
     const head = await this.log.head();
-    const checkpoints = new RelayCheckpoints(this.postgres.pool, this.prefix);
+    const checkpoints = new RelayProgressStore(this.postgres.pool, this.prefix);
     const states = () =>
       [...this.started].map((component) => (component instanceof Relay ? component.current : undefined));
     await waitUntil(

@@ -11,8 +11,7 @@ import { readClaims, storeClaims } from '../../src/log/site-copy/site-claims.js'
 import { readSiteCopy, type StoredCopy, storeSiteCopy } from '../../src/log/site-copy/site-copy.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { Sandbox } from '../../src/sandbox/sandbox.js';
-import { consentProjection } from '../../src/visitors/consent.projection.js';
-import { identifiersProjection } from '../../src/visitors/identifiers.projection.js';
+import { consentProjection, identifiersProjection } from '../../src/visitors/inline.projections.js';
 import { Collector } from './collector.js';
 import { temporaryFolder } from './folders.js';
 import { SECRET_KEY } from './secret-key.js';

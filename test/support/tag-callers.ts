@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import type { StoredEvent } from '../../src/log/event.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import type { Site } from '../../src/sites/site.js';
-import { BotScorer, loadBotList } from '../../src/visitors/bots/bot-scorer.js';
+import { loadBotList } from '../../src/visitors/bots/bot-list.js';
+import { BotScorer } from '../../src/visitors/bots/bot-scorer.js';
 import { ChangeConsent } from '../../src/visitors/change-consent.command.js';
 import { ChangeConsentHandler } from '../../src/visitors/change-consent.handler.js';
 import { mayStoreVisit, type StoredStatement } from '../../src/visitors/consent.js';
@@ -12,9 +13,8 @@ import type { VisitorRecord } from '../../src/visitors/matcher.js';
 import type { StoredIdentifier } from '../../src/visitors/person.js';
 import { RecordVisit } from '../../src/visitors/record-visit.command.js';
 import { RecordVisitHandler } from '../../src/visitors/record-visit.handler.js';
-import { callingVisitor } from '../../src/visitors/tag/calling-visitor.js';
 import { readTagMessage, type TagMessage } from '../../src/visitors/tag/tag-message.js';
-import { type VisitorCookie, withLandings } from '../../src/visitors/tag/visitor-cookie.js';
+import { callingVisitor, type VisitorCookie, withLandings } from '../../src/visitors/tag/visitor-cookie.js';
 
 const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; rv:115.0) Gecko/20100101 Firefox/115.0';
 /** Reading the list takes longer than hundreds of calls. */

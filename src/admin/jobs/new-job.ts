@@ -1,11 +1,12 @@
 import type { z } from 'zod';
-import { type PositionRange, positionRangeOf } from '../../history/bound.js';
+import { positionRangeOf } from '../../history/bound.js';
 import { prepareReplay } from '../../history/prepare-replay.js';
 import { requireValidSettings } from '../../history/shadow/run-shadow.js';
 import type { ShadowRules } from '../../history/shadow/shadow-rules.js';
 import type { Job, JobRequest } from '../../jobs/job.js';
 import { messageOf, UserError } from '../../kernel/errors.js';
 import { dedupWindowMs } from '../../kernel/settings/settings.js';
+import type { PositionRange } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import type { Site, SiteScope } from '../../sites/site.js';
 import type { newJobSchema } from './jobs.schemas.js';

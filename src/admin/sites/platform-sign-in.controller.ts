@@ -50,12 +50,9 @@ const startedSchema = z
 const signInSchema = z
   .object({
     id: z.uuid(),
-    status: z
-      .enum(SIGN_IN_STATUSES)
-      .meta({
-        description:
-          'granted: the tokens wait for the settings of a new connection. connected: a connection uses them.',
-      }),
+    status: z.enum(SIGN_IN_STATUSES).meta({
+      description: 'granted: the tokens wait for the settings of a new connection. connected: a connection uses them.',
+    }),
     reason: z.string().optional().meta({ description: 'Why it failed.' }),
     expiresAt: time,
   })

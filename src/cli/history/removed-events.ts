@@ -1,5 +1,5 @@
-import type { PositionRange } from '../../history/bound.js';
 import { UserError } from '../../kernel/errors.js';
+import type { PositionRange } from '../../log/event.js';
 import type { ReaderHold } from '../../log/retention/retention-holds.js';
 import type { Output } from '../output/output.js';
 

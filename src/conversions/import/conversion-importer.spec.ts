@@ -54,13 +54,12 @@ describe('an import', () => {
       log,
       matcher: { absent: () => undefined, find: async () => RECORD },
       clock: { nowMs: () => nowMs },
-      planOf: () => ({ platforms: ['meta'], settings: 1, payloadVersion: 1 }),
       pause: async () => {},
       ...more,
     });
   const commands = (lines: readonly InboundFields[], key = KEY) => {
     const site = { host: 'shop.example', settings: { ...DEFAULT_SITE_SETTINGS, ...settings } };
-    const connections = new Map([['ga4', { connection: { settings: { refund_event: 'refund' } } }]]);
+    const connections = new Map([['meta', { connection: { settings: { refund_event: 'refund' } } }]]);
     const loaded = { site, dedupSecret: 'secret', connections } as unknown as LoadedSite;
     return lines.map((fields) => new ReceiveConversion(loaded, key, fields, RULES));
   };

@@ -1,32 +1,30 @@
-import { CONVERSION, type DeliveryPlan } from '../../events/conversion.events.js';
+import { CONVERSION } from '../../events/conversion.events.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Actor } from '../../kernel/command.js';
 import { LogUnavailable, messageOf } from '../../kernel/errors.js';
 import { withLogTimeout } from '../../kernel/log-timeout.js';
-import { uuidv7 } from '../../kernel/uuid.js';
+import { derivedUuid, uuidv7 } from '../../kernel/uuid.js';
 import type { AppendOutcome, AsOf, DedupClaim, Opened } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import type { PersonalHashes } from '../../platforms/personal-hashes.js';
-import type { LoadedSite } from '../../sites/site-directory.js';
 import { LOOKUPS_MAX, type Matcher, UNREADABLE, type VisitorRecord } from '../../visitors/matcher.js';
+import { storedText } from '../address-digest.js';
 import type { OpeningEvent } from '../conversion.js';
-import { duplicateOf } from '../conversion-receiver.js';
-import { correctionProblem } from '../correction.js';
+import { correctionProblem, isCorrection } from '../correction.js';
 import { type CurrentDecision, decideOnRecord } from '../decide-conversion.js';
+import { dedupKey } from '../dedup-key.js';
 import { hashPersonal } from '../hash-personal.js';
 import type { ReceiveConversion } from '../receive-conversion.command.js';
+import { duplicateOf } from '../receive-conversion.handler.js';
 import { withStoredSpelling } from '../stored-spelling.js';
-import { lineId } from './line-id.js';
 
 export type LineOutcome = 'accepted' | 'deduplicated' | 'filtered' | { readonly rejected: string };
 
 export interface ImporterDependencies {
-  /** Who imports. */
   readonly actor: Actor;
   readonly log: Pick<EventLog, 'append' | 'find' | 'findOpened' | 'readOpenings'>;
   readonly matcher: Pick<Matcher, 'absent' | 'find'>;
   readonly clock: Clock;
-  planOf(site: LoadedSite): DeliveryPlan;
   /** Waits before the log is tried again. Rejects when the import is interrupted. */
   pause(round: number, error: LogUnavailable): Promise<void>;
 }
@@ -160,11 +158,10 @@ export class ConversionImporter {
   }
 
   private async decide(line: Line, requiresRecord: boolean): Promise<Decision> {
-    const { clock, planOf } = this.dependencies;
+    const { clock } = this.dependencies;
     const { command, hashes, id } = line;
     const record = await this.recordOf(line, requiresRecord);
-    const plan = planOf(command.loadedSite);
-    return { line, ...decideOnRecord(command, hashes, record, id, plan, clock.nowMs()) };
+    return { line, ...decideOnRecord(command, hashes, record, id, clock.nowMs()) };
   }
 
   private async recordOf({ command, hashes, stale }: Line, requiresRecord: boolean): Promise<VisitorRecord> {
@@ -227,4 +224,29 @@ export class ConversionImporter {
 function outcomeOf({ eventId }: Line, { id, type }: Opened): LineOutcome {
   if (id !== eventId || type === 'conversion.deduplicated.v1') return 'deduplicated';
   return type === FILTERED ? 'filtered' : 'accepted';
+}
+
+/**
+ * The conversion id of an imported line, derived from its dedup key: a line that means the same conversion has the same id
+ * whenever it is imported, so that the log itself tells what was imported. Keyed with the site's secret, as the dedup key is.
+ * A line that was filtered the first time has another id when it is not filtered any more.
+ */
+function lineId(
+  { loadedSite, key, fields }: ReceiveConversion,
+  { subject }: PersonalHashes,
+  afterFilter = false,
+): string {
+  const { dedupSecret } = loadedSite;
+  const { event, orderId, value, currency, occurredAt } = fields;
+  const conversion = {
+    trial: key.trial,
+    event: storedText(dedupSecret, event),
+    orderId: orderId === undefined ? undefined : storedText(dedupSecret, orderId),
+    value,
+    currency,
+    occurredAt,
+    correction: isCorrection(loadedSite, event) || undefined,
+  };
+  const name = `imported ${dedupSecret} ${dedupKey(dedupSecret, conversion, subject)}`;
+  return derivedUuid(afterFilter ? `${name} after filter` : name);
 }

@@ -99,7 +99,6 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   return { zoneless };
 }
 
-/** The command, or why the line is rejected. */
 function toCommand(run: ImportRun, line: SourceLine): ReceiveConversion | string {
   if ('error' in line.reading) return line.reading.error;
   const reading = readInboundFields(line.reading.body, line.rawBody, run.clock);

@@ -16,7 +16,6 @@ export type CountedAnswer = Answer & {
   readonly rejection?: RejectionReason;
 };
 
-/** The authenticated sender. */
 export interface Caller {
   readonly loadedSite: LoadedSite;
   readonly key: SiteKey;

@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import type { CommandBus } from '@nestjs/cqrs';
 import type { Logger } from '../../kernel/logger.js';
 import type { Settings } from '../../kernel/settings/settings.js';
-import type { RejectionRecorder } from '../rejection-recorder.js';
+import type { Rejections } from '../rejections.js';
 import type { Caller } from './inbound-answers.js';
 import { InboundBatch } from './inbound-batch.js';
 import type { InboundMetrics } from './inbound-metrics.js';
@@ -14,7 +14,7 @@ const SETTINGS = { maxBatchBytes: 1_000, maxBodyBytes: 1_000 } as Settings;
 function setUp() {
   const commands = { execute: async () => [] } as unknown as CommandBus;
   const metrics = { count: () => {} } as unknown as InboundMetrics;
-  const rejections = {} as RejectionRecorder;
+  const rejections = {} as Rejections;
   return new InboundBatch(commands, metrics, rejections, {} as Logger, { nowMs: () => 0 }, SETTINGS);
 }
 

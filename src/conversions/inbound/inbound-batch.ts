@@ -11,9 +11,8 @@ import { SETTINGS, type Settings } from '../../kernel/settings/settings.js';
 import { pauseBetweenTurns } from '../../kernel/turns.js';
 import type { LoadedSite } from '../../sites/site-directory.js';
 import { correctionProblem } from '../correction.js';
-import { ReceiveBatch } from '../receive-batch.command.js';
-import { ReceiveConversion, type Received, traceFieldsOf } from '../receive-conversion.command.js';
-import { RejectionRecorder } from '../rejection-recorder.js';
+import { ReceiveBatch, ReceiveConversion, type Received, traceFieldsOf } from '../receive-conversion.command.js';
+import { Rejections } from '../rejections.js';
 import { BatchSlots } from './batch-slots.js';
 import {
   type Caller,
@@ -37,7 +36,7 @@ export class InboundBatch {
   constructor(
     private readonly commands: CommandBus,
     private readonly metrics: InboundMetrics,
-    private readonly rejections: RejectionRecorder,
+    private readonly rejections: Rejections,
     private readonly logger: Logger,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,

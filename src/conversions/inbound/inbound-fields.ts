@@ -124,52 +124,33 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
       if (orderId !== text) fields.sent = { ...fields.sent, orderId: text as string };
     },
   },
-  {
-    name: 'firstName',
-    schema: {
-      type: 'string',
-      maxLength: 255,
-      description: 'Customer first name; stored and sent only as a hash.',
-      example: 'Jane',
-    },
-    read: (sent, fields) => {
-      if (sent === undefined || sent === '') return;
-      if (typeof sent !== 'string' || !fitsCodePoints(sent, 255))
-        return 'firstName must be text of at most 255 characters';
-      fields.firstName = sent;
-    },
-  },
-  {
-    name: 'lastName',
-    schema: {
-      type: 'string',
-      maxLength: 255,
-      description: 'Customer last name; stored and sent only as a hash.',
-      example: 'Doe',
-    },
-    read: (sent, fields) => {
-      if (sent === undefined || sent === '') return;
-      if (typeof sent !== 'string' || !fitsCodePoints(sent, 255))
-        return 'lastName must be text of at most 255 characters';
-      fields.lastName = sent;
-    },
-  },
-  {
-    name: 'phone',
-    schema: {
-      type: 'string',
-      maxLength: 64,
-      description:
-        "Customer phone; a national number needs the site's default country. Stored and sent only as a hash.",
-      example: '+1 (555) 010-4477',
-    },
-    read: (sent, fields) => {
-      if (sent === undefined || sent === '') return;
-      if (typeof sent !== 'string' || !fitsCodePoints(sent, 64)) return 'phone must be text of at most 64 characters';
-      fields.phone = sent;
-    },
-  },
+  textField('firstName', 255, 'Customer first name; stored and sent only as a hash.', 'Jane'),
+  textField('lastName', 255, 'Customer last name; stored and sent only as a hash.', 'Doe'),
+  textField(
+    'phone',
+    64,
+    "Customer phone; a national number needs the site's default country. Stored and sent only as a hash.",
+    '+1 (555) 010-4477',
+  ),
 ];
+
+function textField(
+  name: 'firstName' | 'lastName' | 'phone',
+  maxLength: number,
+  description: string,
+  example: string,
+): InboundField {
+  return {
+    name,
+    schema: { type: 'string', maxLength, description, example },
+    read: (sent, fields) => {
+      if (sent === undefined || sent === '') return;
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, maxLength))
+        return `${name} must be text of at most ${maxLength} characters`;
+      fields[name] = sent;
+    },
+  };
+}
 
 const ABSENT = { enum: [null] };
 const ABSENT_OR_EMPTY = { enum: [null, ''] };

@@ -3,7 +3,6 @@ import type { BatchFormat } from '../../http/batch-body.js';
 export const INBOUND_PATH = '/__cc/inbound';
 export const BATCH_PATH = `${INBOUND_PATH}/batch`;
 
-/** The methods of each path. */
 export const ALLOWED = { inbound: 'POST, GET', batch: 'POST', receipt: 'GET' } as const;
 
 export type InboundRoute =

@@ -18,7 +18,7 @@ import { Tracing } from '../../tracing/tracing.js';
 import { correctionProblem } from '../correction.js';
 import { Receipts } from '../receipts.js';
 import { ReceiveConversion, type Received, type RequestTrace, traceFieldsOf } from '../receive-conversion.command.js';
-import { RejectionRecorder } from '../rejection-recorder.js';
+import { Rejections } from '../rejections.js';
 import {
   type Caller,
   type CountedAnswer,
@@ -56,7 +56,7 @@ export class InboundEndpoint implements OnModuleInit {
     private readonly receipts: Receipts,
     private readonly batch: InboundBatch,
     private readonly metrics: InboundMetrics,
-    private readonly rejections: RejectionRecorder,
+    private readonly rejections: Rejections,
     private readonly logger: Logger,
     private readonly tracing: Tracing,
     @Inject(CLOCK) private readonly clock: Clock,

@@ -70,7 +70,6 @@ const conversionId = {
   'X-CC-Conversion-Id': { description: 'Id for reading the receipt again.', required: true, schema: uuid },
 };
 
-/** Answer to `GET`. */
 const receipt = {
   description: 'The current receipt.',
   headers: { ...HOT_ROUTE_HEADERS, ...conversionId },

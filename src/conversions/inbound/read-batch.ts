@@ -5,7 +5,6 @@ import type { Pause } from '../../kernel/turns.js';
 import type { RejectionReason } from '../rejection-reason.js';
 import { type InboundReading, readInboundFields } from './inbound-fields.js';
 
-/** Conversions in one batch. */
 export const LINES_MAX = 1_000;
 
 /** One conversion of a batch, or why it is not accepted. */

@@ -30,7 +30,6 @@ interface CachedToken {
   readonly refreshTokens: readonly (string | undefined)[];
 }
 
-/** A connection that needs access tokens. */
 export interface TokenOwner {
   readonly site: string;
   readonly name: ConnectionName;

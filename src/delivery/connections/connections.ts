@@ -9,7 +9,6 @@ import type { SiteConnection } from '../../sites/connections/connection.js';
 import { isClosed, isHeld, type Site } from '../../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../../sites/site-directory.js';
 
-/** A connection of a site. */
 export interface Destination {
   readonly site: Site;
   readonly platform: Platform;

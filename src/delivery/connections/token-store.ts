@@ -51,7 +51,7 @@ export interface TokenStore {
   replace(site: string, name: ConnectionName, expected: string, state: TokenState): Promise<boolean>;
 }
 
-/** Sealed with the other secrets of the connection. */
+/** Encrypted with the other secrets of the connection. */
 export class DatabaseTokenStore implements TokenStore {
   constructor(
     private readonly database: LeaseDatabase,

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { AlignedInterval } from '../../kernel/aligned-interval.js';
+import { Poller } from '../../kernel/poller.js';
 import { EventLog } from '../../log/event-log.js';
 import { Lease } from '../../postgres/lease.js';
 import { Postgres } from '../../postgres/postgres.js';
@@ -26,9 +26,7 @@ export class OwedDeliveriesScan {
   private unsettled = new UnsettledConversions(0, () => 0);
   /** Sites that arrived up to this position are read from their first event on. */
   private arrivedUpTo = 0;
-  private polling: Promise<void> | undefined;
-  private timer: AlignedInterval | undefined;
-  private stopping = false;
+  private readonly poller = new Poller(() => this.scan());
   private tidiedMs = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -41,14 +39,12 @@ export class OwedDeliveriesScan {
   ) {}
 
   start(everyMs: number): void {
-    this.timer = new AlignedInterval(() => this.poll(), everyMs);
-    this.poll();
+    this.poller.start(everyMs);
+    this.poller.poll();
   }
 
   async stop(): Promise<void> {
-    this.stopping = true;
-    this.timer?.stop();
-    await this.polling;
+    await this.poller.stop();
     // If the database is unavailable, the lease expires.
     await this.lease?.release().catch(() => {});
     this.lease = undefined;
@@ -62,15 +58,6 @@ export class OwedDeliveriesScan {
   /** Without those of sites that another cell acts for. */
   private *owedHere(): Generator<OwedDelivery> {
     for (const owed of this.unsettled.owed(performance.now())) if (this.deliveries.actsFor(owed.site)) yield owed;
-  }
-
-  private poll(): void {
-    this.polling ??= this.scan()
-      // The database is unavailable: the next poll continues.
-      .catch(() => {})
-      .finally(() => {
-        this.polling = undefined;
-      });
   }
 
   private async scan(): Promise<void> {
@@ -93,7 +80,7 @@ export class OwedDeliveriesScan {
     for (const site of await this.readArrivedAgain(lease, head)) arriving.delete(site);
     await readUnsettled(this.log, this.unsettled, head, () => {
       lease.reached = this.unsettled.settledUpTo;
-      return lease.held && !this.stopping;
+      return lease.held && !this.poller.isStopping;
     });
     this.unsettled.forget((site) => arriving.has(site) || this.deliveries.hasLeft(site));
     lease.reached = this.unsettled.settledUpTo;
@@ -115,7 +102,7 @@ export class OwedDeliveriesScan {
 
   private async heldLease(): Promise<Lease | undefined> {
     if (this.lease?.isLost) this.lease = undefined;
-    if (!this.lease && !this.stopping) {
+    if (!this.lease && !this.poller.isStopping) {
       this.lease = await Lease.take(this.postgres, SCAN_LEASE);
       if (this.lease) {
         this.readFrom(this.lease, this.lease.reached);
@@ -132,7 +119,7 @@ export class OwedDeliveriesScan {
 
   private async startOwed(): Promise<void> {
     // The age of a conversion is not known while the clock is distrusted.
-    if (this.stopping || this.postgres.clock.refusal()) return;
+    if (this.poller.isStopping || this.postgres.clock.refusal()) return;
     const max = IN_FLIGHT_MAX - this.attempts.inFlight;
     const due: DueAttempt[] = [];
     for (const owed of this.owedHere()) {

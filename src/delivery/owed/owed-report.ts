@@ -6,7 +6,6 @@ import type { Postgres } from '../../postgres/postgres.js';
 import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
 import { readUnsettled } from './read-unsettled.js';
 
-/** What is owed at one moment. */
 export interface OwedReport {
   readonly byPlatform: ReadonlyMap<ConnectionName, number>;
   /** Owed deliveries without any outcome. */

@@ -1,22 +1,22 @@
+import { createHmac, hash } from 'node:crypto';
 import type { ConversionPersonal } from '../../events/conversion.events.js';
 import { canonicalText } from '../../kernel/canonical-text.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import type { Conversion } from '../../platforms/conversion.js';
 import { isSelected, mappedEvent } from '../../platforms/event-mapping.js';
 import { FIRST_PAYLOAD_VERSION } from '../../platforms/payload-version.js';
-import type { Payload, Platform, Settings, Skip } from '../../platforms/platform.js';
+import type { Call, Payload, Platform, PlatformRequest, Settings, Skip } from '../../platforms/platform.js';
 import { type SiteConnection, settingsAt } from '../../sites/connections/connection.js';
 import { type Account, accountOf } from '../connections/account.js';
+import type { DeliveryTerms } from '../delivery.js';
 import { ageOf, eventIdOf, type ReceivedConversion, withOptOut } from '../received-conversion.js';
-import { bodyDigest } from './body-digest.js';
 import { correctedOrder } from './order.js';
 import { withSentIdentifiers } from './sent-identifiers.js';
 
-/** A platform's payload as it is sent. */
 export interface DeliveryPayload {
   /** JSON; with `parts` the list of them. */
   readonly body: string;
-  /** See `body-digest.ts`. */
+  /** See `bodyDigest`. */
   readonly bodySha256: string;
   /** Payloads of different groups cannot share a request. */
   readonly group: string | undefined;
@@ -33,11 +33,9 @@ export interface PayloadPart {
 }
 
 /** Whose payload it is, and what an operator's request changes in it. */
-export interface RequestedPayload {
+export interface RequestedPayload extends Pick<DeliveryTerms, 'eventId' | 'payloadVersion'> {
   /** The connection; undefined: the platform's first one. */
   readonly platform?: ConnectionName | undefined;
-  readonly eventId?: string | undefined;
-  readonly payloadVersion?: number | undefined;
 }
 
 /** Builds the payload, or returns why the conversion is skipped. Deterministic: the same settings give the same bytes. */
@@ -74,6 +72,24 @@ export function rebuildPayload(
   if (bodySha256 === undefined || 'skip' in payload || payload.bodySha256 === bodySha256) return payload;
   const afterOptOut = buildPayload(withOptOut(received), platform, settings, requested);
   return 'bodySha256' in afterOptOut && afterOptOut.bodySha256 === bodySha256 ? afterOptOut : payload;
+}
+
+/**
+ * Tells whether two attempts sent the same body. A payload may hold little more than the hash of an address, so the digest is keyed with
+ * a random key in the personal part: without it, a list of addresses does not tell whose payload it is, and an erasure deletes it. Conversions that
+ * were received before there was a key have a plain digest, which is not published (`unpublished-fields.ts`).
+ */
+function bodyDigest(body: string, { payloadKey }: Pick<ConversionPersonal, 'payloadKey'>): string {
+  if (payloadKey === undefined) return hash('sha256', body);
+  return createHmac('sha256', payloadKey).update(body).digest('base64url');
+}
+
+/** The request with these payloads of one group. What is sent and what is shown are built here. */
+export function deliveryRequest(platform: Platform, bodies: readonly string[], call: Call): PlatformRequest {
+  const { connection, group, accessToken, nowMs, traceparent } = call;
+  // Never to an ad platform, which could link its requests to others of the sender.
+  const trace = platform.customerAddress ? traceparent : undefined;
+  return platform.request(bodies, { connection, group, accessToken, nowMs, traceparent: trace });
 }
 
 /** Undefined if the payload is for one action, or the platform has no actions. */

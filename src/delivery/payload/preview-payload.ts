@@ -33,7 +33,6 @@ export function previewPayload(
 }
 
 export interface RequestedDelivery {
-  /** The stream of the conversion. */
   readonly events: readonly StoredEvent[];
   readonly delivery: Delivery;
   readonly target: NamedConnection;

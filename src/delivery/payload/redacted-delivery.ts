@@ -5,8 +5,7 @@ import type { Connection, Platform, PlatformRequest } from '../../platforms/plat
 import { redactRequest } from '../../platforms/redact-request.js';
 import type { SiteConnection } from '../../sites/connections/connection.js';
 import { connectionTo } from '../connections/account.js';
-import { deliveryRequest } from './delivery-request.js';
-import type { DeliveryPayload } from './payload.js';
+import { type DeliveryPayload, deliveryRequest } from './payload.js';
 
 /** A request to a platform with `$NAME` in place of each secret. */
 export interface RedactedRequest extends PlatformRequest {

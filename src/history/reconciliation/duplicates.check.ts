@@ -5,6 +5,7 @@ import { SITE } from '../../events/site.events.js';
 import { type ClockStep, effectiveTimeMs, readClockSteps } from '../../log/clock-steps.js';
 import type { StoredEvent } from '../../log/event.js';
 import { copyEvents } from '../../log/event-reader.js';
+import { withConnection } from '../../postgres/with-connection.js';
 import { evolve, type Site } from '../../sites/site.js';
 import type { SiteSecrets } from '../../sites/site-secrets.js';
 import type { Check, VerifyDependencies } from '../verify.js';
@@ -33,8 +34,7 @@ interface ClaimRow {
 export const duplicatesCheck: Check = {
   name: 'duplicates',
   async examine(dependencies) {
-    const client = await dependencies.postgres.connectAsOwner('verify');
-    try {
+    return withConnection(dependencies.postgres.connectAsOwner('verify'), async (client) => {
       await client.query(
         `CREATE TEMP TABLE claims (site text COLLATE "C", key uuid, position bigint, weak boolean, at bigint, effective bigint, since bigint)`,
       );
@@ -43,9 +43,7 @@ export const duplicatesCheck: Check = {
       if (rows.length === 0) return { ok: true, detail: `${claims} dedup claims, none within the window of another` };
       const first = `the conversion at position ${rows[0]?.position} repeats the one at ${rows[0]?.before}`;
       return { ok: false, detail: `${rows.length} duplicates were counted: ${first}` };
-    } finally {
-      await client.end();
-    }
+    });
   },
 };
 
@@ -63,11 +61,10 @@ const TOO_CLOSE = `
    WHERE CASE WHEN held.at > c.at THEN held.effective ELSE held.at END > c.since ORDER BY c.position`;
 
 async function writeClaims(client: Client, dependencies: VerifyDependencies): Promise<number> {
-  const reader = await dependencies.postgres.connect('verify');
   const windows = new DedupWindows(dependencies.settings.dedupWindowMs);
   const secretOf = new Map<string, string>();
   let claims = 0;
-  try {
+  return withConnection(dependencies.postgres.connect('verify'), async (reader) => {
     const steps = await readClockSteps(reader);
     for (let after = 0; ; ) {
       const page: StoredEvent[] = [];
@@ -85,9 +82,7 @@ async function writeClaims(client: Client, dependencies: VerifyDependencies): Pr
       dependencies.progress(`duplicates: up to position ${after}`);
       if (read < PAGE_EVENTS) return claims;
     }
-  } finally {
-    await reader.end();
-  }
+  });
 }
 
 async function claimsOf(

@@ -1,4 +1,5 @@
 import { countOutOfOrder, readUnfoundedSteps } from '../../log/audit/log-audit.js';
+import { withConnection } from '../../postgres/with-connection.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -10,17 +11,14 @@ import { Violations } from './violations.js';
 export const orderCheck: Check = {
   name: 'order',
   async examine({ postgres, until }) {
-    const client = await postgres.connect('verify');
     const violations = new Violations();
-    try {
+    await withConnection(postgres.connect('verify'), async (client) => {
       const { events, seals } = await countOutOfOrder(client, until);
       if (events > 0) violations.add(`${events} events have an earlier time than the event before them`);
       if (seals > 0) violations.add(`${seals} seals have an earlier time than the seal before them`);
       for (const position of await readUnfoundedSteps(client))
         violations.add(`a step of the clock is recorded at position ${position}, and the seals show none there`);
-    } finally {
-      await client.end();
-    }
+    });
     return violations.findingOfLog(`the times up to position ${until} were compared`);
   },
 };

@@ -1,7 +1,7 @@
 import { dedupWindowOf } from '../../conversions/dedup-key.js';
 import type { Check } from '../verify.js';
 
-/** The rows of a projection equal a fold of the log up to its checkpoint. */
+/** The rows of a projection equal a fold of the log up to its position. */
 export function projectionCheck(name: string): Check {
   return {
     name: `projection ${name}`,

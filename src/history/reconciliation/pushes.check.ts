@@ -1,8 +1,8 @@
 import { OUTBOUND, type ReportingWindow, type Totals } from '../../events/outbound.events.js';
+import type { PositionRange } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import { streamOf } from '../../outbound/reporting-window.js';
 import { COUNTED, COUNTED_BY, sumTotals } from '../../outbound/totals.js';
-import type { PositionRange } from '../bound.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
 

@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg';
 import { USER } from '../../events/user.events.js';
 import type { StreamEvent } from '../../log/event.js';
 import { readEvents } from '../../log/event-reader.js';
+import { withConnection } from '../../postgres/with-connection.js';
 import {
   type AccessState,
   accessDifferences,
@@ -17,8 +18,7 @@ import { Violations } from './violations.js';
 export const usersCheck: Check = {
   name: 'users',
   async examine({ postgres }) {
-    const client = await postgres.connect('verify');
-    try {
+    return withConnection(postgres.connect('verify'), async (client) => {
       // One snapshot, so that a change meanwhile is no difference.
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       const events = (await readEvents(client, { categories: [USER] })) as StreamEvent<'user'>[];
@@ -27,9 +27,7 @@ export const usersCheck: Check = {
       for (const difference of accessDifferences(foldAccess(events), stored)) violations.add(difference);
       const { users, sessions, tokens } = stored;
       return violations.finding(`${users.length} users, ${sessions.length} sessions, ${tokens.length} tokens`);
-    } finally {
-      await client.end();
-    }
+    });
   },
 };
 

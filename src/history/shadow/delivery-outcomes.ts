@@ -11,7 +11,7 @@ import type { ShadowRules } from './shadow-rules.js';
 /** Summary of a delivery: `sent`, `skipped: <reason>`, `failed: <reason>`, or `validated` for a trial key. */
 export interface DeliveryOutcome {
   readonly status: string;
-  /** Digest of the payload, see `body-digest.ts`. */
+  /** Digest of the payload, see `bodyDigest` of `payload.ts`. */
   readonly bodySha256?: string | undefined;
 }
 

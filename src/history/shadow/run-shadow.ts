@@ -1,5 +1,6 @@
 import { UserError } from '../../kernel/errors.js';
 import type { Settings } from '../../kernel/settings/settings.js';
+import type { PositionRange } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import { type ReaderHold, withReaderHold } from '../../log/retention/retention-holds.js';
 import { isConnectionName } from '../../platforms/connection-name.js';
@@ -9,7 +10,6 @@ import type { Postgres } from '../../postgres/postgres.js';
 import { settingsAfter } from '../../sites/connections/named-connection.js';
 import type { Site } from '../../sites/site.js';
 import type { SiteSecrets } from '../../sites/site-secrets.js';
-import type { PositionRange } from '../bound.js';
 import { withReadClient } from '../with-client.js';
 import { type ShadowResult } from './differences.js';
 import { shadowReplay } from './shadow-replay.js';

@@ -4,14 +4,14 @@ import type { Queryable } from '../event-reader.js';
 const RANGES_MAX = 20_000;
 
 /** Consecutive positions, both ends inclusive. */
-export interface PositionRange {
+export interface AppendedRange {
   readonly first: number;
   readonly last: number;
 }
 
 /** What this process has appended lately. After a failover to a lagging standby it tells what was lost. */
 export class AppendedPositions {
-  private ranges: PositionRange[] = [];
+  private ranges: AppendedRange[] = [];
 
   note(first: number, last: number): void {
     const newest = this.ranges.at(-1);
@@ -21,9 +21,9 @@ export class AppendedPositions {
   }
 
   /** Those that the log does not have any more, except what retention removed. Each is returned once. */
-  async takeLost(source: Queryable): Promise<PositionRange[]> {
+  async takeLost(source: Queryable): Promise<AppendedRange[]> {
     if (this.ranges.length === 0) return [];
-    const { rows } = await source.query<PositionRange & { whole: number }>(
+    const { rows } = await source.query<AppendedRange & { whole: number }>(
       `SELECT coalesce(kept + 1, first)::float8 AS first, last::float8 AS last, first::float8 AS whole
          FROM (SELECT r.first, r.last, (
                  SELECT max(position) FROM cc.events e WHERE e.position BETWEEN r.first AND r.last) AS kept

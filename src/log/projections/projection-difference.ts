@@ -1,7 +1,8 @@
 import type { Client } from 'pg';
 import type { Postgres } from '../../postgres/postgres.js';
+import { withConnection } from '../../postgres/with-connection.js';
 import { readHead, readPageEnd } from '../event-reader.js';
-import { PartitionCheckpoints } from '../retention/partition-checkpoints.js';
+import { PartitionPositions } from '../retention/partition-positions.js';
 import { foldIntoTempTables } from './fold-into-temp-tables.js';
 import { type Projection, pageAhead } from './projection.js';
 import { inTransaction } from './projection-rebuild.js';
@@ -19,7 +20,7 @@ export interface ProjectionDifference {
 }
 
 /**
- * Copies the live rows, folds the log up to their checkpoint into temporary tables, and compares. All of it in one snapshot: an
+ * Copies the live rows, folds the log up to their position into temporary tables, and compares. All of it in one snapshot: an
  * erasure meanwhile is neither in the rows nor in the events.
  */
 export async function compareProjection(
@@ -28,8 +29,7 @@ export async function compareProjection(
   prunedBefore: Date,
   progress: () => void = () => {},
 ): Promise<ProjectionDifference> {
-  const client = await postgres.connectAsOwner('compare');
-  try {
+  return withConnection(postgres.connectAsOwner('compare'), async (client) => {
     const until = await inTransaction(client, async () => {
       await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
       const { rows } = await client.query<{ position: string }>('SELECT position FROM cc.projections WHERE name = $1', [
@@ -40,7 +40,7 @@ export async function compareProjection(
       const head = await readHead(client);
       const last = projection.inline ? head : Math.min(head, Number(rows[0]?.position ?? 0));
       await foldIntoTempTables(client, projection, last, progress);
-      // Kafka consumers write the rows of their partitions before the checkpoint of the projection moves.
+      // Kafka consumers write the rows of their partitions before the position of the projection moves.
       if (projection.source === 'any') await foldAhead(client, projection, last, progress);
       return last;
     });
@@ -60,13 +60,11 @@ export async function compareProjection(
       };
     }
     return difference;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function foldAhead(client: Client, projection: Projection, after: number, progress: () => void): Promise<void> {
-  const folded = await PartitionCheckpoints.read(client, projection.name);
+  const folded = await PartitionPositions.read(client, projection.name);
   const end = Math.min(folded.furthest, await readHead(client));
   for (let position = after; position < end; progress()) {
     const until = Math.min(end, await readPageEnd(client, position, PAGE_EVENTS));

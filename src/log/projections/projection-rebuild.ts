@@ -20,7 +20,7 @@ export const erasureLock = { classId: 4845004 } as const;
 
 /**
  * Folds the whole log into new tables in the schema cc_shadow until few events are left, then swaps them with the live tables in
- * one short transaction: under the append's lock for inline projections, under the lock of the checkpoint row otherwise.
+ * one short transaction: under the append's lock for inline projections, under the lock of the projection's row otherwise.
  */
 export async function rebuildProjection(
   postgres: Postgres,
@@ -92,7 +92,7 @@ async function swap(client: Client, projection: Projection, position: number): P
         else await client.query('SELECT FROM cc.projections WHERE name = $1 FOR UPDATE', [projection.name]);
         const head = await readHead(client);
         if (projection.stagingTable) await createStagingTable(client, projection.stagingTable, 'TEMP');
-        // Not beyond this head, even if the log has grown: the checkpoint is set to it below.
+        // Not beyond this head, even if the log has grown: the position is set to it below.
         for (let at = position; at < head; ) at = await foldPage(client, projection, at, head);
         if (projection.stagingTable) await mergeStagingTable(client, projection.stagingTable);
         for (const table of projection.tables) {

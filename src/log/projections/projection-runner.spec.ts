@@ -1,18 +1,18 @@
 import { NoPrimary } from '../../postgres/database-hosts.js';
 import type { Projection } from './projection.js';
-import { groupByCheckpoint, isPoison } from './projection-runner.js';
+import { groupByPosition, isPoison } from './projection-runner.js';
 
 describe('a group of projections that are folded together', () => {
   const projections: Projection[] = ['a', 'b', 'c', 'd'].map((name) => ({ name, tables: [], fold: async () => {} }));
   const at = (name: string, position: number, parked = false) => ({ name, position, parked });
   const groups = (...checkpoints: ReturnType<typeof at>[]) =>
-    groupByCheckpoint(projections, checkpoints, 100).map((group) => ({
+    groupByPosition(projections, checkpoints, 100).map((group) => ({
       names: group.projections.map(({ name }) => name).join(''),
       after: group.after,
       most: group.most,
     }));
 
-  it('has all projections while they have the same checkpoint', () => {
+  it('has all projections while they have the same position', () => {
     expect(groups(at('a', 7), at('b', 7), at('c', 7))).toEqual([
       { names: 'abc', after: 7, most: Number.MAX_SAFE_INTEGER },
     ]);

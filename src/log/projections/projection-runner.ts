@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, DatabaseError } from 'pg';
-import { AlignedInterval } from '../../kernel/aligned-interval.js';
 import { messageOf, UserError } from '../../kernel/errors.js';
 import { INTERVALS } from '../../kernel/intervals.js';
+import { Poller } from '../../kernel/poller.js';
 import { isDatabaseOutage } from '../../postgres/outage.js';
 import type { Postgres } from '../../postgres/postgres.js';
 import { transaction } from '../../postgres/transaction.js';
@@ -24,7 +24,7 @@ import { ProjectionAsOf } from './projection-as-of.js';
 import { compareProjection, type ProjectionDifference } from './projection-difference.js';
 import { rebuildLock, rebuildProjection } from './projection-rebuild.js';
 
-/** While nothing is appended and all projections are at the head. A checkpoint may have been changed by other means. */
+/** While nothing is appended and all projections are at the head. A position may have been changed by other means. */
 const IDLE_ROUND_EVERY_MS = 5_000;
 const PAGE_EVENTS = 5_000;
 const LAG_COUNTED_FROM = 100_000;
@@ -40,14 +40,12 @@ export interface ProjectionStatus {
 }
 
 /**
- * Keeps the projections up to date. Any number of instances may run one: the holder of the checkpoint row's lock folds the next
- * page, and the checkpoint moves in the transaction that writes the rows, so every event is folded once. An event that cannot
+ * Keeps the projections up to date. Any number of instances may run one: the holder of the lock on the projection's row folds the next
+ * page, and the position moves in the transaction that writes the rows, so every event is folded once. An event that cannot
  * be folded parks its projection with a reason that names the event; other projections continue.
  */
 export class ProjectionRunner {
-  private timer: AlignedInterval | undefined;
-  private running: Promise<void> | undefined;
-  private stopped = false;
+  private readonly poller = new Poller(() => this.roundIfDue());
   /** Lag as of the last round, for metrics. */
   lags = new Map<string, number>();
   /** The head up to which the last round found all projections, and when it began. */
@@ -70,7 +68,7 @@ export class ProjectionRunner {
   async start(everyMs = INTERVALS.foldMs): Promise<void> {
     await this.register();
     await this.postgres.pool.query('UPDATE cc.projections SET parked = false, reason = NULL WHERE parked');
-    this.timer = new AlignedInterval(() => this.runQuietly(), everyMs);
+    this.poller.start(everyMs);
   }
 
   /** Excludes the projections with `source: 'any'` from the rounds and returns them, for Kafka consumers to feed. */
@@ -80,10 +78,8 @@ export class ProjectionRunner {
     return shared;
   }
 
-  async stop(): Promise<void> {
-    this.stopped = true;
-    this.timer?.stop();
-    await this.running?.catch(() => {});
+  stop(): Promise<void> {
+    return this.poller.stop();
   }
 
   /** Brings one projection up to the head of the log, for a reader that must see everything appended before. */
@@ -106,7 +102,7 @@ export class ProjectionRunner {
   /** Position up to which a projection has folded the events. */
   async position(name: string): Promise<number> {
     const { rows } = await this.postgres.pool.query<{ position: number }>({
-      name: 'read-checkpoint',
+      name: 'read-position',
       text: 'SELECT position::float8 AS position FROM cc.projections WHERE name = $1',
       values: [name],
     });
@@ -123,7 +119,7 @@ export class ProjectionRunner {
     return ProjectionAsOf.fold(this.postgres, this.find(name), until, progress);
   }
 
-  /** Compares the rows with a fold of the log as of the checkpoint. */
+  /** Compares the rows with a fold of the log as of its position. */
   compare(name: string, prunedBefore: Date, progress?: () => void): Promise<ProjectionDifference> {
     return compareProjection(this.postgres, this.find(name), prunedBefore, progress);
   }
@@ -194,15 +190,6 @@ export class ProjectionRunner {
     );
   }
 
-  private runQuietly(): void {
-    this.running ??= this.roundIfDue()
-      // The database is unavailable: the next round retries.
-      .catch(() => {})
-      .finally(() => {
-        this.running = undefined;
-      });
-  }
-
   private async roundIfDue(): Promise<void> {
     const beganMs = performance.now();
     const head = await readHead(this.postgres.pool);
@@ -214,34 +201,34 @@ export class ProjectionRunner {
   /** Folds what is new. One page at a time for each group, so that a projection that is far behind delays no other. */
   async round(given?: number): Promise<void> {
     const head = given ?? (await readHead(this.postgres.pool));
-    for (let hasMoved = true; hasMoved && !this.stopped; ) {
+    for (let hasMoved = true; hasMoved && !this.poller.isStopping; ) {
       hasMoved = false;
       for (const group of await this.groups(head))
-        if (!this.stopped && (await this.stepTogether(group))) hasMoved = true;
+        if (!this.poller.isStopping && (await this.stepTogether(group))) hasMoved = true;
     }
   }
 
-  /** Projections that have events to fold, by checkpoint. Updates the lags. */
+  /** Projections that have events to fold, by position. Updates the lags. */
   private async groups(head: number): Promise<Group[]> {
     const fed = this.all.filter(({ inline, name }) => !inline && !this.fedByKafka.has(name));
     const { rows } = await this.postgres.pool.query<{ name: string; position: number; parked: boolean }>({
-      name: 'read-checkpoints',
+      name: 'read-positions',
       text: 'SELECT name, position::float8 AS position, parked FROM cc.projections WHERE name = ANY ($1)',
       values: [fed.map(({ name }) => name)],
     });
     for (const { name, position } of rows) this.lags.set(name, Math.max(0, head - position));
-    return groupByCheckpoint(fed, rows, head);
+    return groupByPosition(fed, rows, head);
   }
 
   /**
-   * Folds the next page for all projections of the group in one transaction: the events are read once. Those whose checkpoint is
-   * locked by another instance, a rebuild or an erasure are left out. Returns whether a checkpoint moved.
+   * Folds the next page for all projections of the group in one transaction: the events are read once. Those whose position is
+   * locked by another instance, a rebuild or an erasure are left out. Returns whether a position moved.
    */
   private async stepTogether({ projections, after, most }: Group): Promise<boolean> {
     try {
       return await transaction(this.postgres.pool, async (client) => {
         const { rows } = await client.query<{ name: string }>({
-          name: 'lock-checkpoints',
+          name: 'lock-positions',
           text: `SELECT name FROM cc.projections WHERE name = ANY ($1) AND position = $2 AND NOT parked
                   ORDER BY name FOR UPDATE SKIP LOCKED`,
           values: [projections.map(({ name }) => name), after],
@@ -265,14 +252,14 @@ export class ProjectionRunner {
     }
   }
 
-  /** From memory if this process has appended all events after the checkpoint, and those alone. */
+  /** From memory if this process has appended all events after the position, and those alone. */
   private async nextPage(
     client: ClientBase,
     after: number,
     most: number,
     isFed: boolean,
   ): Promise<{ until: number; source?: PageSource }> {
-    // Read after the checkpoints were locked: an erasure that held them has appended its event by now, and that event is not in memory.
+    // Read after the positions were locked: an erasure that held them has appended its event by now, and that event is not in memory.
     const newest = await readNewestPosition(client);
     if (newest <= after) return { until: after };
     const gathered = isFed ? await this.gathered(after, newest, most) : undefined;
@@ -285,7 +272,7 @@ export class ProjectionRunner {
     return { until, source: await SharedPageSource.read(client, after, until) };
   }
 
-  /** What this process has appended after the checkpoint, at least up to the newest event and at most up to another one. */
+  /** What this process has appended after the position, at least up to the newest event and at most up to another one. */
   private async gathered(after: number, newest: number, most: number): Promise<Gathered | undefined> {
     if ((this.feed.after ?? after) < after) this.feed.skip();
     // The answer to an append arrives a little after its commit.
@@ -295,7 +282,7 @@ export class ProjectionRunner {
     return until >= newest && until <= most ? this.feed.take(after) : undefined;
   }
 
-  /** Folds one page and returns the checkpoint. Inline projections are always complete. */
+  /** Folds one page and returns the position. Inline projections are always complete. */
   private async step(projection: Projection, limit: number): Promise<number> {
     if (projection.inline) return Number.MAX_SAFE_INTEGER;
     let after = 0;
@@ -334,19 +321,19 @@ export class ProjectionRunner {
 
 interface Group {
   readonly projections: readonly Projection[];
-  /** Their checkpoint. */
+  /** Their position. */
   readonly after: number;
-  /** The checkpoint of the group that is next ahead: there they join it. */
+  /** The position of the group that is next ahead: there they join it. */
   readonly most: number;
 }
 
 /** Those that are furthest behind first: they join the next group before it moves on. */
-export function groupByCheckpoint(
+export function groupByPosition(
   projections: readonly Projection[],
-  checkpoints: readonly { readonly name: string; readonly position: number; readonly parked: boolean }[],
+  positionsOf: readonly { readonly name: string; readonly position: number; readonly parked: boolean }[],
   head: number,
 ): Group[] {
-  const running = checkpoints.filter(({ parked, position }) => !parked && position < head);
+  const running = positionsOf.filter(({ parked, position }) => !parked && position < head);
   const positions = [...new Set(running.map(({ position }) => position))].sort((one, other) => one - other);
   return positions.map((after, index) => {
     const names = new Set(running.filter(({ position }) => position === after).map(({ name }) => name));

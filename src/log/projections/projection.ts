@@ -3,7 +3,7 @@ import { readBeginnings } from '../beginnings.js';
 import type { EventsOf, StoredEvent, StreamEvent } from '../event.js';
 import { readOpenings } from '../event-reader.js';
 import { LogPageSource, type PageSource, reduceRows } from '../page-source.js';
-import { PartitionCheckpoints } from '../retention/partition-checkpoints.js';
+import { PartitionPositions } from '../retention/partition-positions.js';
 import { type PageFilter, type PageRow, type Reducer } from './reducer.js';
 import { deleteStaged, type StagedTable } from './staging-table.js';
 
@@ -47,7 +47,7 @@ export interface Projection {
   fold(page: Page): Promise<void>;
 }
 
-/** A position range of the log, (after, until], in the transaction that moves the checkpoint. */
+/** A position range of the log, (after, until], in the transaction that moves the position. */
 export class Page {
   constructor(
     readonly tx: ClientBase,
@@ -172,12 +172,12 @@ export async function pageFor(
     return new Page(tx, after, until, new LaterPageSource(client, after, until, begun));
   }
   if (projection.source !== 'any') return new Page(tx, after, until, source);
-  const folded = live ? await PartitionCheckpoints.read(tx, projection.name) : PartitionCheckpoints.none;
+  const folded = live ? await PartitionPositions.read(tx, projection.name) : PartitionPositions.none;
   const omits = folded.isEmpty ? undefined : (event: StoredEvent) => folded.covers(event);
   return new SharedPage(tx, after, until, omits, source);
 }
 
-/** Only the events that Kafka consumers have folded ahead of the projection's checkpoint. */
-export function pageAhead(folded: PartitionCheckpoints, tx: ClientBase, after: number, until: number): Page {
+/** Only the events that Kafka consumers have folded ahead of the projection's position. */
+export function pageAhead(folded: PartitionPositions, tx: ClientBase, after: number, until: number): Page {
   return new SharedPage(tx, after, until, (event) => !folded.covers(event));
 }

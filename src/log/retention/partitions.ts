@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { Postgres } from '../../postgres/postgres.js';
+import { withConnection } from '../../postgres/with-connection.js';
 
 /** Advisory lock of partition maintenance. */
 export const PARTITION_LOCK = 4845005;
@@ -20,12 +21,14 @@ export interface PartitionState {
   readonly ahead: number;
 }
 
-/** Creates empty partitions ahead of the log, so that an append never waits for one. */
+/** Creates empty partitions ahead of the log, so that an append never waits for one. Runs in one instance at a time, as the owner of the schema. */
 export async function keepPartitionsAhead(
   postgres: Postgres,
   partitionEvents = PARTITION_EVENTS,
 ): Promise<PartitionState> {
-  return withPartitionLock(postgres, async (client) => {
+  return withConnection(postgres.connectAsOwner('partitions'), async (client) => {
+    await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    await client.query('SELECT pg_advisory_lock($1)', [PARTITION_LOCK]);
     let state = await readPartitions(client);
     while (state.ahead < PARTITIONS_AHEAD) {
       await client.query(ADD_NEXT, [partitionEvents]);
@@ -42,19 +45,4 @@ export async function readPartitions(client: Pick<ClientBase, 'query'>): Promise
   );
   const row = rows[0] as { position: string; partitions: string; ahead: string };
   return { position: Number(row.position), partitions: Number(row.partitions), ahead: Number(row.ahead) };
-}
-
-/** Runs in one instance at a time, as the owner of the schema. */
-async function withPartitionLock<Result>(
-  postgres: Postgres,
-  work: (client: ClientBase) => Promise<Result>,
-): Promise<Result> {
-  const client = await postgres.connectAsOwner('partitions');
-  try {
-    await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    await client.query('SELECT pg_advisory_lock($1)', [PARTITION_LOCK]);
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }

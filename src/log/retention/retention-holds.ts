@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import { UserError } from '../../kernel/errors.js';
 import type { Postgres } from '../../postgres/postgres.js';
+import { withConnection } from '../../postgres/with-connection.js';
 import { readRemovedUntil } from '../audit/log-audit.js';
 import type { Queryable } from '../event-reader.js';
 import { readTimeAfter } from '../stored-time.js';
@@ -54,8 +55,7 @@ export async function withReaderHold<Result>(
   after: number,
   read: (hold: ReaderHold) => Promise<Result>,
 ): Promise<Result> {
-  const client = await postgres.connect('hold');
-  try {
+  return withConnection(postgres.connect('hold'), async (client) => {
     const hold = await register(client, name, after);
     try {
       const result = await read(hold);
@@ -64,9 +64,7 @@ export async function withReaderHold<Result>(
     } finally {
       await hold.release();
     }
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function register(client: Client, name: string, after: number): Promise<SessionHold> {

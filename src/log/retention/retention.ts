@@ -2,6 +2,7 @@ import { type Client, DatabaseError } from 'pg';
 import { formatDuration } from '../../kernel/durations.js';
 import { type DatabaseClock, DIFFERENCE_MAX_MS } from '../../postgres/database-clock.js';
 import type { Postgres } from '../../postgres/postgres.js';
+import { withConnection } from '../../postgres/with-connection.js';
 import { latestTimeMs, readClockSteps } from '../clock-steps.js';
 import type { Queryable } from '../event-reader.js';
 import { followLineage } from '../lineage.js';
@@ -55,15 +56,12 @@ export async function dropExpiredPartitions(postgres: Postgres, options: Retenti
     return 0;
   }
   const nowMs = postgres.clock.nowMs();
-  const client = await postgres.connectAsOwner('retention');
-  try {
+  return withConnection(postgres.connectAsOwner('retention'), async (client) => {
     await followLineage(client, options.onMessage);
     let dropped = 0;
     while (await inTurn(client, () => dropOldest(client, postgres.clock, nowMs, options))) dropped += 1;
     return dropped;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /** The oldest partition that is past its age, whether it is held or not. `nowMs`: the database's time. */

@@ -99,7 +99,7 @@ function newDefaults({ initialSettings = {} }: Platform, { settings }: SiteConne
 
 export function connectionDocument(connection: SiteConnection, generatedSecret?: string): ConnectionDocument {
   const { platform, state, reason, settings, secretNames, endpoint, since, disconnected } = connection;
-  // A redacted address is shown, not that it is sealed as well.
+  // A redacted address is shown, not that it is encrypted as well.
   const hidden = secretNames.filter((name) => settings[name] === undefined);
   const secrets = Object.fromEntries(hidden.map((name) => [name, true] as const));
   return {

@@ -43,7 +43,7 @@ export function changedConnection(
     const value = text.trim();
     if (value === '') delete values[name];
     else values[name] = validate(field, value);
-    if (field.address) sealAddress(name, settings, secrets);
+    if (field.address) encryptAddress(name, settings, secrets);
   }
   for (const { name, about } of platform.fields)
     if (about !== undefined && request.set[about] !== undefined && request.set[name] === undefined)
@@ -59,7 +59,7 @@ export function changedConnection(
 }
 
 /** Events contain settings, so an address that may contain a secret is redacted there. */
-function sealAddress(name: string, settings: Record<string, string>, secrets: Record<string, string>): void {
+function encryptAddress(name: string, settings: Record<string, string>, secrets: Record<string, string>): void {
   const address = settings[name];
   delete secrets[name];
   if (address === undefined || redactUrl(address) === address) return;

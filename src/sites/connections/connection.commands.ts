@@ -7,7 +7,7 @@ import type { ConnectRequest } from './connection-settings.js';
 
 export interface ConnectedPlatform {
   readonly connection: SiteConnection;
-  /** Present if the handler generated the secret. It is returned once and stored sealed. */
+  /** Present if the handler generated the secret. It is returned once and stored encrypted. */
   readonly generatedSecret?: string | undefined;
 }
 

@@ -4,6 +4,7 @@ import { UserError } from '../../kernel/errors.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import type { Connection, Platform } from '../../platforms/platform.js';
 import type { Site } from '../site.js';
+import { SecretsHandler, SiteHandler } from '../site-command-handler.js';
 import type { Decision, SiteRepository } from '../site-repository.js';
 import type { SiteSecrets } from '../site-secrets.js';
 import {
@@ -28,12 +29,7 @@ import { type ConnectRequest, changedConnection, generateWebhookSecret, newConne
 const CONNECTIONS_MAX = 50;
 
 @CommandHandler(ConnectPlatform)
-export class ConnectPlatformHandler implements ICommandHandler<ConnectPlatform> {
-  constructor(
-    private readonly sites: SiteRepository,
-    private readonly secrets: SiteSecrets,
-  ) {}
-
+export class ConnectPlatformHandler extends SecretsHandler implements ICommandHandler<ConnectPlatform> {
   async execute({ host, actor, platform, request, name }: ConnectPlatform): Promise<ConnectedPlatform> {
     const newSecret = generateWebhookSecret();
     let generatedSecret: string | undefined;
@@ -76,21 +72,14 @@ export class ConnectPlatformHandler implements ICommandHandler<ConnectPlatform> 
 }
 
 @CommandHandler(DisconnectPlatform)
-export class DisconnectPlatformHandler implements ICommandHandler<DisconnectPlatform> {
-  constructor(
-    private readonly sites: SiteRepository,
-    private readonly secrets: SiteSecrets,
-  ) {}
-
+export class DisconnectPlatformHandler extends SecretsHandler implements ICommandHandler<DisconnectPlatform> {
   async execute(command: DisconnectPlatform): Promise<SiteConnection> {
     return changeConnection(this.sites, command, (connection, { host }) => disconnect(connection, host, this.secrets));
   }
 }
 
 @CommandHandler(PauseConnection)
-export class PauseConnectionHandler implements ICommandHandler<PauseConnection> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class PauseConnectionHandler extends SiteHandler implements ICommandHandler<PauseConnection> {
   async execute(command: PauseConnection): Promise<SiteConnection> {
     const { reason } = command;
     return changeConnection(this.sites, command, (connection, site) => {
@@ -102,9 +91,7 @@ export class PauseConnectionHandler implements ICommandHandler<PauseConnection> 
 }
 
 @CommandHandler(ResumeConnection)
-export class ResumeConnectionHandler implements ICommandHandler<ResumeConnection> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class ResumeConnectionHandler extends SiteHandler implements ICommandHandler<ResumeConnection> {
   async execute(command: ResumeConnection): Promise<SiteConnection> {
     return changeConnection(this.sites, command, (connection, site) => {
       requireConnected(connection, site);
@@ -114,9 +101,7 @@ export class ResumeConnectionHandler implements ICommandHandler<ResumeConnection
 }
 
 @CommandHandler(ParkConnection)
-export class ParkConnectionHandler implements ICommandHandler<ParkConnection> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class ParkConnectionHandler extends SiteHandler implements ICommandHandler<ParkConnection> {
   async execute(command: ParkConnection): Promise<SiteConnection> {
     return changeConnection(this.sites, command, (connection) => parkConnection(connection, command.reason));
   }

@@ -5,7 +5,7 @@ import type { ConnectionName } from '../../platforms/connection-name.js';
 import { canonicalSettings } from '../../platforms/event-mapping.js';
 import type { Connection, Settings } from '../../platforms/platform.js';
 
-/** A site's connection to a platform, folded from the site's events. Its secrets are stored sealed in `cc.secrets`. */
+/** A site's connection to a platform, folded from the site's events. Its secrets are stored encrypted in `cc.secrets`. */
 export interface SiteConnection {
   /** The connection's name: the platform's, or `<platform>:<name>`. */
   readonly platform: ConnectionName;

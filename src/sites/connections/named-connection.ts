@@ -28,6 +28,6 @@ export function settingsAfter(
 ): Settings {
   const { settings, secretNames, endpoint } = connectionOf(site, name);
   // Payloads contain no secrets, so validation only needs to know which ones exist.
-  const secrets = Object.fromEntries(secretNames.map((secret) => [secret, 'sealed']));
-  return changedConnection(platform, { settings, secrets, endpoint }, { set }, 'sealed').settings;
+  const secrets = Object.fromEntries(secretNames.map((secret) => [secret, 'encrypted']));
+  return changedConnection(platform, { settings, secrets, endpoint }, { set }, 'encrypted').settings;
 }

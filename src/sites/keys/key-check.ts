@@ -2,12 +2,12 @@ import type { Pool } from 'pg';
 import { UserError } from '../../kernel/errors.js';
 import type { Sealer } from '../../kernel/sealing.js';
 
-/** A row of `cc.secrets` that belongs to no site: a known text, sealed with the key that the database was first used with. */
+/** A row of `cc.secrets` that belongs to no site: a known text, encrypted with the key that the database was first used with. */
 export const KEY_CHECK = { site: '', name: 'key-check' } as const;
 const LABEL = `${KEY_CHECK.site} ${KEY_CHECK.name}`;
 const KNOWN_TEXT = Buffer.from('clean-conversions');
 
-/** The service could not open what is sealed with another key: a process with one is refused before it writes anything. */
+/** The service could not open what is encrypted with another key: a process with one is refused before it writes anything. */
 export class WrongSecretKey extends UserError {
   constructor() {
     super(
@@ -18,7 +18,7 @@ export class WrongSecretKey extends UserError {
   }
 }
 
-/** Throws if the database belongs to another key. Writes nothing: a database that holds no sealed value accepts any key. */
+/** Throws if the database belongs to another key. Writes nothing: a database that holds no encrypted value accepts any key. */
 export async function requireMatchingKey(pool: Pick<Pool, 'query'>, sealer: Sealer): Promise<void> {
   await hasMatchingCheck(pool, sealer);
 }
@@ -35,7 +35,7 @@ export async function recordKey(pool: Pick<Pool, 'query'>, sealer: Sealer): Prom
 }
 
 /**
- * False if no check is stored, as by earlier versions: then the key must open what they sealed. Secrets of connections do not
+ * False if no check is stored, as by earlier versions: then the key must open what they encrypted. Secrets of connections do not
  * count, because one that does not open can be set again.
  */
 async function hasMatchingCheck(pool: Pick<Pool, 'query'>, sealer: Sealer): Promise<boolean> {

@@ -4,14 +4,12 @@ import { CommandHandler } from '../../kernel/command.js';
 import { UserError } from '../../kernel/errors.js';
 import { uuidv7 } from '../../kernel/uuid.js';
 import type { Site, SiteKey } from '../site.js';
-import type { SiteRepository } from '../site-repository.js';
+import { SiteHandler } from '../site-command-handler.js';
 import { apiKeyPrefix, generateApiKey, hashApiKey } from './api-key.js';
 import { type IssuedKey, IssueKey, RevokeKey, RotateKey } from './key.commands.js';
 
 @CommandHandler(IssueKey)
-export class IssueKeyHandler implements ICommandHandler<IssueKey> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class IssueKeyHandler extends SiteHandler implements ICommandHandler<IssueKey> {
   async execute({ host, actor, name, trial }: IssueKey): Promise<IssuedKey> {
     if (name.trim() === '' || name.length > 100)
       throw new UserError('--name: give the key a name of 1 to 100 characters.');
@@ -22,9 +20,7 @@ export class IssueKeyHandler implements ICommandHandler<IssueKey> {
 }
 
 @CommandHandler(RotateKey)
-export class RotateKeyHandler implements ICommandHandler<RotateKey> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class RotateKeyHandler extends SiteHandler implements ICommandHandler<RotateKey> {
   async execute({ host, actor, keyId: oldKeyId, expiresAt }: RotateKey): Promise<IssuedKey> {
     const { key, keyId, issued } = newKey();
     const site = await this.sites.change(host, actor, (site) => {
@@ -37,9 +33,7 @@ export class RotateKeyHandler implements ICommandHandler<RotateKey> {
 }
 
 @CommandHandler(RevokeKey)
-export class RevokeKeyHandler implements ICommandHandler<RevokeKey> {
-  constructor(private readonly sites: SiteRepository) {}
-
+export class RevokeKeyHandler extends SiteHandler implements ICommandHandler<RevokeKey> {
   async execute({ host, actor, keyId }: RevokeKey): Promise<SiteKey> {
     const site = await this.sites.change(host, actor, (site) => {
       const { status } = findKey(site, keyId);

@@ -6,7 +6,8 @@ import { list as isbotPatterns } from 'isbot';
 import { type SiteSettings } from '../../events/site.events.js';
 import { type VisitSignals } from '../../events/visitor.events.js';
 import { DEFAULT_SITE_SETTINGS } from '../../sites/site-settings.js';
-import { BotScorer, loadBotList, siteRulesOf } from './bot-scorer.js';
+import { loadBotList } from './bot-list.js';
+import { BotScorer, siteRulesOf } from './bot-scorer.js';
 import { RULES, WEIGHTS } from './weights.js';
 
 const CHROME =

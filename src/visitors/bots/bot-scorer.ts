@@ -1,16 +1,39 @@
+import type { SiteSettings } from '../../events/site.events.js';
 import type { BotReason, BotVerdict, VisitSignals } from '../../events/visitor.events.js';
-import type { AddressRange } from '../../kernel/addresses.js';
+import { type AddressRange, addressRanges } from '../../kernel/addresses.js';
 import { AddressSet, addressKey } from './address-set.js';
 import type { BotList } from './bot-list.js';
-import type { SiteRules } from './site-rules.js';
 import { type UserAgent, UserAgentReader } from './user-agents.js';
 import { CERTAIN, RULES, WEIGHTS } from './weights.js';
 
-export { type BotList, loadBotList } from './bot-list.js';
-export { type SiteRules, siteRulesOf } from './site-rules.js';
-
 /** From the start of the navigation. No person reads a page, fills in a form and submits it in less. */
 const FASTEST_PERSON_MS = 1_000;
+
+/** A site's own bot rules, parsed. */
+export interface SiteRules {
+  readonly blockIp: readonly AddressRange[];
+  readonly allowIp: readonly AddressRange[];
+  /** Substrings of User-Agents, in lower case. */
+  readonly blockUserAgents: readonly string[];
+  /** ISO 3166-1, in upper case. */
+  readonly blockCountries: readonly string[];
+}
+
+const cache = new WeakMap<SiteSettings, SiteRules>();
+
+/** Cached by the settings object, which is immutable. */
+export function siteRulesOf(settings: SiteSettings): SiteRules {
+  const cached = cache.get(settings);
+  if (cached) return cached;
+  const rules: SiteRules = {
+    blockIp: settings.blockIps.flatMap(addressRanges),
+    allowIp: settings.allowIps.flatMap(addressRanges),
+    blockUserAgents: settings.blockUserAgents.map((text) => text.toLowerCase()),
+    blockCountries: settings.blockCountries.map((code) => code.toUpperCase()),
+  };
+  cache.set(settings, rules);
+  return rules;
+}
 
 /** Scores visits. Deterministic: the same signals, rules and list always give the same verdict. */
 export class BotScorer {

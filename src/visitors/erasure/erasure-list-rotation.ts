@@ -4,7 +4,7 @@ import { Logger } from '../../kernel/logger.js';
 import { SETTINGS, type Settings } from '../../kernel/settings/settings.js';
 import { ErasureList } from './erasure-list.js';
 
-/** Seals the list of erasures with SECRET_KEY while SECRET_KEY_PREVIOUS is set, as the secrets in the database. */
+/** Encrypts the list of erasures with SECRET_KEY while SECRET_KEY_PREVIOUS is set, as the secrets in the database. */
 @Injectable()
 export class ErasureListRotation implements OnModuleInit {
   constructor(
@@ -17,7 +17,7 @@ export class ErasureListRotation implements OnModuleInit {
     if (!this.settings.secretKeyPrevious) return;
     const path = this.settings.erasureList;
     try {
-      const resealed = await this.list.reseal();
+      const resealed = await this.list.reencrypt();
       if (resealed > 0) this.logger.info('Sealed the list of erasures with SECRET_KEY', { path, resealed });
     } catch (error) {
       // Conversions do not depend on the list. "doctor" asks to keep the previous key until this has worked.

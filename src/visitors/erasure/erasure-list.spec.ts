@@ -100,20 +100,20 @@ describe('ErasureList', () => {
       await listWith(oldKey).add(JANE as ListedErasure);
       await both().add(JOHN as ListedErasure);
       expect(await both().countByKey()).toEqual({ current: 1, previous: 1, unreadable: [] });
-      expect(await both().reseal()).toBe(1);
+      expect(await both().reencrypt()).toBe(1);
       expect(await both().countByKey()).toEqual({ current: 2, previous: 0, unreadable: [] });
       expect(await listWith(newKey).read()).toEqual([JANE, JOHN]);
       await expect(listWith(oldKey).read()).rejects.toThrow(/SECRET_KEY_PREVIOUS/);
       expect(statSync(path).mode & 0o777).toBe(0o600);
       expect(readdirSync(join(path, '..'))).toEqual(['erasures']);
-      expect(await both().reseal()).toBe(0);
+      expect(await both().reencrypt()).toBe(0);
     });
 
     it('keeps a line that neither key opens, and names it', async () => {
       await listWith(Buffer.alloc(32, 3)).add(JANE as ListedErasure);
       await listWith(oldKey).add(JOHN as ListedErasure);
       const [foreign] = readFileSync(path, 'utf8').split('\n');
-      expect(await both().reseal()).toBe(1);
+      expect(await both().reencrypt()).toBe(1);
       expect(readFileSync(path, 'utf8').split('\n')[0]).toBe(foreign);
       expect((await both().countByKey()).unreadable).toEqual([`line 1 of ${path}`]);
     });
@@ -121,13 +121,13 @@ describe('ErasureList', () => {
     it('loses no erasure that is listed meanwhile', async () => {
       await listWith(oldKey).add(JANE as ListedErasure);
       const added = Array.from({ length: 20 }, (_, at) => ({ site: 'shop.example', subject: String(at).repeat(64) }));
-      await Promise.all(added.flatMap((erasure) => [both().add(erasure), both().reseal()]));
+      await Promise.all(added.flatMap((erasure) => [both().add(erasure), both().reencrypt()]));
       expect(await listWith(newKey).read()).toEqual([JANE, ...added]);
     });
   });
 
   it('has nothing to seal before the first erasure', async () => {
-    expect(await listWith(newKey, oldKey).reseal()).toBe(0);
+    expect(await listWith(newKey, oldKey).reencrypt()).toBe(0);
     expect(existsSync(path)).toBe(false);
   });
 });

@@ -85,18 +85,18 @@ export class ErasureList {
     };
   }
 
-  /** Seals with the current key all lines that only the previous key opens. Returns their number. */
-  reseal(): Promise<number> {
+  /** Encrypts with the current key all lines that only the previous key decrypts. Returns their number. */
+  reencrypt(): Promise<number> {
     return this.exclusive(async () => {
-      let resealed = 0;
+      let reencrypted = 0;
       const lines = (await this.lines()).map((line) => {
         const opened = this.sealer.tryOpen(line, LABEL);
         if (opened?.by !== 'previous') return line.toString('base64');
-        resealed += 1;
+        reencrypted += 1;
         return this.seal(opened.plain);
       });
-      if (resealed > 0) await replaceFile(await realpath(this.path), lines.map((line) => `${line}\n`).join(''));
-      return resealed;
+      if (reencrypted > 0) await replaceFile(await realpath(this.path), lines.map((line) => `${line}\n`).join(''));
+      return reencrypted;
     });
   }
 

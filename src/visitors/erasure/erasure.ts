@@ -8,9 +8,9 @@ import {
   eraseSubject,
   expirePersonalPartsAt,
 } from '../../log/erasure.js';
+import type { AppendRequest } from '../../log/event.js';
 import type { Projection } from '../../log/projections/projection.js';
 import type { Postgres } from '../../postgres/postgres.js';
-import { expiry } from '../expiry.js';
 import { visitorSubject } from '../visitor.js';
 import type { ErasedSubject } from './erase-subject.command.js';
 
@@ -67,4 +67,13 @@ function linkedSubjects(personal: readonly unknown[]): string[] {
 
 function countsOf({ events, claims, rows }: Erased): ErasedSubject {
   return { events, identifiers: rows.get('identifiers') ?? 0, claims };
+}
+
+/** Accounts for the missing personal parts of visits, as after an erasure. */
+export function expiry(site: string, events: number): AppendRequest & { readonly expected: 'new' } {
+  const event: VisitorEvent = {
+    type: 'visitor.erased.v1',
+    data: { events, identifiers: 0, claims: 0, unidentified: true },
+  };
+  return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor: 'system', events: [event] };
 }

@@ -2,7 +2,6 @@ import { type ConsentState, type TagClick, type Touch, type VisitSignals } from 
 import { isUuid } from '../../kernel/uuid.js';
 import { CLICK_KINDS, COOKIE_KINDS, type StoredClickKind } from '../../platforms/click-ids.js';
 import { readConsent } from '../consent.js';
-import { isPublicText, pageWithoutQuery } from './public-text.js';
 
 export const UTM_FIELDS = [
   'source',
@@ -16,6 +15,7 @@ export const UTM_FIELDS = [
   'marketing_tactic',
 ] as const;
 const TEXT_MAX = 500;
+const PAGE_MAX = 2_000;
 /** An older time indicates a wrong clock. */
 const CLICK_AGE_MAX_MS = 400 * 24 * 60 * 60 * 1_000;
 
@@ -134,4 +134,29 @@ function asUuid(value: unknown): string | undefined {
 
 function asHash(value: unknown): string | undefined {
   return typeof value === 'string' && /^[0-9a-f]{64}$/i.test(value) ? value.toLowerCase() : undefined;
+}
+
+/** Short, printable, and without an email address: some sites put addresses into links and campaign names by accident. */
+function isPublicText(value: unknown, maxLength: number): value is string {
+  return (
+    typeof value === 'string' &&
+    value !== '' &&
+    value.length <= maxLength &&
+    !/\p{Cc}/u.test(value) &&
+    !/@|%(?:25)*40/.test(value)
+  );
+}
+
+/** The URL without query and fragment, which may hold personal data. Click ids and campaign fields are stored by name. */
+function pageWithoutQuery(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value.length > 8 * PAGE_MAX) return undefined;
+  let url: URL;
+  try {
+    url = new URL(value);
+  } catch {
+    return undefined;
+  }
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined;
+  const page = url.origin + url.pathname;
+  return isPublicText(page, PAGE_MAX) ? page : `${url.origin}/`;
 }

@@ -21,11 +21,12 @@ import { RecordVisit, type RequestSignals } from '../record-visit.command.js';
 import { visitDigest } from '../visitor.js';
 import { isAllowedOrigin } from './allowed-origin.js';
 import { CallRate } from './call-rate.js';
-import { type CallingVisitor, callingVisitor } from './calling-visitor.js';
 import { TagBudgets } from './tag-budgets.js';
 import { readTagMessage, type TagCall, type TagMessage } from './tag-message.js';
 import { TagMetrics, type TagOutcome } from './tag-metrics.js';
 import {
+  type CallingVisitor,
+  callingVisitor,
   cookieKey,
   deleteCookie,
   hasVisitorCookie,

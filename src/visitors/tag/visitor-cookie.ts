@@ -1,6 +1,9 @@
-import { createHmac, hash, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, hkdfSync, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { TagClick } from '../../events/visitor.events.js';
+import { derivedUuid } from '../../kernel/uuid.js';
 import { CLICK_IDS, PLATFORM_CLICK_KINDS } from '../../platforms/click-ids.js';
+import { visitorSubject } from '../visitor.js';
+import type { TagMessage } from './tag-message.js';
 
 const NAME = '_ccv';
 const VERSION = '1';
@@ -37,7 +40,7 @@ type Clicks = Readonly<Partial<Record<string, Pick<TagClick, 'id'>>>>;
 /** By the secret of a site. Every call of the tag needs the key, and deriving it costs more than checking a cookie. */
 const keys = new Map<string, Buffer>();
 
-/** Derived from the site's secret, which is sealed again when SECRET_KEY changes: cookies survive the rotation. */
+/** Derived from the site's secret, which is encrypted again when SECRET_KEY changes: cookies survive the rotation. */
 export function cookieKey(siteSecret: string): Buffer {
   let key = keys.get(siteSecret);
   if (!key) {
@@ -85,6 +88,34 @@ export function setCookie(cookie: VisitorCookie, key: Buffer, maxAgeMs: number, 
 
 export function deleteCookie(isTls: boolean): string {
   return attributes('', 0, isTls);
+}
+
+/** The visitor that a call of the tag speaks for. */
+export interface CallingVisitor {
+  /** From the cookie, or new. */
+  readonly id: string;
+  /** Absent: the call had no valid cookie and is a visitor of its own. */
+  readonly cookie?: VisitorCookie | undefined;
+  /** When the call was received. */
+  readonly nowMs: number;
+}
+
+export function callingVisitor(cookie: VisitorCookie | undefined, nowMs: number): CallingVisitor {
+  return cookie ? { id: cookie.id, cookie, nowMs } : { id: randomUUID(), nowMs };
+}
+
+/**
+ * The id under which the visitor states consent, in hex. A denial deletes the cookie, so the tag sends an id of its own, which
+ * it keeps with the decision and which cannot be guessed. Undefined when no later call could prove to be the same visitor.
+ */
+export function speakerOf({ statement }: Pick<TagMessage, 'statement'>, visitor: CallingVisitor): string | undefined {
+  if (statement !== undefined) return visitorSubject(derivedUuid(`statement ${statement}`));
+  return visitor.cookie && visitorSubject(visitor.id);
+}
+
+/** Subject of what is stored before an email is known. The browser's own id links the calls of a browser without cookies. */
+export function anonymousSubject(visitor: CallingVisitor, browser: string | undefined): string {
+  return visitorSubject(visitor.cookie || browser === undefined ? visitor.id : browser);
 }
 
 function attributes(value: string, maxAge: number, isTls: boolean): string {

@@ -4,7 +4,7 @@ import type { Queryable } from '../event-reader.js';
 import { shardOf } from '../projections/shard.js';
 
 /**
- * Progress of a projection in single shards of the log, beyond its checkpoint. A Kafka consumer saves it for its partition with
+ * Progress of a projection in single shards of the log, beyond its position. A Kafka consumer saves it for its partition with
  * the rows that it writes; the runner, which reads the whole log, skips those events. So both may feed one projection, in turn
  * or at the same time, and every event is folded once.
  */
@@ -14,17 +14,17 @@ export interface Shard {
   readonly shard: number;
 }
 
-export class PartitionCheckpoints {
-  static readonly none = new PartitionCheckpoints([]);
+export class PartitionPositions {
+  static readonly none = new PartitionPositions([]);
 
   private constructor(private readonly rows: readonly (Shard & { position: number })[]) {}
 
-  static async read(source: Queryable, projection: string): Promise<PartitionCheckpoints> {
+  static async read(source: Queryable, projection: string): Promise<PartitionPositions> {
     const { rows } = await source.query<Shard & { position: string }>(
       'SELECT category, shards, shard, position FROM cc.partition_checkpoints WHERE projection = $1',
       [projection],
     );
-    return new PartitionCheckpoints(rows.map((row) => ({ ...row, position: Number(row.position) })));
+    return new PartitionPositions(rows.map((row) => ({ ...row, position: Number(row.position) })));
   }
 
   get isEmpty(): boolean {
@@ -53,7 +53,7 @@ export class PartitionCheckpoints {
 }
 
 /** Locks the shard until the transaction ends: a consumer that returns after a pause waits and finds its events folded. */
-export async function lockPartitionCheckpoint(
+export async function lockPartitionPosition(
   tx: ClientBase,
   projection: string,
   { category, shards, shard }: Shard,
@@ -71,7 +71,7 @@ export async function lockPartitionCheckpoint(
   return Number(rows[0]?.position ?? 0);
 }
 
-export async function savePartitionCheckpoint(
+export async function savePartitionPosition(
   tx: ClientBase,
   projection: string,
   shard: Shard,

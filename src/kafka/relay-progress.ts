@@ -5,7 +5,7 @@ import type { PublishedPositions } from './batch.js';
 /** Name of the log hold that keeps unpublished events in the log beyond its retention. */
 export const LOG_HOLD = 'kafka';
 
-export interface RelayCheckpoint {
+export interface RelayProgress {
   readonly position: number;
   /** By category: the last position published to each partition. */
   readonly published: Record<string, number[]>;
@@ -16,31 +16,31 @@ export interface RelayCheckpoint {
 
 /**
  * Progress of publishing the log to one cluster under one prefix. The position is a lower bound: a crash between the
- * Kafka commit and the write of the checkpoint leaves it behind the topics.
+ * Kafka commit and the write of the progress leaves it behind the topics.
  */
-export class RelayCheckpoints {
+export class RelayProgressStore {
   constructor(
     private readonly pool: Pool,
     private readonly prefix: string,
   ) {}
 
-  async load(cluster: string): Promise<RelayCheckpoint> {
+  async load(cluster: string): Promise<RelayProgress> {
     await this.pool.query('INSERT INTO cc.kafka_relay (cluster, prefix) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
       cluster,
       this.prefix,
     ]);
-    const { rows } = await this.pool.query<RelayCheckpoint>(
+    const { rows } = await this.pool.query<RelayProgress>(
       `SELECT position::float8, published, lineage_start::float8 AS "lineageStart", lost_below::float8 AS "lostBelow"
          FROM cc.kafka_relay WHERE cluster = $1 AND prefix = $2`,
       [cluster, this.prefix],
     );
-    return rows[0] as RelayCheckpoint;
+    return rows[0] as RelayProgress;
   }
 
   /** Never moves backwards: an instance that was frozen after its commit may write long after its successor. */
   async save(cluster: string, position: number, published: PublishedPositions): Promise<void> {
     await this.pool.query({
-      name: 'save-kafka-checkpoint',
+      name: 'save-relay-progress',
       text: `WITH moved AS (
                UPDATE cc.kafka_relay SET position = $3, published = $4
                 WHERE cluster = $1 AND prefix = $2 AND position <= $3)

@@ -2,11 +2,25 @@ import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projections/projection.js';
 import { inlineOf } from './identifier-record.js';
 
+/** Identifier records: the newest click id of each kind, campaign fields, last visit and bot verdict of each person. */
+export const identifiersProjection = inlineProjection(
+  'identifiers',
+  ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.rejudged.v1'],
+  { prunedBy: { identifiers: 'at' } },
+);
+
+/** The latest consent of each person. */
+export const consentProjection = inlineProjection('consent', [
+  'visitor.visited.v1',
+  'visitor.identified.v1',
+  'visitor.consent_changed.v1',
+]);
+
 /**
  * A projection written by the SQL function `cc.note_<name>`: the append calls it in its own transaction, a rebuild calls it
  * through `fold`. A rebuild does not restore rows of erased people, because their personal parts are gone.
  */
-export function inlineProjection(
+function inlineProjection(
   name: string,
   types: readonly string[],
   options: Pick<Projection, 'prunedBy'> = {},
