@@ -86,5 +86,9 @@ export const SAMPLE_CONVERSIONS = {
   signup: { ...PURCHASE, event: 'signup', value: undefined },
   'own-event': { ...PURCHASE, event: 'Booked a demo' },
   'with-details': { ...PURCHASE, visit: VISIT, consent: 'granted', hashes: person('Mary-Jane', 'Smith'), ...DETAILS },
+  'in-store': { ...PURCHASE, hashes: person('Mary-Jane', 'Smith'), source: 'physical_store' },
+  'from-app': { ...PURCHASE, visit: { ...VISIT, pageUrl: undefined }, source: 'app' },
+  'from-crm': { ...PURCHASE, event: 'lead', hashes: person('Mary-Jane', 'Smith'), source: 'crm' },
+  'by-ip-address': { ...PURCHASE, visit: { ip: '203.0.113.10', clicks: {}, cookies: {}, utm: {} } },
   'by-phone': { ...PURCHASE, hashes: person('Mary-Jane', 'Smith'), ...DETAILS, source: 'phone_call' },
 } as const satisfies Record<string, Conversion>;
