@@ -122,7 +122,7 @@ function correctionPayload(
 ): Payload | Skip {
   const order = correctedOrder(received, requested.platform ?? platform.name);
   if ('skip' in order) return order;
-  const conversion = requestedConversion(received, settings, requested);
+  const conversion = requestedConversion(received, platform, settings, requested);
   return platform.correction(conversion, order, settings);
 }
 
@@ -137,15 +137,16 @@ function conversionPayload(
   // A refund must not become a conversion, unless the connection has a name for it.
   if (correction && mappedEvent(settings, event) === undefined)
     return platform.correction ? { skip: 'event_not_selected' } : { skip: 'correction_not_supported' };
-  return platform.payload(requestedConversion(received, settings, requested), settings);
+  return platform.payload(requestedConversion(received, platform, settings, requested), settings);
 }
 
 function requestedConversion(
   received: ReceivedConversion,
+  platform: Platform,
   settings: Settings,
   requested: RequestedPayload,
 ): Conversion {
-  const conversion = withDefaultConsent(toConversion(received, requested), received, settings);
+  const conversion = withDefaultConsent(toConversion(received, platform, requested), received, settings);
   return requested.without ? withoutIdentifiers(conversion, requested.without) : conversion;
 }
 
@@ -161,22 +162,34 @@ function withDefaultConsent(
   { default_consent: consent }: Settings,
 ): Conversion {
   if (consent === undefined || conversion.consent !== 'unknown') return conversion;
-  if (consent === 'denied') return { ...conversion, consent, visit: undefined };
+  if (consent === 'denied') return { ...conversion, consent, visit: undefined, clickIds: undefined };
   return withheld === undefined ? { ...conversion, consent: 'granted' } : conversion;
 }
 
 /** Caches the last conversion: the payloads of all its platforms are built one after the other. */
-let cached: (RequestedPayload & { received: ReceivedConversion; conversion: Conversion }) | undefined;
+let cached:
+  | (Pick<RequestedPayload, 'payloadVersion'> & { received: ReceivedConversion; conversion: Conversion })
+  | undefined;
 
-function toConversion(received: ReceivedConversion, { eventId, payloadVersion }: RequestedPayload): Conversion {
-  if (cached?.received === received && cached.eventId === eventId && cached.payloadVersion === payloadVersion)
-    return cached.conversion;
-  const conversion = createConversion(received, { eventId, payloadVersion });
-  cached = { received, eventId, payloadVersion, conversion };
+function toConversion(
+  received: ReceivedConversion,
+  platform: Platform,
+  { eventId = eventIdOf(received.data, platform), payloadVersion }: RequestedPayload,
+): Conversion {
+  if (cached?.received === received && cached.payloadVersion === payloadVersion) {
+    const { conversion } = cached;
+    return conversion.eventId === eventId ? conversion : { ...conversion, eventId };
+  }
+  const conversion = createConversion(received, eventId, payloadVersion);
+  cached = { received, payloadVersion, conversion };
   return conversion;
 }
 
-function createConversion(received: ReceivedConversion, { eventId, payloadVersion }: RequestedPayload): Conversion {
+function createConversion(
+  received: ReceivedConversion,
+  eventId: string,
+  payloadVersion: RequestedPayload['payloadVersion'],
+): Conversion {
   const { data } = received;
   const {
     visit,
@@ -185,6 +198,11 @@ function createConversion(received: ReceivedConversion, { eventId, payloadVersio
     clickIds,
     ipAddress,
     userAgent,
+    pageUrl,
+    referrer,
+    cookies,
+    utm,
+    custom,
     traceparent: _,
     payloadKey: __,
     ...hashes
@@ -192,7 +210,7 @@ function createConversion(received: ReceivedConversion, { eventId, payloadVersio
   const timeMs = ageOf(received).occurredMs;
   return {
     id: data.conversionId,
-    eventId: eventId ?? eventIdOf(data),
+    eventId,
     event: data.event,
     value: data.value,
     currency: data.currency,
@@ -203,9 +221,12 @@ function createConversion(received: ReceivedConversion, { eventId, payloadVersio
     hashes,
     externalId,
     address,
-    visit: withSentIdentifiers(visit, { clickIds, ipAddress, userAgent }, timeMs),
+    custom,
+    visit: withSentIdentifiers(visit, { clickIds, ipAddress, userAgent, pageUrl, referrer, cookies, utm }, timeMs),
+    clickIds,
     consent: data.consent ?? 'unknown',
     personalization: data.personalization,
+    sentConsent: data.sentConsent,
     payloadVersion: payloadVersion ?? data.payloadVersion ?? FIRST_PAYLOAD_VERSION,
   };
 }

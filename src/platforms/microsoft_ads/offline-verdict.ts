@@ -18,7 +18,7 @@ export function offlineVerdict(response: PlatformResponse, items: number): Verdi
     const verdict =
       byCode.kind === 'rejected' ? (verdictOfStatus(response, byCode.reason, requestId) ?? byCode) : byCode;
     const isOfConversion = verdict.kind === 'rejected' || verdict.kind === 'split' || verdict.kind === 'without';
-    if (!isOfConversion || (verdict.kind === 'without' && items === 1)) return withRequestId(verdict, requestId);
+    if (!isOfConversion) return withRequestId(verdict, requestId);
     return splitOrReject(verdict.reason, items, requestId);
   }
   const partial = at(json, 'PartialErrors');
