@@ -318,15 +318,15 @@ describe('meta', () => {
           estimated_time_to_regain_access,
         })),
       });
-      const after = (afterMs?: number) => ({ kind: 'retry', reason: 'throttled', afterMs });
-      expect(limited(regained(0, 19, 3))).toMatchObject(after(19 * 60_000));
+      const retried = (afterMs?: number) => ({ kind: 'retry', reason: 'throttled', afterMs });
+      expect(limited(regained(0, 19, 3))).toMatchObject(retried(19 * 60_000));
       expect(limited({ ...regained(2), '2': [{ estimated_time_to_regain_access: 7 }] })).toMatchObject(
-        after(7 * 60_000),
+        retried(7 * 60_000),
       );
-      expect(limited(regained(1), 80004, { 'retry-after': '300' })).toMatchObject(after(300_000));
-      expect(limited(regained(100_000))).toMatchObject(after(24 * 3_600_000));
+      expect(limited(regained(1), 80004, { 'retry-after': '300' })).toMatchObject(retried(300_000));
+      expect(limited(regained(100_000))).toMatchObject(retried(24 * 3_600_000));
       for (const usage of ['{', '7', 'null', {}, { '1': 'x' }, regained('5'), regained(-5), regained(0)])
-        expect(limited(usage)).toMatchObject(after(undefined));
+        expect(limited(usage)).toMatchObject(retried(undefined));
       expect(limited(regained(19), 2)).toMatchObject({ reason: 'server_error', afterMs: undefined });
     });
 
