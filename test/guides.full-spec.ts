@@ -371,7 +371,11 @@ const WRONG_OPTIONAL_FIELDS: readonly object[] = [
 /** The list of names is in the message, but not in the table. */
 function errorOf(wrong: object): string | undefined {
   const body = { email: 'jane@example.com', event: 'purchase', ...wrong };
-  const reading = readInboundFields(body, JSON.stringify(body), { nowMs: () => Date.now() });
+  const reading = readInboundFields(body, {
+    rawBody: JSON.stringify(body),
+    clock: { nowMs: () => Date.now() },
+    isStrict: true,
+  });
   return reading.ok ? undefined : reading.error.replace(/(no other names than) .*/, '$1 …');
 }
 

@@ -34,7 +34,7 @@ export function readRow(cells: readonly string[], columns: readonly Column[], op
       body['items'] = items;
     } else if ((field === 'orderId' || field === 'externalId') && SHORTENED_NUMBER.test(text)) {
       return { error: `${field} was shortened by a spreadsheet: export it as text` };
-    } else setField(body, field, text);
+    } else setField(body, field, field.startsWith('custom.') ? customValue(text) : text);
   }
   // Without it the amount would become dollars although the file has a column for the currency.
   if (
@@ -47,14 +47,14 @@ export function readRow(cells: readonly string[], columns: readonly Column[], op
 }
 
 /** `clickIds.gclid` is a part of `clickIds`. */
-function setField(body: Body, field: string, text: string): void {
+export function setField(body: Body, field: string, value: unknown): void {
   const dot = field.indexOf('.');
   if (dot === -1) {
-    body[field] = text;
+    body[field] = value;
     return;
   }
   const [name, part] = [field.slice(0, dot), field.slice(dot + 1)];
-  body[name] = { ...(body[name] as object), [part]: name === 'custom' ? customValue(text) : text };
+  body[name] = { ...(body[name] as object), [part]: value };
 }
 
 /** A cell has no type. A number with leading zeros is an id. */
