@@ -334,7 +334,10 @@ describe('an optional field', () => {
     const { data, personal, warning } = await stored({
       country: 'Atlantis',
       ipAddress: '203.0.113.9, 10.0.0.1',
-      items: [{ id: '1', price: '12.5' }, { id: '2', price: 'free' }],
+      items: [
+        { id: '1', price: '12.5' },
+        { id: '2', price: 'free' },
+      ],
       clickIds: { fbc: 'IwAR0', gclid: 'Cj0', jane: 'x' },
       hashed_last_name: 'Doe',
     });
@@ -372,7 +375,10 @@ describe('an optional field', () => {
   it('of an order with the event id of another one makes it no duplicate, with a warning', async () => {
     const eventId = randomUUID();
     const [first, second] = [await stored({ eventId }), await stored({ eventId })];
-    expect([first.warning, second.warning]).toEqual([undefined, expect.stringMatching(/^eventId was sent with another/)]);
+    expect([first.warning, second.warning]).toEqual([
+      undefined,
+      expect.stringMatching(/^eventId was sent with another/),
+    ]);
     expect(second.data).not.toHaveProperty('firstConversionId');
     expect((await stored({ eventId, event: 'lead' })).warning).toBeUndefined();
   });

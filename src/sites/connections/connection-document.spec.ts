@@ -63,18 +63,18 @@ describe('listedConnections', () => {
   });
 
   it('contains the settings, the endpoint and the names of the secrets', () => {
-    expect(listed('meta', { settings: { pixel_id: '123' } })).toEqual({
-      platform: 'meta',
+    expect(listed('snapchat', { settings: { pixel_id: '123' } })).toEqual({
+      platform: 'snapchat',
       connected: true,
       state: 'active',
       settings: { pixel_id: '123' },
-      endpoint: 'https://graph.facebook.com',
+      endpoint: 'https://tr.snapchat.com',
       secrets: ['access_token'],
       since: SINCE,
       fields: expect.any(Array),
     });
-    expect(listed('meta', { disconnected: true })).toEqual({
-      platform: 'meta',
+    expect(listed('snapchat', { disconnected: true })).toEqual({
+      platform: 'snapchat',
       connected: false,
       settings: {},
       fields: expect.any(Array),
