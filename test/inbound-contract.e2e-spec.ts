@@ -4,6 +4,8 @@ import { Client } from 'pg';
 import { inboundBodySchema } from '../src/conversions/inbound/inbound-fields.js';
 import { generateApiKey } from '../src/sites/keys/api-key.js';
 import { AddSite, DisableInbound, EnableInbound, RemoveSite } from '../src/sites/site.commands.js';
+import { StateConsent } from '../src/visitors/change-consent.command.js';
+import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
 import { captureLog } from './support/captured-log.js';
 import { commandLine } from './support/command-line.js';
 import type { LooseEvent } from './support/loose-event.js';
@@ -401,7 +403,7 @@ describe('an optional field', () => {
 
   it('about the visit is not stored after an opt-out', async () => {
     const email = `${randomUUID()}@example.com`;
-    await operator.execute(new ChangeConsent('cli', site.host, sha256(email), 'denied'));
+    await new StateConsentHandler(operator.log).execute(new StateConsent('cli', site.host, sha256(email), 'denied'));
     const { personal } = await stored({
       email,
       pageUrl: 'https://shop.example/thanks',
