@@ -8,7 +8,7 @@ import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { accountOf, ConnectedPlatform, type DeliveryResult } from './support/connected-platform.js';
 import { PLATFORM_CASES, type PlatformCase } from './support/platform-cases.js';
-import { SAMPLE_CONVERSIONS } from './support/sample-conversions.js';
+import { presetsOf, SAMPLE_CONVERSIONS } from './support/sample-conversions.js';
 
 const SHORT_TIMEOUT_MS = 200;
 const SAMPLES = Object.entries(SAMPLE_CONVERSIONS) as [keyof typeof SAMPLE_CONVERSIONS, Conversion][];
@@ -105,12 +105,12 @@ describe.each(PLATFORM_CASES)('$name', (platformCase) => {
     expect({ accepted, problemKinds }).toEqual({ accepted: reason === undefined ? 1 : 0, problemKinds: {} });
   });
 
-  it('sends what a sender can state in the fields of a new connection', async () => {
+  it('sends what a sender can state in the platform’s own fields', async () => {
     const connected = connect(platformCase);
-    const { initialSettings = {} } = platform;
+    const presets = presetsOf(platform);
     connected.connection = {
       ...connected.connection,
-      settings: { ...connected.connection.settings, ...initialSettings },
+      settings: { ...connected.connection.settings, ...(presets && { presets }) },
     };
     const sample = justNow(SAMPLE_CONVERSIONS['server-only']);
     const reason = platformCase.skips?.['server-only'];

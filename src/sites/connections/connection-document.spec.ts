@@ -63,18 +63,18 @@ describe('listedConnections', () => {
   });
 
   it('contains the settings, the endpoint and the names of the secrets', () => {
-    expect(listed('snapchat', { settings: { pixel_id: '123' } })).toEqual({
-      platform: 'snapchat',
+    expect(listed('meta', { settings: { pixel_id: '123' } })).toEqual({
+      platform: 'meta',
       connected: true,
       state: 'active',
       settings: { pixel_id: '123' },
-      endpoint: 'https://tr.snapchat.com',
+      endpoint: 'https://graph.facebook.com',
       secrets: ['access_token'],
       since: SINCE,
       fields: expect.any(Array),
     });
-    expect(listed('snapchat', { disconnected: true })).toEqual({
-      platform: 'snapchat',
+    expect(listed('meta', { disconnected: true })).toEqual({
+      platform: 'meta',
       connected: false,
       settings: {},
       fields: expect.any(Array),
