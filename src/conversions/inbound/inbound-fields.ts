@@ -158,15 +158,24 @@ function textField(
 const ABSENT = { enum: [null] };
 const ABSENT_OR_EMPTY = { enum: [null, ''] };
 
-const DROPPED = [
-  {
-    type: 'string',
+const DROPPED = {
+  description:
+    'Any other value is not used, and named in `X-CC-Warning`. A site with strict fields (`sites set --strict-fields yes`) answers 400.',
+  ...storable(2),
+};
+
+/** Any value whose texts can be stored. Deeper ones are not described: no field has such. */
+function storable(depth: number): object {
+  if (depth < 0) return {};
+  const inner = storable(depth - 1);
+  return {
+    type: ['string', 'number', 'boolean', 'null', 'array', 'object'],
     pattern: STORABLE,
-    description:
-      'Any other value is not used, and named in `X-CC-Warning`. A site with strict fields (`sites set --strict-fields yes`) answers 400.',
-  },
-  { type: ['number', 'boolean', 'array', 'object'] },
-];
+    items: inner,
+    propertyNames: { pattern: STORABLE },
+    additionalProperties: inner,
+  };
+}
 
 /** The schema of a field with other values that the endpoint accepts, such as those that are the same as an absent field. */
 function withOthers({ name, schema }: InboundField, ...others: object[]): [string, Readonly<Record<string, unknown>>] {
@@ -190,7 +199,7 @@ export const inboundBodySchema = {
     [HASHED_EMAIL.name, { description: HASHED_EMAIL.schema['description'], example: HASHED_EMAIL.schema['example'] }],
     [EVENT.name, EVENT.schema],
     ...SPECIFIED_FIELDS.slice(3).map((field) => withOthers(field, ABSENT)),
-    ...OPTIONAL_FIELDS.map((field) => withOthers(field, ABSENT_OR_EMPTY, ...DROPPED)),
+    ...OPTIONAL_FIELDS.map((field) => withOthers(field, ABSENT_OR_EMPTY, DROPPED)),
   ]) as Record<string, Readonly<Record<string, unknown>>>,
   required: ['event'],
   anyOf: [
