@@ -685,7 +685,7 @@ describe('inboundBodySchema', () => {
       requiredKeys: [],
       noNullPrototype: true,
     });
-    fc.assert(
+    return fc.assert(
       fc.property(body, (sent) => {
         const reading = read({ ...valid, ...sent }, false);
         // The only error depends on the clock.

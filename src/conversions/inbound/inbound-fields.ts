@@ -7,7 +7,7 @@ import { fieldRejection, type RejectionReason } from '../rejection-reason.js';
 import { CURRENCIES, readCurrency } from './fields/currencies.js';
 import { addDigest, isDigest } from './fields/hashed.js';
 import { OPTIONAL_FIELDS, TOO_FAR_AHEAD } from './fields/optional-fields.js';
-import { NOT_BLANK, STORABLE } from './fields/texts.js';
+import { NOT_BLANK, STORABLE, storable } from './fields/texts.js';
 import type { BodyReading, DroppedField, InboundField, InboundFields } from './inbound-field.js';
 
 export type InboundReading =
@@ -163,19 +163,6 @@ const DROPPED = {
     'Any other value is not used, and named in `X-CC-Warning`. A site with strict fields (`sites set --strict-fields yes`) answers 400.',
   ...storable(2),
 };
-
-/** Any value whose texts can be stored. Deeper ones are not described: no field has such. */
-function storable(depth: number): object {
-  if (depth < 0) return {};
-  const inner = storable(depth - 1);
-  return {
-    type: ['string', 'number', 'boolean', 'null', 'array', 'object'],
-    pattern: STORABLE,
-    items: inner,
-    propertyNames: { pattern: STORABLE },
-    additionalProperties: inner,
-  };
-}
 
 /** The schema of a field with other values that the endpoint accepts, such as those that are the same as an absent field. */
 function withOthers({ name, schema }: InboundField, ...others: object[]): [string, Readonly<Record<string, unknown>>] {
