@@ -23,7 +23,7 @@ export function sampleReceived(nowMs: number): ReceivedConversion {
       value: 129.9,
       currency: 'EUR',
       orderId: 'ORD-1',
-      eventId: 'sample-event-1',
+      eventId: 'EVENT-1',
       source: 'website',
       items: [{ id: 'SKU-1', name: 'Sample', quantity: 1, price: 129.9, category: 'Samples' }],
       keyId: IMPORT_KEY_ID,
@@ -39,7 +39,7 @@ export function sampleReceived(nowMs: number): ReceivedConversion {
       phone: digest('+15555550100'),
       phoneDigits: digest('15555550100'),
       externalId: 'customer-1',
-      custom: { profit: 30, tax: 20.74, shipping: 4.9, coupon: 'SAMPLE', brand: 'Sample', customer_type: 'new' },
+      custom: { profit: 30, tax: 20.74, shipping: 4.9, coupon: 'SPRING', brand: 'Acme', customer_type: 'new' },
       address: { city: 'Berlin', region: 'BE', postalCode: '10115', country: 'DE' },
       visit: {
         pageUrl: 'https://shop.example/thanks',
