@@ -23,7 +23,6 @@ export function sampleReceived(nowMs: number): ReceivedConversion {
       value: 129.9,
       currency: 'EUR',
       orderId: 'ORD-1',
-      eventId: 'EVENT-1',
       source: 'website',
       items: [{ id: 'SKU-1', name: 'Sample', quantity: 1, price: 129.9, category: 'Samples' }],
       keyId: IMPORT_KEY_ID,
