@@ -55,7 +55,7 @@ export function addConversions(program: Command, session: Session): void {
     .addOption(new Option('--encoding <name>', 'if it is not UTF-8 or marked').choices(ENCODINGS))
     .option('--rejected <file>', 'file for the rejected lines')
     .option('--trial', 'as with a trial key: nothing is sent to platforms, and it counts in no total')
-    .option('--dry-run', 'store nothing, and print what would be counted')
+    .option('--dry-run', 'store no conversion; print what would be counted, and the first rejected lines')
     .action(async (file: string, options: ImportArguments) => {
       const map = readFields('--map', 'email=Kunden-Mail', options.map);
       const defaults = readFields('--default', 'event=purchase', options.default);
