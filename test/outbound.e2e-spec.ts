@@ -247,6 +247,21 @@ describe('the webhook of a running service', () => {
     );
   });
 
+  it('exports one row per conversion, with a column per platform', async () => {
+    const table = async (options: string) => {
+      const { stdout } = await cli(`events export --table conversions ${options}`);
+      return stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { order_id?: string; segment: string });
+    };
+    const rows = (await table(`--site ${HOST}`)).filter(({ order_id }) => order_id?.startsWith('ORD-'));
+    expect(rows.map(({ order_id }) => order_id)).toEqual(Array.from({ length: orders }, (_, at) => `ORD-${at + 1}`));
+    expect(rows.at(-1)).toMatchObject({ event: 'purchase', segment: 'delivered' });
+    expect(await table('--order ORD-1')).toMatchObject([{ order_id: 'ORD-1', segment: null }]);
+    expect(await refused('events export --table conversions --type site.added.v1')).toContain('--type');
+  });
+
   async function buy(): Promise<void> {
     orders += 1;
     const { status } = await post(service, door, {
