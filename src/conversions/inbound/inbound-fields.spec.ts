@@ -701,7 +701,7 @@ describe('inboundBodySchema', () => {
     ['orderId', '\ud800'],
     ['firstName', '\0'],
     ['city', 'a\0'],
-    ['externalId', '\udc00x'],
+    ['externalId', '\0x'],
     ['hashed_city', '\0'],
     ['items', '\0'],
     ['items', [{ id: '1', name: 'a\0' }]],

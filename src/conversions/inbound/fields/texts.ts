@@ -2,10 +2,10 @@ import { fitsCodePoints } from '../../../kernel/code-points.js';
 import { containsEmail } from '../../../kernel/email.js';
 import { ownTrimmed } from '../../../kernel/own-text.js';
 
-/** Texts that JSON can hold and PostgreSQL cannot, `\u0000` and half of a surrogate pair, are refused in the whole body. */
+/** Texts that JSON can hold and PostgreSQL cannot, with `\u0000` or half of a surrogate pair, are refused in the whole body. */
 export const STORABLE = '^[^\\u0000\\ud800-\\udfff]*$';
 
-/** With a character that is not white space. */
+/** Such a text with a character that is not white space. */
 export const NOT_BLANK = '^[^\\u0000\\ud800-\\udfff]*[^\\s\\u0000\\ud800-\\udfff][^\\u0000\\ud800-\\udfff]*$';
 
 /** Any value whose texts can be stored. Deeper ones are not described: no field has such. */
