@@ -27,8 +27,9 @@ const consent = described(
     ad_personalization: z.exactOptional(consentValue),
     analytics_storage: z.exactOptional(consentValue),
     gpc: z.exactOptional(z.literal(true)),
+    undecided: z.exactOptional(z.literal(true)),
   }),
-  'Consent in the fields of Google Consent Mode v2; gpc: Global Privacy Control.',
+  'Consent in the fields of Google Consent Mode v2; gpc: Global Privacy Control; undecided: the denials are the default of the page.',
 );
 export type ConsentState = ValueOf<typeof consent>;
 
