@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { canonicalText } from '../kernel/canonical-text.js';
 import { containsEmail } from '../kernel/email.js';
-import type { Item } from '../platforms/conversion.js';
+import type { Custom, Item } from '../platforms/conversion.js';
 
 /**
  * The order id or event name as it is stored and sent. One that contains an email address is replaced by its digest, keyed with
@@ -22,6 +22,16 @@ export function storedItems(secret: string, items: readonly Item[]): readonly It
     ...(item.name !== undefined && { name: storedText(secret, item.name) }),
     ...(item.category !== undefined && { category: storedText(secret, item.category) }),
   }));
+}
+
+/** The values with such digests in place of texts that contain an email address; the same object if none does. */
+export function storedCustom(secret: string, custom: Custom): Custom {
+  const isAddress = (value: unknown) => typeof value === 'string' && containsEmail(value);
+  if (!Object.values(custom).some(isAddress)) return custom;
+  const entries = Object.entries(custom).map(
+    ([key, value]) => [key, typeof value === 'string' ? storedText(secret, value) : value] as const,
+  );
+  return Object.fromEntries(entries);
 }
 
 /** Every form in which an order or event may be stored: earlier versions stored it as it was sent. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { deliveryPlanOf } from '../delivery/delivery-plan.js';
-import type { ConversionData, ConversionPersonal, DeliveryPlan } from '../events/conversion.events.js';
+import type { ConversionData, ConversionPersonal, DeliveryPlan, SentIdentifiers } from '../events/conversion.events.js';
 import type { AsOf, DedupClaim } from '../log/event.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import {
@@ -11,7 +11,7 @@ import {
   reachesBotThreshold,
   type VisitorRecord,
 } from '../visitors/matcher.js';
-import { addressWarning, storedItems, storedText } from './address-digest.js';
+import { addressWarning, storedCustom, storedItems, storedText } from './address-digest.js';
 import type { OpeningEvent } from './conversion.js';
 import { isCorrection } from './correction.js';
 import { dedupKey, dedupWindowOf } from './dedup-key.js';
@@ -62,6 +62,7 @@ export function decide(
   const event = storedText(dedupSecret, fields.event);
   const orderId = fields.orderId === undefined ? undefined : storedText(dedupSecret, fields.orderId);
   const items = fields.items && storedItems(dedupSecret, fields.items);
+  const eventId = fields.eventId === undefined ? undefined : storedText(dedupSecret, fields.eventId);
   const correction = isCorrection(loadedSite, fields.event) ? true : undefined;
   // Fields that were not sent are undefined here and absent in the log.
   const data: ConversionData = {
@@ -70,9 +71,11 @@ export function decide(
     value: fields.value,
     currency: fields.currency,
     orderId,
+    eventId,
     occurredAt: fields.occurredAt,
     source: fields.source,
     items,
+    sentConsent: fields.consent,
     keyId: key.id,
     trial: key.trial,
     correction,
@@ -106,8 +109,16 @@ export function decide(
     windowMs: dedupWindowOf(settings, rules.dedupWindowMs),
     weak: reason !== undefined,
   };
-  const sent = { event: fields.event, orderId: fields.orderId, externalId: fields.externalId, items: fields.items };
-  const stored = { event, orderId, externalId: stated?.externalId, items };
+  const { externalId, custom } = fields;
+  const sent = {
+    event: fields.event,
+    orderId: fields.orderId,
+    eventId: fields.eventId,
+    externalId,
+    custom,
+    items: fields.items,
+  };
+  const stored = { event, orderId, eventId, externalId: stated?.externalId, custom: stated?.custom, items };
   return { opening, claim, warning: addressWarning(sent, stored) };
 }
 
@@ -124,25 +135,37 @@ function matchData({ visit, consent, withheld, personalization }: Match): Partia
 
 /** The fields of the sender only: a duplicate is neither matched nor sent. */
 export function sentData(data: ConversionData): ConversionData {
-  const { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial, correction } = data;
-  return { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial, correction };
+  const { conversionId, event, value, currency, orderId, eventId, occurredAt, source, items, sentConsent } = data;
+  const { keyId, trial, correction } = data;
+  return {
+    ...{ conversionId, event, value, currency, orderId, eventId, occurredAt, source, items, sentConsent },
+    ...{ keyId, trial, correction },
+  };
 }
 
-type SentPersonal = Pick<ConversionPersonal, 'externalId' | 'address' | 'clickIds' | 'ipAddress' | 'userAgent'>;
+const NO_FIELDS: Readonly<Partial<InboundFields>> = {};
+
+type SentPersonal = Pick<ConversionPersonal, 'externalId' | 'address' | 'custom' | keyof SentIdentifiers>;
 
 /**
- * The personal fields that are stored as they were sent; undefined if there are none. Click ids, IP address and User-Agent are
- * left out where consent withholds those of visits.
+ * The personal fields that are stored as they were sent; undefined if there are none. What is about the customer's visit is left
+ * out where consent withholds visits.
  */
 function sentPersonal(fields: InboundFields, siteSecret: string, isWithheld: boolean): SentPersonal | undefined {
-  const { externalId, address } = fields;
-  const { clickIds, ipAddress, userAgent } = isWithheld ? ({} as InboundFields) : fields;
-  if (!externalId && !address && !clickIds && !ipAddress && !userAgent) return undefined;
+  const { externalId, address, custom } = fields;
+  const { clickIds, ipAddress, userAgent, pageUrl, referrer, cookies, utm } = isWithheld ? NO_FIELDS : fields;
+  const isVisit = clickIds || ipAddress || userAgent || pageUrl || referrer || cookies || utm;
+  if (!externalId && !address && !custom && !isVisit) return undefined;
   return {
     ...(externalId !== undefined && { externalId: storedText(siteSecret, externalId) }),
     ...(address && { address }),
+    ...(custom && { custom: storedCustom(siteSecret, custom) }),
     ...(clickIds && { clickIds }),
     ...(ipAddress !== undefined && { ipAddress }),
     ...(userAgent !== undefined && { userAgent }),
+    ...(pageUrl !== undefined && { pageUrl }),
+    ...(referrer !== undefined && { referrer }),
+    ...(cookies && { cookies }),
+    ...(utm && { utm }),
   };
 }

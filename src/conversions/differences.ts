@@ -7,9 +7,11 @@ const DATA_FIELDS = {
   value: 'value',
   currency: 'currency',
   orderId: 'orderId',
+  eventId: 'eventId',
   occurredAt: 'occurredAt',
   source: 'source',
   items: 'items',
+  consent: 'sentConsent',
 } as const;
 const PERSONAL_FIELDS = {
   email: 'subject',
@@ -20,6 +22,11 @@ const PERSONAL_FIELDS = {
   clickIds: 'clickIds',
   ipAddress: 'ipAddress',
   userAgent: 'userAgent',
+  pageUrl: 'pageUrl',
+  referrer: 'referrer',
+  cookies: 'cookies',
+  utm: 'utm',
+  custom: 'custom',
 } as const;
 const ADDRESS_FIELDS = ['city', 'region', 'postalCode', 'country'] as const;
 
@@ -38,10 +45,14 @@ export function differences(
     if (first.personal && !isDeepStrictEqual(first.personal[field], personal[field])) differs.push(name);
   }
   for (const name of ADDRESS_FIELDS) {
-    if (first.personal && first.personal.address?.[name] !== personal.address?.[name]) differs.push(name);
+    if (first.personal && addressPart(first.personal, name) !== addressPart(personal, name)) differs.push(name);
   }
   for (const [name, field] of Object.entries(DATA_FIELDS)) {
     if (!isDeepStrictEqual(first.data[field], data[field])) differs.push(name);
   }
   return differs;
+}
+
+function addressPart(personal: ConversionPersonal, name: (typeof ADDRESS_FIELDS)[number]): string | undefined {
+  return personal.address?.[name] ?? personal[name];
 }

@@ -2,8 +2,9 @@ import { hash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type { CountryCode } from 'libphonenumber-js/min';
 import { subjectOf } from '../kernel/email.js';
+import type { Address } from '../platforms/conversion.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
-import type { InboundFields } from './inbound/inbound-field.js';
+import type { HashedField, HashedFields, InboundFields } from './inbound/inbound-field.js';
 
 /**
  * The customer's country, otherwise `defaultCountry` (ISO 3166 alpha-2), completes national phone numbers; without it they are
@@ -18,7 +19,22 @@ export function hashPersonal(fields: InboundFields, defaultCountry?: string): Pe
   if (fields.phone !== undefined) addPhone(hashes, fields.phone, fields.address?.country ?? defaultCountry);
   if (fields.firstName !== undefined) addName(hashes, 'firstName', fields.firstName);
   if (fields.lastName !== undefined) addName(hashes, 'lastName', fields.lastName);
+  if (fields.hashed) addHashed(hashes, fields.hashed, fields.address);
   return hashes;
+}
+
+/**
+ * What the sender hashed, where there is no plain value: of that every form is known. Which form of a phone the sender hashed is not
+ * known, so that it stands for both; a platform that has the other form in its records finds no one.
+ */
+function addHashed(hashes: PersonalHashes, hashed: HashedFields, address: Address = {}): void {
+  const { phone, ...others } = hashed;
+  if (phone !== undefined && hashes.phone === undefined) {
+    hashes.phone = phone;
+    hashes.phoneDigits = phone;
+  }
+  for (const [name, digest] of Object.entries(others) as [Exclude<HashedField, 'phone'>, string][])
+    if (hashes[name] === undefined && !(name in address)) hashes[name] = digest;
 }
 
 function sha256(text: string): string {

@@ -1,6 +1,7 @@
-import type { ConversionData } from '../events/conversion.events.js';
+import type { ConversionData, SentIdentifiers } from '../events/conversion.events.js';
 import { traceFields } from '../kernel/traceparent.js';
 import type { StoredEvent } from '../log/event.js';
+import type { Manifest } from '../platforms/manifest.js';
 import type { TraceSpan } from '../tracing/tracing.js';
 import type { DeliveryAge } from './retry-schedule.js';
 
@@ -37,9 +38,16 @@ export function traceFieldsOf({ span, personal }: ReceivedConversion): object {
   return traceFields(span?.traceparent ?? personal?.traceparent);
 }
 
-/** The event id that platforms get, unless an operator forces another one. Several corrections can have one order. */
-export function eventIdOf({ orderId, conversionId, correction }: ConversionData): string {
-  return correction ? conversionId : (orderId ?? conversionId);
+/**
+ * The event id that a platform gets, unless an operator forces another one. Several corrections can have one order. Where a pixel
+ * reports the event too, it has the pixel's id; elsewhere the order identifies it, also for its corrections.
+ */
+export function eventIdOf(
+  { orderId, conversionId, correction, eventId }: ConversionData,
+  platform: Pick<Manifest, 'deduplicatesPixel'> | undefined,
+): string {
+  if (correction) return conversionId;
+  return (platform?.deduplicatesPixel ? eventId : undefined) ?? orderId ?? conversionId;
 }
 
 /** When it occurred, as its sender states, otherwise when it was received. A sender's clock that is ahead does not count. */
@@ -77,6 +85,16 @@ export function withReopenedVisit(
   return { ...received, data: { ...received.data, consent }, personal };
 }
 
+const NOTHING_SENT: { readonly [Name in keyof SentIdentifiers]-?: undefined } = {
+  clickIds: undefined,
+  ipAddress: undefined,
+  userAgent: undefined,
+  pageUrl: undefined,
+  referrer: undefined,
+  cookies: undefined,
+  utm: undefined,
+};
+
 /** The conversion as it would have been decided after an opt-out of the person. */
 export function withOptOut(received: ReceivedConversion): ReceivedConversion {
   const { personalization: _, ...decided } = received.data;
@@ -86,6 +104,6 @@ export function withOptOut(received: ReceivedConversion): ReceivedConversion {
   return {
     ...received,
     data,
-    personal: { ...personal, clickIds: undefined, ipAddress: undefined, userAgent: undefined },
+    personal: { ...personal, ...NOTHING_SENT },
   };
 }

@@ -1,6 +1,7 @@
 import type { ConversionData } from '../events/conversion.events.js';
 import type { SendRequest } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
+import { platformOf } from '../platforms/index.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import type { Delivery } from './delivery.js';
 import { eventIdOf } from './received-conversion.js';
@@ -13,7 +14,7 @@ export function sendRequestOf(
   delivery: Delivery,
   { platform, settingsPosition, force }: Pick<ReplayRequest, 'platform' | 'settingsPosition' | 'force'>,
 ): SendRequest {
-  const eventId = force ? nextEventId(eventIdOf(data), events) : delivery.eventId;
+  const eventId = force ? nextEventId(eventIdOf(data, platformOf(platform)), events) : delivery.eventId;
   return {
     conversionId: data.conversionId,
     platform,

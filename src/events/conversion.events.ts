@@ -1,6 +1,12 @@
 import * as z from 'zod/mini';
-import { type Address, CONVERSION_SOURCES, type Visit } from '../platforms/conversion.js';
-import type { SentClickId } from '../platforms/manifests.js';
+import {
+  type Address,
+  CONSENT_FIELDS,
+  CONVERSION_SOURCES,
+  type Custom,
+  type SentClickIds,
+  type Visit,
+} from '../platforms/conversion.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import {
   amount,
@@ -67,6 +73,8 @@ const item = z.strictObject({
   category: z.exactOptional(z.string()),
 });
 
+const sentConsent = z.partialRecord(z.enum(CONSENT_FIELDS), z.enum(['granted', 'denied']));
+
 /** The sender's data without the personal part, which is stored beside the event and can be erased. */
 const conversion = {
   conversionId: described(uuid, 'Id of the conversion. Its stream is conversion-<conversionId>.'),
@@ -74,12 +82,16 @@ const conversion = {
   value: z.optional(described(amount, 'As sent; absent when absent.')),
   currency: described(z.string().check(z.regex(/^[A-Z]{3}$/)), 'ISO 4217.'),
   orderId: z.optional(text("The sender's order number.")),
+  eventId: z.optional(
+    text('The id that the sender, or its browser pixel, gave the event. Not compared to find duplicates.'),
+  ),
   // UTC
   occurredAt: z.optional(
     described(time, 'When it occurred, if the sender states it. Totals count by the time of the event.'),
   ),
   source: z.optional(described(z.enum(CONVERSION_SOURCES), 'Where it happened.')),
   items: z.optional(described(z.array(item), 'Lines of the order.')),
+  sentConsent: z.optional(described(sentConsent, 'Consent to this conversion, as its sender states it.')),
   keyId: described(
     uuid,
     `Id of the API key that the request carried; ${IMPORT_KEY_ID} if it was imported from a file.`,
@@ -113,18 +125,25 @@ export function isCounted({ trial, correction }: Pick<ConversionData, 'trial' | 
   return !trial && !correction;
 }
 
-export type SentClickIds = Readonly<Partial<Record<SentClickId, string>>>;
-
-/** What the sender stated about the customer's browser. Not stored when consent withholds visits. */
+/** What the sender stated about the customer's visit and browser. Not stored when consent withholds visits. */
 export interface SentIdentifiers {
   readonly clickIds?: SentClickIds | undefined;
   readonly ipAddress?: string | undefined;
   readonly userAgent?: string | undefined;
+  /** Without query and fragment, except click ids and UTM fields. */
+  readonly pageUrl?: string | undefined;
+  readonly referrer?: string | undefined;
+  /** By kind, in the form in which the browser tag reports them. */
+  readonly cookies?: Visit['cookies'] | undefined;
+  /** Where no visit is matched: by name without `utm_`. */
+  readonly utm?: Visit['utm'] | undefined;
 }
 
 export interface ConversionPersonal extends PersonalHashes, SentIdentifiers {
   readonly externalId?: string | undefined;
   readonly address?: Address | undefined;
+  /** Free text, so it may be about the person. */
+  readonly custom?: Custom | undefined;
   readonly visit?: Visit;
   /** Place of the request in its sender's trace (W3C Trace Context). Personal, because a trace may begin in a person's browser. */
   readonly traceparent?: string | undefined;

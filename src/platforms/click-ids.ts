@@ -60,9 +60,8 @@ export function kindOfSent(name: string): ClickKind | undefined {
   return PLATFORM_CLICK_KINDS.find((kind) => kind === name.toLowerCase());
 }
 
-/** Click ids of which one click has one, and the number of the identifier that is any of them. */
-export const ALTERNATIVE_CLICKS = ALL.flatMap(({ sentClickIds = [], anyClickNumber: number }) =>
-  number === undefined ? [] : [{ number, kinds: sentClickIds as readonly ClickKind[] }],
+export const ALTERNATIVE_CLICKS = ALL.flatMap(({ alternativeClicks: alternatives }) =>
+  alternatives ? [{ number: alternatives.number, kinds: alternatives.kinds as readonly ClickKind[] }] : [],
 );
 
 /** What the browser tag looks for, as alternatives of regular expressions. */

@@ -1,10 +1,13 @@
-import type { ClickKind, CookieKind } from './manifests.js';
+import type { ClickKind, CookieKind, SentClickId } from './manifests.js';
 import type { PersonalHashes } from './personal-hashes.js';
 
 /** The conversion that platforms receive: everything known about it, without raw personal data. */
 export interface Conversion {
   readonly id: string;
-  /** Identifies the conversion at the platform and deduplicates it against a browser pixel: the order id, else our own id. */
+  /**
+   * Identifies the conversion at the platform: the order id, else our own id. At platforms that deduplicate it against their browser
+   * pixel (`deduplicatesPixel`), the id that its sender states for the pixel's event comes first.
+   */
   readonly eventId: string;
   /** Our name of the event: purchase, lead, signup, or a custom one. */
   readonly event: string;
@@ -20,15 +23,21 @@ export interface Conversion {
   /** The sender's id of the customer, plain: platforms differ in how they hash it. */
   readonly externalId?: string | undefined;
   readonly address?: Address | undefined;
+  /** By the sender's name of each, for custom fields. */
+  readonly custom?: Custom | undefined;
   /**
-   * The matched visit, with the click ids, IP address and User-Agent that the sender stated in place of stored ones. Absent when
-   * there is neither, and when consent withholds them: the conversion is then sent as a CRM event.
+   * The matched visit, with what the sender stated about the customer's browser in place of what is stored. Absent when there is
+   * neither, and when consent withholds them: the conversion is then sent as a CRM event.
    */
   readonly visit?: Visit | undefined;
+  /** As the sender stated them, for ids that are no clicks, such as `lead_id`: clicks are in `visit`. Withheld as a visit is. */
+  readonly clickIds?: SentClickIds | undefined;
   /** `unknown`: no consent was recorded, or it could not be read. */
   readonly consent: 'granted' | 'denied' | 'unknown';
   /** Consent to personalised advertising, where a platform has a field for it; undefined if it is not known. */
   readonly personalization?: 'granted' | 'denied' | undefined;
+  /** As the sender stated it for this conversion. `consent` and `personalization` take it into account. */
+  readonly sentConsent?: SentConsent | undefined;
   /** See `payload-version.ts`. */
   readonly payloadVersion: number;
 }
@@ -58,6 +67,15 @@ export interface CorrectedOrder {
 /** Where a conversion happened. */
 export const CONVERSION_SOURCES = ['website', 'phone_call', 'physical_store', 'email', 'app', 'crm', 'other'] as const;
 export type ConversionSource = (typeof CONVERSION_SOURCES)[number];
+
+/** The fields of Google's Consent Mode v2. */
+export const CONSENT_FIELDS = ['ad_storage', 'ad_user_data', 'ad_personalization', 'analytics_storage'] as const;
+export type SentConsent = Readonly<Partial<Record<(typeof CONSENT_FIELDS)[number], 'granted' | 'denied'>>>;
+
+/** Values that only the sender knows the meaning of, such as the profit or a coupon. */
+export type Custom = Readonly<Record<string, string | number | boolean>>;
+
+export type SentClickIds = Readonly<Partial<Record<SentClickId, string>>>;
 
 /** A line of an order. */
 export interface Item {

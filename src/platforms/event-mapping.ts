@@ -64,7 +64,10 @@ export const FIELD_SOURCES = [
 ] as const;
 type FieldSource = (typeof FIELD_SOURCES)[number];
 
-type FieldValue = string | number;
+type FieldValue = string | number | boolean;
+
+/** What the sender named in `custom`. */
+const CUSTOM = 'custom.';
 
 /** `field.<theirs>="text"` sends the text itself. */
 const CONSTANT = /^"(.*)"$/su;
@@ -73,7 +76,7 @@ const CONSTANT = /^"(.*)"$/su;
 export function customFields(settings: Settings, conversion: Conversion): Record<string, FieldValue> {
   const fields: Record<string, FieldValue> = {};
   for (const [name, source] of fieldSettings(settings)) {
-    const value = CONSTANT.exec(source)?.[1] ?? sourceValue(source as FieldSource, conversion);
+    const value = CONSTANT.exec(source)?.[1] ?? sourceValue(source, conversion);
     if (value !== undefined) fields[name] = value;
   }
   return fields;
@@ -92,7 +95,13 @@ function fieldSettings(settings: Settings): readonly (readonly [name: string, so
   return fields;
 }
 
-function sourceValue(source: FieldSource, conversion: Conversion): FieldValue | undefined {
+function sourceValue(source: string, conversion: Conversion): FieldValue | undefined {
+  return source.startsWith(CUSTOM)
+    ? conversion.custom?.[source.slice(CUSTOM.length)]
+    : fieldValue(source as FieldSource, conversion);
+}
+
+function fieldValue(source: FieldSource, conversion: Conversion): FieldValue | undefined {
   switch (source) {
     case 'conversionId':
       return conversion.id;
@@ -140,5 +149,6 @@ export function checkCustomField(theirs: string, source: string): string | undef
   if (theirs.split('.').some((name) => name === '' || name === '__proto__'))
     return 'the name of the field must be names separated by dots, such as user.plan';
   if (CONSTANT.test(source) || (FIELD_SOURCES as readonly string[]).includes(source)) return undefined;
-  return `must be one of ${FIELD_SOURCES.join(', ')}, or a text in double quotes`;
+  if (source.startsWith(CUSTOM) && source.length > CUSTOM.length) return undefined;
+  return `must be one of ${FIELD_SOURCES.join(', ')}, custom.<key>, or a text in double quotes`;
 }

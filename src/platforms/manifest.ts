@@ -5,12 +5,14 @@ export interface Manifest {
   readonly label: string;
   /** By the parameter of a landing page's address, in lower case. */
   readonly clickIds?: Readonly<Record<string, ClickId>>;
-  /** What a sender may state in `clickIds`, as the platform writes it. Of several click ids, one click has one. */
+  /** What a sender may state in `clickIds`, as the platform writes it. */
   readonly sentClickIds?: readonly string[];
-  /** Number of the identifier "any of the sent click ids", if there are several. */
-  readonly anyClickNumber?: number;
+  /** Click ids of which one click has one, and the number of the identifier that is any of them. */
+  readonly alternativeClicks?: { readonly number: number; readonly kinds: readonly string[] };
   /** Cookies of the platform's script on the page, which the platform is sent. */
   readonly cookies?: Readonly<Record<string, Cookie>>;
+  /** It counts an event that its script on the page reports under the same event id once. */
+  readonly deduplicatesPixel?: true;
 }
 
 /**

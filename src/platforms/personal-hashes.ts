@@ -13,7 +13,7 @@ export interface PersonalHashes {
   /** At every domain without the dots and the `+alias` of the local part, and without a trailing dot. Microsoft, Reddit. */
   emailBare?: string | null;
 
-  /** E.164 with `+`. Google, TikTok, Microsoft, Reddit, X. */
+  /** E.164 with `+`, or as the sender hashed it. Google, TikTok, Microsoft, Reddit, X. */
   phone?: string;
   /** The digits of E.164. Meta, Pinterest, Snapchat. Present whenever `phone` is. */
   phoneDigits?: string;
@@ -31,6 +31,15 @@ export interface PersonalHashes {
   lastNameBare?: string;
   lastNameJoined?: string;
   lastNameUnpunctuated?: string;
+
+  /**
+   * Of an address, only where the sender hashed it: platforms normalise a plain one each in its own way. Absent where the plain
+   * part is known.
+   */
+  city?: string;
+  region?: string;
+  postalCode?: string;
+  country?: string;
 }
 
 const PLAIN_FORM = {

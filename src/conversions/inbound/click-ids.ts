@@ -1,7 +1,7 @@
-import type { SentClickIds } from '../../events/conversion.events.js';
 import { containsEmail } from '../../kernel/email.js';
 import { ownTrimmed } from '../../kernel/own-text.js';
 import { SENT_CLICK_IDS } from '../../platforms/click-ids.js';
+import type { SentClickIds } from '../../platforms/conversion.js';
 
 const LENGTH_MAX = 500;
 

@@ -1,6 +1,7 @@
 import type { SentIdentifiers } from '../../events/conversion.events.js';
 import type { Clock } from '../../kernel/clock.js';
-import type { Address, ConversionSource, Item } from '../../platforms/conversion.js';
+import type { Address, ConversionSource, Custom, Item, SentConsent } from '../../platforms/conversion.js';
+import type { PersonalHashes } from '../../platforms/personal-hashes.js';
 
 /** The fields of one conversion, validated and normalised. An optional field that was not sent is absent. */
 export interface InboundFields {
@@ -27,9 +28,22 @@ export interface InboundFields {
   clickIds?: NonNullable<SentIdentifiers['clickIds']>;
   ipAddress?: string;
   userAgent?: string;
+  /** Of the browser pixel, or the sender's own. Canonical, as the order id is. */
+  eventId?: string;
+  consent?: SentConsent;
+  pageUrl?: string;
+  referrer?: string;
+  cookies?: NonNullable<SentIdentifiers['cookies']>;
+  utm?: NonNullable<SentIdentifiers['utm']>;
+  custom?: Custom;
+  /** Digests of what the sender hashed. A plain value takes precedence. */
+  hashed?: HashedFields;
   /** Present if the event or the order was sent in another form than the canonical one. */
   sent?: { event?: string; orderId?: string };
 }
+
+export type HashedField = 'phone' | 'firstName' | 'lastName' | keyof Address;
+export type HashedFields = Readonly<Partial<Pick<PersonalHashes, HashedField>>>;
 
 /** One field of the request body; the parser and the OpenAPI schema both derive from it. */
 export interface InboundField {

@@ -121,7 +121,7 @@ function correctionPayload(
 ): Payload | Skip {
   const order = correctedOrder(received, requested.platform ?? platform.name);
   if ('skip' in order) return order;
-  const conversion = withDefaultConsent(toConversion(received, requested), received, settings);
+  const conversion = withDefaultConsent(toConversion(received, platform, requested), received, settings);
   return platform.correction(conversion, order, settings);
 }
 
@@ -136,7 +136,8 @@ function conversionPayload(
   // A refund must not become a conversion, unless the connection has a name for it.
   if (correction && mappedEvent(settings, event) === undefined)
     return platform.correction ? { skip: 'event_not_selected' } : { skip: 'correction_not_supported' };
-  return platform.payload(withDefaultConsent(toConversion(received, requested), received, settings), settings);
+  const conversion = withDefaultConsent(toConversion(received, platform, requested), received, settings);
+  return platform.payload(conversion, settings);
 }
 
 /** The connection's settings as of a position; the current ones if the position is undefined or precedes all versions. */
@@ -151,22 +152,34 @@ function withDefaultConsent(
   { default_consent: consent }: Settings,
 ): Conversion {
   if (consent === undefined || conversion.consent !== 'unknown') return conversion;
-  if (consent === 'denied') return { ...conversion, consent, visit: undefined };
+  if (consent === 'denied') return { ...conversion, consent, visit: undefined, clickIds: undefined };
   return withheld === undefined ? { ...conversion, consent: 'granted' } : conversion;
 }
 
 /** Caches the last conversion: the payloads of all its platforms are built one after the other. */
-let cached: (RequestedPayload & { received: ReceivedConversion; conversion: Conversion }) | undefined;
+let cached:
+  | (Pick<RequestedPayload, 'payloadVersion'> & { received: ReceivedConversion; conversion: Conversion })
+  | undefined;
 
-function toConversion(received: ReceivedConversion, { eventId, payloadVersion }: RequestedPayload): Conversion {
-  if (cached?.received === received && cached.eventId === eventId && cached.payloadVersion === payloadVersion)
-    return cached.conversion;
-  const conversion = createConversion(received, { eventId, payloadVersion });
-  cached = { received, eventId, payloadVersion, conversion };
+function toConversion(
+  received: ReceivedConversion,
+  platform: Platform,
+  { eventId = eventIdOf(received.data, platform), payloadVersion }: RequestedPayload,
+): Conversion {
+  if (cached?.received === received && cached.payloadVersion === payloadVersion) {
+    const { conversion } = cached;
+    return conversion.eventId === eventId ? conversion : { ...conversion, eventId };
+  }
+  const conversion = createConversion(received, eventId, payloadVersion);
+  cached = { received, payloadVersion, conversion };
   return conversion;
 }
 
-function createConversion(received: ReceivedConversion, { eventId, payloadVersion }: RequestedPayload): Conversion {
+function createConversion(
+  received: ReceivedConversion,
+  eventId: string,
+  payloadVersion: RequestedPayload['payloadVersion'],
+): Conversion {
   const { data } = received;
   const {
     visit,
@@ -175,6 +188,11 @@ function createConversion(received: ReceivedConversion, { eventId, payloadVersio
     clickIds,
     ipAddress,
     userAgent,
+    pageUrl,
+    referrer,
+    cookies,
+    utm,
+    custom,
     traceparent: _,
     payloadKey: __,
     ...hashes
@@ -182,7 +200,7 @@ function createConversion(received: ReceivedConversion, { eventId, payloadVersio
   const timeMs = ageOf(received).occurredMs;
   return {
     id: data.conversionId,
-    eventId: eventId ?? eventIdOf(data),
+    eventId,
     event: data.event,
     value: data.value,
     currency: data.currency,
@@ -193,9 +211,12 @@ function createConversion(received: ReceivedConversion, { eventId, payloadVersio
     hashes,
     externalId,
     address,
-    visit: withSentIdentifiers(visit, { clickIds, ipAddress, userAgent }, timeMs),
+    custom,
+    visit: withSentIdentifiers(visit, { clickIds, ipAddress, userAgent, pageUrl, referrer, cookies, utm }, timeMs),
+    clickIds,
     consent: data.consent ?? 'unknown',
     personalization: data.personalization,
+    sentConsent: data.sentConsent,
     payloadVersion: payloadVersion ?? data.payloadVersion ?? FIRST_PAYLOAD_VERSION,
   };
 }

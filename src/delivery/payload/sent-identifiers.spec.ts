@@ -56,8 +56,13 @@ describe('withSentIdentifiers', () => {
     });
   });
 
+  it('makes no visit of the ids of a lead form and of a WhatsApp advertisement', () => {
+    const clickIds = { lead_id: '123456789012345', ctwa_clid: 'x' };
+    expect(withSentIdentifiers(undefined, { clickIds }, TIME_MS)).toBeUndefined();
+  });
+
   it('uses every name that a sender may state', () => {
-    for (const name of SENT_CLICK_IDS) {
+    for (const name of SENT_CLICK_IDS.filter((each) => each !== 'lead_id' && each !== 'ctwa_clid')) {
       const value = name.startsWith('fb') && name !== 'fbclid' ? 'fb.1.1772359000000.x' : 'x';
       const visit = withSentIdentifiers(undefined, { clickIds: { [name]: value } }, TIME_MS);
       expect([name, Object.keys({ ...visit?.clicks, ...visit?.cookies }).length]).toEqual([name, 1]);

@@ -110,9 +110,11 @@ function transactionId(eventId: string): string {
 }
 
 function shortCustomFields(settings: Settings, conversion: Conversion): Record<string, string | number> {
-  const custom = customFields(settings, conversion);
-  for (const [name, value] of Object.entries(custom)) {
-    if (typeof value === 'string' && unlessTooLong(value) === undefined) delete custom[name];
+  const custom: Record<string, string | number> = {};
+  for (const [name, value] of Object.entries(customFields(settings, conversion))) {
+    // Google Analytics has no truth values.
+    const param = typeof value === 'boolean' ? String(value) : value;
+    if (typeof param === 'number' || unlessTooLong(param) !== undefined) custom[name] = param;
   }
   return custom;
 }

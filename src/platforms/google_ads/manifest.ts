@@ -9,6 +9,6 @@ export const manifest = {
     wbraid: { number: 21, title: 'Google Ads, web to app' },
     dclid: { number: 22, title: 'Google Display' },
   },
-  sentClickIds: ['gclid', 'gbraid', 'wbraid'],
-  anyClickNumber: 31,
+  sentClickIds: ['gclid', 'gbraid', 'wbraid', 'dclid'],
+  alternativeClicks: { number: 31, kinds: ['gclid', 'gbraid', 'wbraid'] },
 } as const satisfies Manifest;

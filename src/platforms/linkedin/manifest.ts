@@ -5,4 +5,5 @@ export const manifest = {
   label: 'LinkedIn',
   clickIds: { li_fat_id: { number: 27, days: 30, cookie: true } },
   sentClickIds: ['li_fat_id'],
+  deduplicatesPixel: true,
 } as const satisfies Manifest;

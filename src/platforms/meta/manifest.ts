@@ -4,7 +4,8 @@ export const manifest = {
   name: 'meta',
   label: 'Meta',
   clickIds: { fbclid: { number: 23 } },
-  // Senders have the cookies _fbc, which contains the click id, and _fbp.
-  sentClickIds: ['fbclid', 'fbc', 'fbp'],
+  // Senders have the cookies _fbc, which contains the click id, and _fbp, and the ids of a lead form and of a WhatsApp advertisement.
+  sentClickIds: ['fbclid', 'fbc', 'fbp', 'lead_id', 'ctwa_clid'],
   cookies: { _fbp: { number: 12, sample: 'fb.1.1.1' } },
+  deduplicatesPixel: true,
 } as const satisfies Manifest;

@@ -6,4 +6,5 @@ export const manifest = {
   clickIds: { msclkid: { number: 25 } },
   sentClickIds: ['msclkid'],
   cookies: { _uetvid: { number: 16, sample: 'sample-uetvid' } },
+  deduplicatesPixel: true,
 } as const satisfies Manifest;

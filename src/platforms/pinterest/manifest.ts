@@ -5,4 +5,5 @@ export const manifest = {
   label: 'Pinterest',
   clickIds: { epik: { number: 30, cookie: true } },
   sentClickIds: ['epik'],
+  deduplicatesPixel: true,
 } as const satisfies Manifest;

@@ -6,4 +6,5 @@ export const manifest = {
   clickIds: { sccid: { number: 28, cookie: true } },
   sentClickIds: ['ScCid'],
   cookies: { _scid: { number: 17, sample: 'sample-scid' } },
+  deduplicatesPixel: true,
 } as const satisfies Manifest;

@@ -6,4 +6,5 @@ export const manifest = {
   clickIds: { ttclid: { number: 24, days: 28, cookie: true } },
   sentClickIds: ['ttclid'],
   cookies: { _ttp: { number: 13, sample: 'sample-ttp' } },
+  deduplicatesPixel: true,
 } as const satisfies Manifest;

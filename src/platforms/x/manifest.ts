@@ -5,4 +5,5 @@ export const manifest = {
   label: 'X',
   clickIds: { twclid: { number: 26, cookie: true } },
   sentClickIds: ['twclid'],
+  deduplicatesPixel: true,
 } as const satisfies Manifest;
