@@ -47,6 +47,8 @@ export interface Platform extends Manifest {
    * corrections.
    */
   correction?(correction: Conversion, order: CorrectedOrder, settings: Settings): Payload | Skip;
+  /** Whether it takes a conversion without anything personal (`isAnonymous`). Undefined: it does not, and gets none. */
+  takesAnonymous?(settings: Settings): boolean;
   /** Builds one request with these payloads, each as JSON text; they all have the same `group`. */
   request(items: readonly string[], call: Call): PlatformRequest;
   /** Interprets the answer: one verdict on all payloads, or one for each in their order. */

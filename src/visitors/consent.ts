@@ -1,5 +1,6 @@
 import { type WithheldReason } from '../events/conversion.events.js';
 import { type ConsentState } from '../events/visitor.events.js';
+import { CONSENT_FIELDS } from '../platforms/conversion.js';
 
 /** Makers of consent statements that are not single visitors, in hex. `cc.consent` has one row of each for a person. */
 export const OPERATOR = '00';
@@ -8,14 +9,13 @@ export const UNRECOGNISED = '01';
 /** Visitors that cannot be recognised again and have not decided, on pages that deny by default. They share one row. */
 export const UNDECIDED = '02';
 
-const FIELDS = ['ad_storage', 'ad_user_data', 'ad_personalization', 'analytics_storage'] as const;
-
 /** Reads untrusted input; undefined when it contains no valid field. */
 export function readConsent(value: unknown): ConsentState | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const input = value as Record<string, unknown>;
   const state: Record<string, unknown> = {};
-  for (const field of FIELDS) if (input[field] === 'granted' || input[field] === 'denied') state[field] = input[field];
+  for (const field of CONSENT_FIELDS)
+    if (input[field] === 'granted' || input[field] === 'denied') state[field] = input[field];
   if (input['gpc'] === true) state['gpc'] = true;
   // Global Privacy Control is a decision.
   else if (input['undecided'] === true && Object.values(state).includes('denied')) state['undecided'] = true;

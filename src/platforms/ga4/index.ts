@@ -2,7 +2,7 @@ import type { Platform } from '../platform.js';
 import { BASE, request, test } from './client.js';
 import { manifest } from './manifest.js';
 import { correction, payload } from './payload.js';
-import { check, fields } from './settings.js';
+import { check, fields, isApp } from './settings.js';
 import { verdict } from './verdict.js';
 
 const LIMITS = { ageMaxMs: 72 * 60 * 60 * 1_000 };
@@ -23,6 +23,7 @@ export const platform: Platform = {
   limits: () => LIMITS,
   hidesRefusals: true,
   baseUrl: () => BASE,
+  takesAnonymous: (settings) => settings['synthetic_client_id'] === 'yes' && !isApp(settings),
   payload,
   correction,
   request,

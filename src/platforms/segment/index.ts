@@ -17,6 +17,7 @@ export const platform: Platform = {
   batchMax: 100,
   limits: () => LIMITS,
   baseUrl: () => BASE,
+  takesAnonymous: ({ when_denied }) => when_denied !== 'skip',
   payload,
   request,
   verdict,
