@@ -142,7 +142,7 @@ function skipOf(
   if (!isSelected(settings, event)) return { skip: 'event_not_selected' };
   // A refund must not become a conversion, unless the connection has a name for it.
   if (!correction || mappedEvent(settings, event) !== undefined) return undefined;
-  return { skip: platform.correction ? 'event_not_selected' : 'correction_not_supported' };
+  return platform.correction ? { skip: 'event_not_selected' } : { skip: 'correction_not_supported' };
 }
 
 /** What may leave of the conversion, by the person's consent and what the site withholds without it. */
