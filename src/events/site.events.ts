@@ -52,6 +52,10 @@ const settings = z.strictObject({
   blockUserAgents: strings,
   blockCountries: strings,
   emailCapture: z.boolean(),
+  strictFields: described(
+    z.boolean(),
+    'A conversion with an optional field that is not valid is refused. Otherwise the field is dropped.',
+  ),
 });
 /** Settings of a site. */
 export type SiteSettings = ValueOf<typeof settings>;

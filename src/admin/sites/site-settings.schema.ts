@@ -24,6 +24,7 @@ export const siteSettingsSchema = z
     blockUserAgents: list,
     blockCountries: list,
     emailCapture: z.boolean(),
+    strictFields: z.boolean(),
   })
   .meta({ id: 'SiteSettings' });
 
@@ -47,6 +48,7 @@ export const settingsChangeSchema = z
     blockUserAgents: listChange,
     blockCountries: listChange,
     emailCapture: z.boolean().nullable(),
+    strictFields: z.boolean().nullable(),
   })
   .partial()
   .strict()

@@ -38,6 +38,8 @@ export interface ImportRun {
 export interface ImportResult {
   /** Number of lines whose time has no offset. */
   readonly zoneless: number;
+  /** Number of lines of which a field was not valid and not used, by its name. */
+  readonly dropped: ReadonlyMap<string, number>;
 }
 
 /** Lines that are looked up and stored together. Large enough that commits are shared by many. */
@@ -63,6 +65,7 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   let window: ReadLine[] = [];
   let chunks = 0;
   let zoneless = 0;
+  const dropped = new Map<string, number>();
   const dispatch = async () => {
     const lines = window;
     window = [];
@@ -82,8 +85,11 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
         if ('isZoneless' in line.reading && line.reading.isZoneless) zoneless += 1;
         const command = toCommand(run, line);
         if (typeof command === 'string') await reject(run, line, command, counts);
-        else if (window.push({ line, command }) >= WINDOW_LINES) await dispatch();
-        else if (window.length % LINES_PER_TURN === 0) await setImmediate();
+        else {
+          countDropped(command.fields, dropped);
+          if (window.push({ line, command }) >= WINDOW_LINES) await dispatch();
+          else if (window.length % LINES_PER_TURN === 0) await setImmediate();
+        }
       }
       if (failure || run.stop.aborted) break;
       chunks += 1;
@@ -96,14 +102,21 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   if (window.length > 0 && !run.stop.aborted) await dispatch();
   await Promise.all(windows);
   if (failure && !run.stop.aborted) throw failure.error;
-  return { zoneless };
+  return { zoneless, dropped };
+}
+
+function countDropped(fields: InboundFields, counts: Map<string, number>): void {
+  const names = new Set(fields.dropped?.map(({ field }) => field));
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
 function toCommand(run: ImportRun, line: SourceLine): ReceiveConversion | string {
   if ('error' in line.reading) return line.reading.error;
-  const reading = readInboundFields(line.reading.body, line.rawBody, run.clock);
+  const site = run.site();
+  const isStrict = site.site.settings.strictFields;
+  const reading = readInboundFields(line.reading.body, { rawBody: line.rawBody, clock: run.clock, isStrict });
   if (!reading.ok) return reading.error;
-  return new ReceiveConversion(run.site(), run.key, reading.fields, run.rules);
+  return new ReceiveConversion(site, run.key, reading.fields, run.rules);
 }
 
 function subjectFrom({ email, hashedEmail }: InboundFields): string {

@@ -21,6 +21,7 @@ export interface LineFailure {
 export interface ReadBatchOptions {
   readonly maxLineBytes: number;
   readonly clock: Clock;
+  readonly isStrict: boolean;
   readonly pause: Pause;
 }
 
@@ -43,13 +44,13 @@ export async function readBatch(body: Buffer, format: BatchFormat, options: Read
 const NO_LINE = 'The body is empty: send one JSON object per line.';
 
 function readLine(line: Buffer, format: BatchFormat, index: number, options: ReadBatchOptions): LineReading {
-  const { maxLineBytes, clock } = options;
+  const { maxLineBytes, clock, isStrict } = options;
   if (line.length > maxLineBytes) {
     const error = `The conversion is larger than ${maxLineBytes} bytes.`;
     return { ok: false, status: 413, outcome: 'malformed', error, reason: 'too_large' };
   }
   try {
-    const reading = readInboundFields(parseStrictJson(line), line, clock);
+    const reading = readInboundFields(parseStrictJson(line), { rawBody: line, clock, isStrict });
     return reading.ok ? reading : { ...reading, status: 400, outcome: 'invalid' };
   } catch (error) {
     if (!(error instanceof MalformedBody)) throw error;
