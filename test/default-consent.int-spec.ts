@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import { subjectOf } from '../src/kernel/email.js';
+import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
+import { StateConsent } from '../src/visitors/change-consent.command.js';
+import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
+import { findOptOuts } from '../src/visitors/find-opt-outs.js';
+import { consentProjection } from '../src/visitors/inline.projections.js';
+import { commandLine } from './support/command-line.js';
+import type { LooseEvent } from './support/loose-event.js';
+import { SECRET_KEY } from './support/secret-key.js';
+import { conversionId, post, type RequestOptions, type TestSite, useService } from './support/service.js';
+import { callTag, visitorCookie } from './support/tag-calls.js';
+
+const GRANTED = { ad_storage: 'granted', ad_user_data: 'granted' };
+const DENIED = { ad_storage: 'denied', ad_user_data: 'denied' };
+const UNDECIDED = { ...DENIED, undecided: true };
+const CLICKS = { gclid: { id: 'G1', t: Date.now() - 60_000 } };
+
+const { databaseUrl, operator, service, openSite } = await useService({
+  TRUSTED_PROXIES: '127.0.0.1',
+  COUNTRY_HEADER: 'X-Country',
+  COLLECT_BURST: '500',
+});
+const { json } = commandLine({ DATABASE_URL: databaseUrl, SECRET_KEY });
+
+let site: TestSite;
+let email: string;
+
+beforeEach(async () => {
+  site = await openSite();
+  email = `${randomUUID()}@example.com`;
+});
+
+const tag = (call: string, message: object, options: RequestOptions = {}) =>
+  callTag(service, site, call, { hash: subjectOf(email), ...message }, options);
+const state = (consent: object, more: object = {}, options: RequestOptions = {}) =>
+  tag('consent', { consent, ...more }, options);
+
+async function decision(fields: object = {}): Promise<Record<string, unknown>> {
+  const body = { email, event: 'purchase', value: 1, orderId: randomUUID(), ...fields };
+  const reply = await post(service, site, body, { headers: { 'X-Forwarded-Proto': 'https' } });
+  const { data } = (await operator.conversion(conversionId(reply))) as LooseEvent;
+  return { consent: data['consent'], withheld: data['withheld'], matched: data['matched'] };
+}
+const isOptedOut = async () => (await findOptOuts(operator.postgres)(site.host, [subjectOf(email)])).size === 1;
+
+const WITHHELD = { consent: 'denied', withheld: 'undecided', matched: undefined };
+const OPTED_OUT = { consent: 'denied', withheld: 'opted_out', matched: undefined };
+
+describe('a page that denies consent by default', () => {
+  it('withholds like an opt-out while the visitor is undecided', async () => {
+    await state(UNDECIDED);
+    expect(await decision()).toEqual(WITHHELD);
+    expect(await isOptedOut()).toBe(true);
+    expect(await json(`visitors show --email ${email} --site ${site.host}`)).toMatchObject({
+      consent: { means: 'undecided', undecided: true },
+      statements: [{ means: 'undecided' }],
+    });
+  });
+
+  it('stores nothing of a visit, and neither issues nor deletes a cookie', async () => {
+    const first = await tag('collect', { hash: undefined, clicks: CLICKS });
+    const cookie = { headers: { Cookie: visitorCookie(first) } };
+    for (const call of ['collect', 'identify', 'consent'])
+      for (const options of [{}, cookie]) {
+        const reply = await tag(call, { clicks: CLICKS, consent: UNDECIDED }, options);
+        expect([reply.status, reply.headers['set-cookie']]).toEqual([204, undefined]);
+      }
+    expect(await decision()).toEqual(WITHHELD);
+  });
+
+  it('withholds nothing from conversions after a grant, and not again before', async () => {
+    await state(UNDECIDED);
+    expect(await decision()).toEqual(WITHHELD);
+    await tag('identify', { clicks: CLICKS, consent: GRANTED, statement: randomUUID() });
+    expect(await decision()).toEqual({ consent: 'granted', withheld: undefined, matched: true });
+    expect(await isOptedOut()).toBe(false);
+  });
+
+  it('is followed by an opt-out, which it does not replace', async () => {
+    await state(UNDECIDED);
+    const statement = randomUUID();
+    await state(DENIED, { statement });
+    expect(await decision()).toEqual(OPTED_OUT);
+    for (const by of [{ statement }, {}]) await state(UNDECIDED, by);
+    expect(await decision()).toEqual(OPTED_OUT);
+    // The opt-out can be taken back by its maker, and that is newer than the default.
+    await state(GRANTED, { statement });
+    expect(await decision()).toMatchObject({ withheld: undefined });
+  });
+
+  it('does not replace what the same visitor has granted', async () => {
+    const statement = randomUUID();
+    await state(GRANTED, { statement });
+    await state(UNDECIDED, { statement });
+    expect(await decision()).toMatchObject({ consent: 'granted', withheld: undefined });
+    expect(await isOptedOut()).toBe(false);
+  });
+
+  it('does not replace an operator’s grant', async () => {
+    const granted = new StateConsent('cli', site.host, subjectOf(email), 'granted');
+    await new StateConsentHandler(operator.log).execute(granted);
+    await state(UNDECIDED);
+    expect(await decision()).toMatchObject({ consent: 'granted', withheld: undefined });
+    expect(await isOptedOut()).toBe(false);
+  });
+
+  it.each([
+    ['DE', true],
+    ['US', false],
+    ['XX', true],
+    [undefined, true],
+  ])('in the regions that it names only, where the country is known: %s', async (country, isWithheld) => {
+    const headers = country === undefined ? {} : { 'X-Country': country };
+    await state(UNDECIDED, { defaultRegions: { denied: ['DE'] } }, { headers });
+    expect(await decision()).toMatchObject({ withheld: isWithheld ? 'undecided' : undefined });
+  });
+
+  it('is a decision with Global Privacy Control', async () => {
+    await state(UNDECIDED, {}, { headers: { 'Sec-GPC': '1' } });
+    await state(GRANTED);
+    expect(await decision()).toEqual(OPTED_OUT);
+  });
+
+  it('leaves the same statements after a rebuild', async () => {
+    const rows = async () =>
+      (await operator.postgres.pool.query<{ row: string }>('SELECT c::text AS row FROM cc.consent c ORDER BY 1')).rows;
+    const live = await rows();
+    expect(live.length).toBeGreaterThan(5);
+    await new ProjectionRunner(operator.postgres, [consentProjection]).rebuild('consent');
+    expect(await rows()).toEqual(live);
+  });
+});
+
+describe('the consent that a sender states', () => {
+  it('withholds what the person has granted, for this conversion only', async () => {
+    await tag('identify', { clicks: CLICKS, consent: GRANTED, statement: randomUUID() });
+    const denied = await decision({ consent: { ad_user_data: 'denied' } });
+    expect(denied).toEqual({ consent: 'denied', withheld: 'denied_by_sender', matched: undefined });
+    expect(await decision()).toEqual({ consent: 'granted', withheld: undefined, matched: true });
+  });
+
+  it('lifts nothing that is withheld, and is known where nothing else is', async () => {
+    expect(await decision({ consent: GRANTED })).toMatchObject({ consent: 'granted', withheld: undefined });
+    await state(UNDECIDED);
+    expect(await decision({ consent: GRANTED })).toEqual(WITHHELD);
+    await state(DENIED);
+    expect(await decision({ consent: GRANTED })).toEqual(OPTED_OUT);
+  });
+});
