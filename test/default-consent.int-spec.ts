@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { subjectOf } from '../src/kernel/email.js';
 import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
+import { statisticsProjection } from '../src/statistics/statistics.projection.js';
 import { StateConsent } from '../src/visitors/change-consent.command.js';
 import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
 import { findOptOuts } from '../src/visitors/find-opt-outs.js';
@@ -120,6 +121,31 @@ describe('a page that denies consent by default', () => {
     await state(UNDECIDED, {}, { headers: { 'Sec-GPC': '1' } });
     await state(GRANTED);
     expect(await decision()).toEqual(OPTED_OUT);
+  });
+
+  it.each([
+    ['of the visitor', 'DE', 'US', true],
+    ['of the visitor, not of the site', 'US', 'DE', undefined],
+    ['of the site, if that of the visitor is not known', undefined, 'GB', true],
+    ['of none', undefined, undefined, undefined],
+  ])('is counted by the country %s', async (_, visitor, country, europe) => {
+    if (country !== undefined) await operator.set(site.host, 'country', country);
+    await service.refreshSites();
+    for (const consent of [UNDECIDED, DENIED, GRANTED])
+      await state(
+        consent,
+        { statement: randomUUID() },
+        { headers: visitor === undefined ? {} : { 'X-Country': visitor } },
+      );
+    const stated = await operator.log.read({ types: ['visitor.consent_changed.v1'], site: site.host });
+    expect(stated.map(({ data }) => data.europe)).toEqual([europe, europe, europe]);
+    const runner = new ProjectionRunner(operator.postgres, [statisticsProjection()]);
+    await runner.rebuild('statistics');
+    const { rows } = await operator.postgres.pool.query(
+      'SELECT denials::int, unknown::int FROM cc.consent_statistics WHERE site = $1',
+      [site.host],
+    );
+    expect(rows).toEqual(europe ? [{ denials: 2, unknown: 0 }] : []);
   });
 
   it('leaves the same statements after a rebuild', async () => {

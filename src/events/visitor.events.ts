@@ -172,6 +172,9 @@ export const visitorEvents = {
       visit: z.optional(visit),
       consent,
       operator: z.exactOptional(described(z.literal(true), 'Stated by an operator.')),
+      europe: z.exactOptional(
+        described(z.literal(true), 'From the EEA, the United Kingdom or Switzerland, as far as is known.'),
+      ),
     },
     personal<ConsentPersonal>(),
   ),

@@ -56,6 +56,8 @@ export interface Platform extends Manifest {
 
   /** What a person can do about the reason that the connection was parked for; undefined if nothing more is known. */
   fix?(reason: string): string | undefined;
+  /** Whether a conversion was refused because the platform does not know the person's consent: its sender should state it. */
+  lacksConsent?(reason: string): boolean;
   /** Whether the connection was parked for a setting or the account, and not for its credentials. */
   misconfigured?(reason: string): boolean;
   /** How to obtain an access token; undefined when the connection has no credentials for one. */

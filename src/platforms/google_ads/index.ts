@@ -33,6 +33,7 @@ export const platform: Platform = {
   correction,
   request,
   verdict,
+  lacksConsent: (reason) => /(?:UNKNOWN|NO)_CONSENT/.test(reason),
   fix: (reason) => fixOf(UPLOAD_ERRORS, reason),
   misconfigured: (reason) => isMisconfiguration(UPLOAD_ERRORS, reason),
   token,

@@ -43,6 +43,8 @@ export interface TagMessage {
   readonly consent?: ConsentState | undefined;
   /** Regions in which the page denies by default, if it names any. */
   readonly defaultRegions?: DefaultRegions | undefined;
+  /** Where the visitor is in Europe, as far as the service knows. */
+  readonly europe?: true | undefined;
   readonly signals: TagSignals;
 }
 

@@ -24,6 +24,7 @@ import { visitDigest } from '../visitor.js';
 import { isAllowedOrigin } from './allowed-origin.js';
 import { CallRate } from './call-rate.js';
 import { deniesIn } from './default-regions.js';
+import { isInEurope } from './europe.js';
 import { TagBudgets } from './tag-budgets.js';
 import { readTagMessage, type TagCall, type TagMessage } from './tag-message.js';
 import { TagMetrics, type TagOutcome } from './tag-metrics.js';
@@ -177,8 +178,10 @@ export class TagEndpoints implements OnModuleInit {
     const nowMs = this.clock.nowMs();
     const sent = readTagMessage(parseStrictJson(body), nowMs);
     if (!sent) return NOT_A_TAG_MESSAGE;
-    const message = {
+    const country = this.countryOf(request) ?? open.site.settings.country ?? undefined;
+    const message: TagMessage = {
       ...sent,
+      ...(isInEurope(country) && { europe: true }),
       consent: this.consentOf(request, sent),
       visit: sent.visit && visitDigest(open.dedupSecret, sent.visit),
     };
