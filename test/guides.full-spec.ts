@@ -349,6 +349,7 @@ describe('reference tables', () => {
 
 /** One body for each error of an optional field. */
 const WRONG_OPTIONAL_FIELDS: readonly object[] = [
+  ...['firstName', 'lastName', 'phone'].map((name) => ({ [name]: 1 })),
   { occurredAt: 'today' },
   { occurredAt: 9_999_999_999 },
   { items: 'SKU-1' },

@@ -4,6 +4,8 @@ import { Client } from 'pg';
 import { inboundBodySchema } from '../src/conversions/inbound/inbound-fields.js';
 import { generateApiKey } from '../src/sites/keys/api-key.js';
 import { AddSite, DisableInbound, EnableInbound, RemoveSite } from '../src/sites/site.commands.js';
+import { StateConsent } from '../src/visitors/change-consent.command.js';
+import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
 import { captureLog } from './support/captured-log.js';
 import { commandLine } from './support/command-line.js';
 import type { LooseEvent } from './support/loose-event.js';
@@ -334,7 +336,10 @@ describe('an optional field', () => {
     const { data, personal, warning } = await stored({
       country: 'Atlantis',
       ipAddress: '203.0.113.9, 10.0.0.1',
-      items: [{ id: '1', price: '12.5' }, { id: '2', price: 'free' }],
+      items: [
+        { id: '1', price: '12.5' },
+        { id: '2', price: 'free' },
+      ],
       clickIds: { fbc: 'IwAR0', gclid: 'Cj0', jane: 'x' },
       hashed_last_name: 'Doe',
     });
@@ -372,7 +377,10 @@ describe('an optional field', () => {
   it('of an order with the event id of another one makes it no duplicate, with a warning', async () => {
     const eventId = randomUUID();
     const [first, second] = [await stored({ eventId }), await stored({ eventId })];
-    expect([first.warning, second.warning]).toEqual([undefined, expect.stringMatching(/^eventId was sent with another/)]);
+    expect([first.warning, second.warning]).toEqual([
+      undefined,
+      expect.stringMatching(/^eventId was sent with another/),
+    ]);
     expect(second.data).not.toHaveProperty('firstConversionId');
     expect((await stored({ eventId, event: 'lead' })).warning).toBeUndefined();
   });
@@ -395,7 +403,7 @@ describe('an optional field', () => {
 
   it('about the visit is not stored after an opt-out', async () => {
     const email = `${randomUUID()}@example.com`;
-    await operator.execute(new ChangeConsent('cli', site.host, sha256(email), 'denied'));
+    await new StateConsentHandler(operator.log).execute(new StateConsent('cli', site.host, sha256(email), 'denied'));
     const { personal } = await stored({
       email,
       pageUrl: 'https://shop.example/thanks',

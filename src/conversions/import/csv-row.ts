@@ -34,7 +34,7 @@ export function readRow(cells: readonly string[], columns: readonly Column[], op
       body['items'] = items;
     } else if ((field === 'orderId' || field === 'externalId') && SHORTENED_NUMBER.test(text)) {
       return { error: `${field} was shortened by a spreadsheet: export it as text` };
-    } else setField(body, field, field.startsWith('custom.') ? customValue(text) : text);
+    } else setField(body, field, cellValue(field, text));
   }
   // Without it the amount would become dollars although the file has a column for the currency.
   if (
@@ -57,8 +57,9 @@ export function setField(body: Body, field: string, value: unknown): void {
   body[name] = { ...(body[name] as object), [part]: value };
 }
 
-/** A cell has no type. A number with leading zeros is an id. */
-function customValue(text: string): string | number | boolean {
+/** A text that has no type, as the value of a field. A custom value can be a number, but one with leading zeros is an id. */
+export function cellValue(field: string, text: string): string | number | boolean {
+  if (!field.startsWith('custom.')) return text;
   if (/^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/.test(text)) return Number(text);
   return text === 'true' || text === 'false' ? text === 'true' : text;
 }

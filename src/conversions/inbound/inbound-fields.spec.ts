@@ -1,4 +1,6 @@
+import { Ajv } from 'ajv';
 import * as fc from 'fast-check';
+import { isEmail } from '../../kernel/email.js';
 import { OPTIONAL_FIELDS } from './fields/optional-fields.js';
 import { inboundBodySchema, readInboundFields } from './inbound-fields.js';
 
@@ -661,6 +663,55 @@ describe('inboundBodySchema', () => {
   it('requires an event and one of the two emails', () => {
     expect(inboundBodySchema.required).toEqual(['event']);
     expect(inboundBodySchema.anyOf.map(({ required }) => required)).toEqual([['email'], ['hashed_email']]);
+  });
+
+  const ajv = new Ajv({
+    strict: false,
+    formats: { email: isEmail, 'date-time': true, ipv4: true, ipv6: true, uri: true },
+  });
+  const isValid = ajv.compile(inboundBodySchema);
+
+  it('allows of optional fields what a site without strict fields accepts', () => {
+    const names = OPTIONAL_FIELDS.map(({ name }) => name);
+    const text = fc.string({ unit: 'grapheme' }).map((sent) => sent.replaceAll('\0', ''));
+    const anything = fc.oneof(
+      text,
+      fc.double({ noNaN: true }),
+      fc.boolean(),
+      fc.constant(null),
+      fc.jsonValue({ stringUnit: 'grapheme' }),
+    );
+    const body = fc.record(Object.fromEntries(names.map((name) => [name, anything])), {
+      requiredKeys: [],
+      noNullPrototype: true,
+    });
+    return fc.assert(
+      fc.property(body, (sent) => {
+        const reading = read({ ...valid, ...sent }, false);
+        // The only error depends on the clock.
+        if (!reading.ok) expect(reading.error).toBe('occurredAt must not be more than 10 minutes ahead');
+        expect([sent, isValid({ ...valid, ...sent })]).toEqual([sent, true]);
+      }),
+      { seed: 20_261_119, numRuns: 500 },
+    );
+  });
+
+  it.each([
+    ['event', 'a\0b'],
+    ['orderId', '\ud800'],
+    ['firstName', '\0'],
+    ['city', 'a\0'],
+    ['externalId', '\udc00x'],
+    ['hashed_city', '\0'],
+    ['items', '\0'],
+    ['items', [{ id: '1', name: 'a\0' }]],
+    ['items', [{ id: '1', color: '\ud800' }]],
+    ['custom', { note: '\0' }],
+    ['custom', { '\0': 1 }],
+    ['utm', { source: '\0' }],
+  ])('does not allow in %s what no body may contain', (name, sent) => {
+    expect(isValid({ ...valid, [name]: 'x' })).toBe(true);
+    expect(isValid({ ...valid, [name]: sent })).toBe(false);
   });
 
   it('gives examples that the parser accepts', () => {
