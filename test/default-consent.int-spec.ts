@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { subjectOf } from '../src/kernel/email.js';
 import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
 import { statisticsProjection } from '../src/statistics/statistics.projection.js';
 import { StateConsent } from '../src/visitors/change-consent.command.js';
 import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
@@ -8,6 +9,7 @@ import { findOptOuts } from '../src/visitors/find-opt-outs.js';
 import { consentProjection } from '../src/visitors/inline.projections.js';
 import { commandLine } from './support/command-line.js';
 import type { LooseEvent } from './support/loose-event.js';
+import { PLATFORM_CASES } from './support/platform-cases.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import { conversionId, post, type RequestOptions, type TestSite, useService } from './support/service.js';
 import { callTag, visitorCookie } from './support/tag-calls.js';
@@ -23,6 +25,9 @@ const { databaseUrl, operator, service, openSite } = await useService({
   COLLECT_BURST: '500',
 });
 const { json } = commandLine({ DATABASE_URL: databaseUrl, SECRET_KEY });
+
+const sandbox = await new Sandbox().start();
+afterAll(() => sandbox.stop());
 
 let site: TestSite;
 let email: string;
@@ -172,5 +177,48 @@ describe('the consent that a sender states', () => {
     expect(await decision({ consent: GRANTED })).toEqual(WITHHELD);
     await state(DENIED);
     expect(await decision({ consent: GRANTED })).toEqual(OPTED_OUT);
+  });
+});
+
+describe('a site that withholds everything personal', () => {
+  const person = {
+    ...{ phone: '+491701234567', firstName: 'Jane', lastName: 'Doe', externalId: 'customer-of-jane' },
+    ...{ city: 'Berlin', region: 'BE', postalCode: '10115', country: 'DE' },
+    clickIds: { gclid: 'gclid-of-jane', fbclid: 'fbclid-of-jane', ttclid: 'ttclid-of-jane' },
+    ...{ ipAddress: '203.0.113.99', userAgent: 'browser-of-jane', pageUrl: 'https://shop.example/page-of-jane' },
+    ...{
+      cookies: { _fbp: 'fb.1.1700000000000.5550100', _ga: '1111111111.2222222222' },
+      custom: { note: 'custom-of-jane' },
+    },
+  };
+
+  it('sends to each platform what its contract accepts, without the person', async () => {
+    await operator.set(site.host, 'withhold', 'personal');
+    const tenant = site.host.split('.')[0];
+    for (const { platform, connection } of PLATFORM_CASES.filter(({ name, platform }) => name === platform.name)) {
+      const custom = ['ga4', 'segment', 'webhook'].includes(platform.name) ? { 'field.note': 'custom.note' } : {};
+      const set = { ...connection.settings, ...connection.secrets, ...custom };
+      await operator.connect(site.host, platform.name, set, `${sandbox.url}/${platform.name}@${tenant}`);
+    }
+    await service.refreshSites();
+    const fields = { ...person, consent: { ...DENIED, ad_personalization: 'denied' } };
+    const body = { email, event: 'purchase', value: 1, currency: 'EUR', orderId: randomUUID(), ...fields };
+    const reply = await post(service, site, body, { headers: { 'X-Forwarded-Proto': 'https' } });
+    const results = JSON.parse(reply.body).results as Record<string, { ok: boolean; reason?: string }>;
+    const sentTo = Object.keys(results).filter((name) => results[name]?.ok);
+    expect(sentTo.sort()).toEqual(['ga4', 'segment', 'webhook']);
+    for (const [name, { ok, reason }] of Object.entries(results))
+      if (!ok) expect([name, reason]).toEqual([name, 'consent_denied']);
+    const response = await fetch(`${sandbox.url}/ledger?tenant=${tenant}`);
+    const { recent } = (await response.json()) as { recent: { platform: string; body: string }[] };
+    expect(recent.map(({ platform }) => platform).sort()).toEqual(sentTo);
+    const { personal } = (await operator.conversion(conversionId(reply))) as LooseEvent;
+    const digests = Object.values(personal ?? {}).filter((value) => /^[0-9a-f]{64}$/.test(String(value))) as string[];
+    expect(digests.length).toBeGreaterThan(3);
+    for (const { body } of recent) {
+      expect(body).not.toMatch(/of-jane|203\.0\.113|Berlin|10115|5550100|1111111111/);
+      for (const digest of digests) expect(body).not.toContain(digest);
+      expect(body).toMatch(/denied|"ad_storage":false/i);
+    }
   });
 });
