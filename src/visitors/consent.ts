@@ -71,7 +71,7 @@ export function decideConsent(
   isRequired: boolean,
 ): ConsentDecision {
   if (stored === 'unreadable') return { consent: 'unknown', withheld: 'consent_unreadable' };
-  const undecidedAt = newestOf(stored.filter(isUndecided));
+  const undecidedAt = newestUndecided(stored);
   const statements = undecidedAt < 0 ? stored : stored.filter((statement) => !isUndecided(statement));
   const operator = statements.find(([speaker]) => speaker === OPERATOR);
   const later = statements.filter(([, position]) => !operator || position > operator[1]);
@@ -81,7 +81,8 @@ export function decideConsent(
   const stated = [...(operator ? [operator] : []), ...later].map(([, , state]) => state.ad_personalization);
   const personalization = stated.includes('denied') ? ({ personalization: 'denied' } as const) : undefined;
   if (ruling === 'granted') return { consent: 'granted', ...(personalization ?? grantedBy([operator?.[2]])) };
-  if (undecidedAt > newestOf(statements)) return { consent: 'denied', withheld: 'undecided' };
+  if (undecidedAt >= 0 && statements.every(([, position]) => position < undecidedAt))
+    return { consent: 'denied', withheld: 'undecided' };
   const contributing = visitors.filter(({ visit }) => visit !== undefined);
   const meanings =
     contributing.length > 0
@@ -98,10 +99,10 @@ function isUndecided([, , state]: StoredStatement): boolean {
   return meaningOf(state) === 'undecided';
 }
 
-/** Position of the newest one; less than any if there is none. */
-function newestOf(statements: readonly StoredStatement[]): number {
+/** Its position; negative if there is none. */
+function newestUndecided(statements: readonly StoredStatement[]): number {
   let newest = -1;
-  for (const [, position] of statements) if (position > newest) newest = position;
+  for (const statement of statements) if (isUndecided(statement)) newest = Math.max(newest, statement[1]);
   return newest;
 }
 
