@@ -77,6 +77,7 @@ async function replay(options: Partial<ReplayRequest>): Promise<number> {
 
 describe.each([
   ['identifiers', 'delivered'],
+  ['personal', 'skipped consent_denied'],
   ['everything', 'skipped consent_denied'],
 ])('a withdrawal of consent on a site that withholds %s', (withhold, end) => {
   beforeEach(async () => {

@@ -68,6 +68,7 @@ const TABLES = [
   'conversion_statistics',
   'delivery_statistics',
   'refusal_statistics',
+  'consent_statistics',
   'attributions',
   'identifier_statistics',
   'auth_failures',

@@ -733,6 +733,31 @@ describe('a visit that is identified after its conversion', () => {
       expect(types(loosely(await operator.log.readStream('conversion', id)))).not.toContain('conversion.reopened.v1');
   });
 
+  it('adds nothing to a conversion that was withheld, whatever the visitor grants later', async () => {
+    const granted = { ad_storage: 'granted', ad_user_data: 'granted' };
+    const undecided = { ad_storage: 'denied', ad_user_data: 'denied', undecided: true };
+    const withheld: string[] = [];
+    for (const [consent, sent] of [
+      [undecided, {}],
+      [undefined, { consent: { ad_storage: 'denied' } }],
+    ] as const) {
+      const site = await openSite();
+      await connect(site, GA4);
+      const email = newEmail();
+      const visitor = cookieOf(await tag(site, 'collect'));
+      if (consent) await tag(site, 'consent', { hash: subject(email), consent });
+      const { results, id } = await convert(site, email, sent);
+      expect(results['ga4']).toMatchObject({ status: 'skipped', reason: 'no_client_identifier' });
+      withheld.push(id);
+      await identify(site, email, { consent: granted, statement: randomUUID() }, visitor);
+      const next = await convert(site, email);
+      expect((await opening(next.id)).data).toMatchObject({ consent: 'granted', matched: true });
+    }
+    await lateMatchesCaughtUp();
+    for (const id of withheld)
+      expect(types(loosely(await operator.log.readStream('conversion', id)))).not.toContain('conversion.reopened.v1');
+  });
+
   it('does not change the visit that a conversion was matched to', async () => {
     const site = await openSite();
     await connect(site, GA4);

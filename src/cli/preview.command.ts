@@ -54,7 +54,7 @@ export function addPreview(platforms: Command, session: Session): void {
       const document = {
         platform: target.name,
         ...(sample ? { sample: true } : { conversionId: received.data.conversionId }),
-        ...previewPayload(received, target, settings),
+        ...previewPayload(received, target, settings, site.settings),
       };
       await output.show(options.json, document, () => {
         const { payload, ...facts } = { payload: undefined, ...document };

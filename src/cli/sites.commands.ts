@@ -31,7 +31,7 @@ const HELP: Readonly<Record<string, [value: string, help: string]>> = {
   'bot-mode': ['<mode>', 'whether conversions of bots are only counted or filtered'],
   'bot-filter': ['<which>', 'conversions of bots to filter; leads: those without an order'],
   'consent-required': ['<yes|no>', 'whether a person without a consent record counts as opted out'],
-  withhold: ['<what>', 'what to withhold after an opt-out'],
+  withhold: ['<what>', 'what to withhold after an opt-out: identifiers of visits, everything personal, or everything'],
   country: ['<CC>', 'country of phone numbers without a country code'],
   origin: ['<host>', 'another host whose pages may use the tag'],
   block: ['<address>', 'email address or @domain to filter; an address is stored as a hash'],

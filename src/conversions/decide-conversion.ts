@@ -11,6 +11,7 @@ import {
   reachesBotThreshold,
   type VisitorRecord,
 } from '../visitors/matcher.js';
+import { withSentConsent } from '../visitors/sent-consent.js';
 import { addressWarning, storedCustom, storedItems, storedText } from './address-digest.js';
 import type { OpeningEvent } from './conversion.js';
 import { isCorrection } from './correction.js';
@@ -40,7 +41,8 @@ export function decideOnRecord(
   nowMs: number,
 ): CurrentDecision {
   const { loadedSite, fields, rules } = command;
-  const match = matchAtReceipt(record, loadedSite.site.settings, nowMs, rules.identifierTtlMs, fields.occurredAt);
+  const found = matchAtReceipt(record, loadedSite.site.settings, nowMs, rules.identifierTtlMs, fields.occurredAt);
+  const match = withSentConsent(found, fields.consent);
   return {
     asOf: asOfRecord(record),
     ...decide(command, hashes, match, conversionId, deliveryPlanOf(loadedSite), randomUUID()),

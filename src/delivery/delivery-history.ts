@@ -6,6 +6,7 @@ import type { Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connections/connection.js';
 import { type Delivery, foldDeliveries, isOutcome, resultOf } from './delivery.js';
 import { type DeliveryPayload, rebuildPayload, settingsAsOf } from './payload/payload.js';
+import type { Withhold } from './payload/withholding.js';
 import { type OrderHistory, type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
 /** Everything the log contains about one delivery. */
@@ -69,15 +70,19 @@ function shownPayload(
     : {};
 }
 
-/** The newest payload of a delivery, rebuilt; undefined if there was none, or the data subject has been erased. */
+/**
+ * The newest payload of a delivery, rebuilt; undefined if there was none, or the data subject has been erased. With `withhold` as it
+ * would be sent again.
+ */
 export function sentPayload(
   received: ReceivedConversion,
   delivery: Delivery,
   connection: SiteConnection,
   platform: Platform,
+  withhold?: Withhold,
 ): DeliveryPayload | undefined {
   if (!received.personal || delivery.bodySha256 === undefined) return undefined;
   const asOf = settingsAsOf(connection, delivery.settingsPosition ?? received.data.settings);
-  const payload = rebuildPayload(received, platform, asOf, delivery);
+  const payload = rebuildPayload(received, platform, asOf, { ...delivery, withhold });
   return 'skip' in payload ? undefined : payload;
 }

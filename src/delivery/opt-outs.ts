@@ -1,6 +1,6 @@
 export const OPT_OUTS = Symbol('opt-outs');
 
-/** Which of these people of a site have opted out, as of now. Rejects if that cannot be read. */
+/** Which of these people of a site have opted out, or count as if they had, as of now. Rejects if that cannot be read. */
 export type FindOptOuts = (site: string, subjects: readonly string[]) => Promise<ReadonlySet<string>>;
 
 /** How old the decision on a conversion may be when it is sent: first attempts rarely wait longer, and need no lookup. */

@@ -388,6 +388,43 @@ describe('PlatformDelivery', () => {
       expect(new Set(sent).size).toBe(1);
     });
 
+    describe('on a site that withholds everything personal', () => {
+      beforeEach(() => {
+        const site = { settings: { withhold: 'personal' }, host: 'shop.example' };
+        const platform = { ...destination?.platform, takesAnonymous: () => true } as unknown as Platform;
+        destination = { ...(destination as Destination), site: site as Destination['site'], platform };
+        payload = ({ consent, hashes, isAnonymous }) => ({ item: { consent, hashes, isAnonymous } });
+      });
+
+      it('sends a retry without the person, where the platform takes it', async () => {
+        expect(await deliver({ attempt: 2 }, withPersonal)).toMatchObject({ status: 'delivered', attempt: 2 });
+        expect(sent.map((item) => JSON.parse(item))).toEqual([{ consent: 'denied', hashes: {}, isAnonymous: true }]);
+      });
+
+      it('ends a retry where the platform does not take it', async () => {
+        destination = { ...(destination as Destination), platform: { ...destination?.platform } as Platform };
+        delete (destination.platform as { takesAnonymous?: unknown }).takesAnonymous;
+        const skipped = { status: 'skipped', reason: 'consent_denied' };
+        expect(await deliver({ attempt: 2 }, withPersonal)).toMatchObject(skipped);
+        expect(await deliver({}, withPersonal, { consent: 'denied', withheld: 'undecided' })).toMatchObject(skipped);
+        expect(sent).toEqual([]);
+      });
+
+      it('ends a retry that may have been accepted with more, and repeats one without the person', async () => {
+        const withheld = { consent: 'denied', withheld: 'opted_out' };
+        const of = async (withhold: string) => {
+          Object.assign(destination?.site.settings as object, { withhold });
+          return ((await deliver({ attempt: 2 }, withPersonal, withheld)) as Outcome).bodySha256;
+        };
+        const [more, less] = [await of('identifiers'), await of('personal')];
+        const bound = (bodySha256: string | undefined) => deliver({ ...BOUND, bodySha256 }, withPersonal, withheld);
+        expect(await bound(more)).toMatchObject({ status: 'skipped', reason: 'consent_denied' });
+        expect(await bound(less)).toMatchObject({ status: 'delivered', bodySha256: less });
+        Object.assign(destination?.site.settings as object, { withhold: 'identifiers' });
+        expect(await bound(less)).toMatchObject({ status: 'delivered', bodySha256: less });
+      });
+    });
+
     it('looks up nothing for a conversion that was just decided', async () => {
       await deliver({ decidedMs: performance.now() }, withPersonal, { consent: 'granted' });
       expect(JSON.parse(sent[0] as string)).toMatchObject({ consent: 'granted', visit: { ip: '203.0.113.8' } });

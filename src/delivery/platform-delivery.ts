@@ -108,7 +108,7 @@ export class PlatformDelivery {
         mayDeliver,
         consent: consentOf(request),
         personal,
-        traceparent: traceparent ?? personal?.traceparent,
+        traceparent: payload.isAnonymous ? undefined : (traceparent ?? personal?.traceparent),
         done,
       };
       if (payload.parts) enqueueParts(queue, queued, payload.parts);
@@ -188,8 +188,10 @@ export class PlatformDelivery {
 
   private refusalOf(request: DeliveryRequest, destination: Destination): OutcomeDetails | undefined {
     const { received, attempt } = request;
-    const { settings } = destination.site;
-    const reason = refusalNow(received, settings, this.clock.nowMs(), () => this.sendableUntilMs(request, destination));
+    const reason = refusalNow(received, destination.site.settings, this.clock.nowMs(), {
+      sendableUntilMs: () => this.sendableUntilMs(request, destination),
+      takesAnonymous: () => destination.platform.takesAnonymous?.(this.settingsOf(request, destination)) === true,
+    });
     if (reason === undefined) return this.waitOf(request, destination);
     if (reason === 'too_old' && attempt > 1) return GAVE_UP;
     return { status: reason === 'erased' ? 'failed' : 'skipped', reason };
@@ -233,12 +235,16 @@ export class PlatformDelivery {
     const { platform, siteConnection } = destination;
     const position = positionOf(request, destination);
     const build = unknownSince === undefined ? buildPayload : rebuildPayload;
-    const payload = build(received, platform, this.settingsOf(request, destination), request);
+    const { eventId, payloadVersion, platform: name } = request;
+    const { withhold } = destination.site.settings;
+    const requested = { eventId, payloadVersion, platform: name, withhold, bodySha256: request.bodySha256 };
+    const payload = build(received, platform, this.settingsOf(request, destination), requested);
     if ('skip' in payload) return { status: 'skipped', reason: payload.skip };
     const { bodySha256 } = payload;
     if (unknownSince !== undefined) {
       // What the platform may have accepted is not sent again with less, and not as it was.
-      if (request.optedOut && request.bodySha256 !== bodySha256) return { status: 'skipped', reason: 'consent_denied' };
+      const isLess = request.optedOut || (received.data.withheld !== undefined && withhold === 'personal');
+      if (isLess && request.bodySha256 !== bodySha256) return { status: 'skipped', reason: 'consent_denied' };
       // Another version of the service may build a different payload. The platform may have the event id with another one.
       if (request.bodySha256 !== undefined && request.bodySha256 !== bodySha256)
         return { status: 'failed', reason: 'body_changed', bodySha256 };

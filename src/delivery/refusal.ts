@@ -3,21 +3,28 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import type { DeliveryLimits, Platform, Settings } from '../platforms/platform.js';
 import { correctedOrder } from './payload/order.js';
 import { isCorrectedBy } from './payload/payload.js';
+import { leavingOf } from './payload/withholding.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
 export type Refusal = 'erased' | 'consent_denied' | 'too_old';
 
 const NO_LIMITS: DeliveryLimits = {};
 
+/** What is looked up only if it matters. */
+interface RefusalLookups {
+  sendableUntilMs(): number;
+  takesAnonymous(): boolean;
+}
+
 /** Why the service does not send a conversion now, whatever its payload. */
 export function refusalNow(
   { personal, data }: ReceivedConversion,
   { withhold }: Pick<SiteSettings, 'withhold'>,
   nowMs: number,
-  sendableUntilMs: () => number,
+  { sendableUntilMs, takesAnonymous }: RefusalLookups,
 ): Refusal | undefined {
   if (!personal) return 'erased';
-  if (data.withheld !== undefined && withhold === 'everything') return 'consent_denied';
+  if (data.withheld !== undefined && leavingOf(withhold, takesAnonymous) === 'nothing') return 'consent_denied';
   return nowMs <= sendableUntilMs() ? undefined : 'too_old';
 }
 

@@ -39,9 +39,10 @@ export type AdConsent = ValueOf<typeof adConsent>;
 
 /**
  * `consent_missing`: the site requires consent, and none was given. `consent_unreadable`: the record could not be read, which is
- * treated as an opt-out, but not reported to platforms as one.
+ * treated as an opt-out, but not reported to platforms as one. `undecided`: the page denies by default, and the visitor has not
+ * decided. `denied_by_sender`: the sender denied it for this conversion.
  */
-const withheld = z.enum(['opted_out', 'consent_missing', 'consent_unreadable']);
+const withheld = z.enum(['opted_out', 'consent_missing', 'consent_unreadable', 'undecided', 'denied_by_sender']);
 export type WithheldReason = ValueOf<typeof withheld>;
 
 /** What any instance needs to deliver a received conversion, at any time. */

@@ -40,7 +40,7 @@ const settings = z.strictObject({
     'Which conversions of bots are filtered: those without an order, all or none.',
   ),
   consentRequired: z.boolean(),
-  withhold: z.enum(['identifiers', 'everything']),
+  withhold: z.enum(['identifiers', 'personal', 'everything']),
   // Country of phone numbers that have no country code.
   country: z.nullable(z.string()),
   origins: strings,

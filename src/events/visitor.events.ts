@@ -27,8 +27,9 @@ const consent = described(
     ad_personalization: z.exactOptional(consentValue),
     analytics_storage: z.exactOptional(consentValue),
     gpc: z.exactOptional(z.literal(true)),
+    undecided: z.exactOptional(z.literal(true)),
   }),
-  'Consent in the fields of Google Consent Mode v2; gpc: Global Privacy Control.',
+  'Consent in the fields of Google Consent Mode v2; gpc: Global Privacy Control; undecided: the denials are the default of the page.',
 );
 export type ConsentState = ValueOf<typeof consent>;
 
@@ -171,6 +172,9 @@ export const visitorEvents = {
       visit: z.optional(visit),
       consent,
       operator: z.exactOptional(described(z.literal(true), 'Stated by an operator.')),
+      europe: z.exactOptional(
+        described(z.literal(true), 'From the EEA, the United Kingdom or Switzerland, as far as is known.'),
+      ),
     },
     personal<ConsentPersonal>(),
   ),

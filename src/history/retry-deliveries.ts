@@ -114,7 +114,7 @@ export async function retryDeliveries(
         : await commands.execute(new ReplayDeliveries(actor, replay));
       add(result, connection.platform, counts);
       if (dryRun && targets.length === 1 && counts.requested === 1)
-        result.preview = await previewOf(dependencies, connection, conversion, replay);
+        result.preview = await previewOf(dependencies, site, connection, conversion, replay);
     }
     if (performance.now() > untilMs && index < targets.length - 1)
       return { ...result, next: { before: position, until } };
@@ -179,6 +179,7 @@ function add(result: RetryResult, connection: string, { requested, byStatus }: R
 /** Throws if the personal data of the conversion was erased: the delivery would be skipped. */
 async function previewOf(
   { log, postgres }: RetryDependencies,
+  { settings }: Site,
   connection: SiteConnection,
   conversion: string,
   replay: ReplayRequest,
@@ -188,5 +189,5 @@ async function previewOf(
   if (!delivery) throw new UserError(`Conversion ${conversion} has no delivery to ${replay.platform}.`);
   const target = { name: replay.platform, platform: platformOf(replay.platform) as Platform };
   const received = await receivedFor(log, findOptOuts(postgres), events, replay.platform);
-  return previewDelivery(received, { events, delivery, target, connection, replay });
+  return previewDelivery(received, { events, delivery, target, connection, replay }, settings);
 }

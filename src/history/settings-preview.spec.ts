@@ -146,10 +146,15 @@ describe('previewSettings', () => {
     await events.decided('received', JANE, {}, { visit: { source: 'google' } });
     await events.decided('received', JOHN, { consent: 'denied', withheld: 'opted_out' });
     const consentWith = async (change: Partial<SiteSettings>) => (await preview(change)).consent;
-    expect(await consentWith({})).toEqual({ withheld: { was: 1, would: 1 }, notSent: { was: 0, would: 0 } });
+    expect(await consentWith({})).toEqual({
+      ...{ withheld: { was: 1, would: 1 }, withoutPerson: { was: 0, would: 0 }, notSent: { was: 0, would: 0 } },
+    });
+    expect(await consentWith({ withhold: 'personal' })).toMatchObject({
+      ...{ withheld: { was: 1, would: 1 }, withoutPerson: { was: 0, would: 1 }, notSent: { was: 0, would: 0 } },
+    });
     expect(await consentWith({ withhold: 'everything' })).toMatchObject({ notSent: { was: 0, would: 1 } });
     // Without a statement, a conversion counts as refused then, and is not sent either.
-    expect(await consentWith({ consentRequired: true, withhold: 'everything' })).toEqual({
+    expect(await consentWith({ consentRequired: true, withhold: 'everything' })).toMatchObject({
       withheld: { was: 1, would: 2 },
       notSent: { was: 0, would: 2 },
     });

@@ -48,6 +48,8 @@ export interface SettingsPreview {
   readonly consent: {
     /** Conversions that are sent without what is known of the visit, or not at all. */
     readonly withheld: Compared;
+    /** Those of them of which nothing personal leaves. */
+    readonly withoutPerson: Compared;
     /** Those of them that are not sent to any platform. */
     readonly notSent: Compared;
   };
@@ -149,7 +151,7 @@ function emptyPreview(): Counted {
   const none = (): Compared => ({ was: 0, would: 0 });
   return {
     conversions: { received: none(), deduplicated: none(), filtered: none() },
-    consent: { withheld: none(), notSent: none() },
+    consent: { withheld: none(), withoutPerson: none(), notSent: none() },
     undecided: 0,
   };
 }
@@ -178,7 +180,9 @@ function addConversion(
   const wasWithheld = withheld !== undefined;
   const wouldBe = isMissing ? after.consentRequired : wasWithheld;
   add(preview.consent.withheld, wasWithheld, wouldBe);
-  add(preview.consent.notSent, wasWithheld && withhold === 'everything', wouldBe && after.withhold === 'everything');
+  const { withoutPerson, notSent } = preview.consent;
+  add(withoutPerson, wasWithheld && withhold === 'personal', wouldBe && after.withhold === 'personal');
+  add(notSent, wasWithheld && withhold === 'everything', wouldBe && after.withhold === 'everything');
 }
 
 function add(compared: Compared, was: boolean, would: boolean): void {

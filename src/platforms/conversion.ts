@@ -38,6 +38,8 @@ export interface Conversion {
   readonly personalization?: 'granted' | 'denied' | undefined;
   /** As the sender stated it for this conversion. `consent` and `personalization` take it into account. */
   readonly sentConsent?: SentConsent | undefined;
+  /** Nothing personal is left of it: the person has not consented, and the site withholds everything personal. */
+  readonly isAnonymous?: true | undefined;
   /** See `payload-version.ts`. */
   readonly payloadVersion: number;
 }

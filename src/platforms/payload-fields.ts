@@ -59,13 +59,19 @@ export function customData(conversion: Conversion, settings: Settings, items: ob
 }
 
 /** After an opt-out a platform that has no field for it gets no personal data. Payloads of the first version contained hashes. */
-export function withholdsPersonal({ consent, payloadVersion }: Conversion): boolean {
-  return consent === 'denied' && payloadVersion > FIRST_PAYLOAD_VERSION;
+export function withholdsPersonal({ consent, payloadVersion, isAnonymous }: Conversion): boolean {
+  return isAnonymous === true || (consent === 'denied' && payloadVersion > FIRST_PAYLOAD_VERSION);
+}
+
+/** Whether the person has consented, as far as a field of a platform states it. The sender can state one field without the others. */
+export function isGranted({ consent, sentConsent }: Conversion, field: 'ad_storage' | 'ad_user_data'): boolean {
+  return consent === 'granted' || (consent === 'unknown' && sentConsent?.[field] === 'granted');
 }
 
 /** Whether the platform may use the conversion only in the way that it offers after an opt-out. */
-export function isLimited({ consent }: Conversion, settings: Settings): boolean {
-  return consent === 'denied' || settings['limited_data_use'] === 'always';
+export function isLimited({ consent, sentConsent }: Conversion, settings: Settings): boolean {
+  if (consent === 'denied' || sentConsent?.ad_personalization === 'denied') return true;
+  return settings['limited_data_use'] === 'always';
 }
 
 /** The object itself, or undefined when none of its fields has a value. */

@@ -48,6 +48,8 @@ export interface Platform extends Manifest {
    * corrections.
    */
   correction?(correction: Conversion, order: CorrectedOrder, settings: Settings): Payload | Skip;
+  /** Whether it takes a conversion without anything personal (`isAnonymous`). Undefined: it does not, and gets none. */
+  takesAnonymous?(settings: Settings): boolean;
   /** Builds one request with these payloads, each as JSON text; they all have the same `group`. */
   request(items: readonly string[], call: Call): PlatformRequest;
   /** Interprets the answer: one verdict on all payloads, or one for each in their order. */
@@ -55,6 +57,8 @@ export interface Platform extends Manifest {
 
   /** What a person can do about the reason that the connection was parked for; undefined if nothing more is known. */
   fix?(reason: string): string | undefined;
+  /** Whether a conversion was refused because the platform does not know the person's consent: its sender should state it. */
+  lacksConsent?(reason: string): boolean;
   /** Whether the connection was parked for a setting or the account, and not for its credentials. */
   misconfigured?(reason: string): boolean;
   /** How to obtain an access token; undefined when the connection has no credentials for one. */

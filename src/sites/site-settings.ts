@@ -46,7 +46,7 @@ export const SITE_FLAGS: Readonly<Record<string, Flag>> = {
   'bot-mode': { setting: 'botMode', ...oneOf('observe', 'enforce') },
   'bot-filter': { setting: 'botFilter', ...oneOf('leads', 'all', 'none') },
   'consent-required': { setting: 'consentRequired', ...YES_OR_NO },
-  withhold: { setting: 'withhold', ...oneOf('identifiers', 'everything') },
+  withhold: { setting: 'withhold', ...oneOf('identifiers', 'personal', 'everything') },
   country: { setting: 'country', parse: country },
   origin: { setting: 'origins', list: true, parse: host },
   block: { setting: 'blocked', list: true, parse: blockedAddress },

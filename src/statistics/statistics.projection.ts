@@ -8,6 +8,7 @@ import { CountReducer, listEvents, type PageRow, type Reducer } from '../log/pro
 import type { Visit } from '../platforms/conversion.js';
 import { addToRows } from './add-to-rows.js';
 import { addAttributions, joinAttributions, takeAttributions } from './attributions.js';
+import { CONSENT, foldConsent } from './consent-statistics.js';
 import { type CountedConversion, countedConversion, quarterOf } from './counted-conversion.js';
 import { DecimalSum } from './decimal-sum.js';
 
@@ -38,16 +39,17 @@ export function statisticsProjection(firstMax = FIRST_MAX): Projection {
   return {
     name: 'statistics',
     tables: [
-      ...['conversion_statistics', 'delivery_statistics', 'refusal_statistics'],
+      ...['conversion_statistics', 'delivery_statistics', 'refusal_statistics', 'consent_statistics'],
       ...['attributions', 'attribution_limits', 'identifier_statistics'],
     ],
     bySite: true,
     prunedBy: { attributions: 'quarter', attribution_limits: 'quarter', identifier_statistics: 'quarter' },
-    reducers: [CONVERSIONS, OUTCOMES, REFUSALS],
+    reducers: [CONVERSIONS, OUTCOMES, REFUSALS, CONSENT],
     async fold(page: Page): Promise<void> {
       await foldConversions(page, firstMax);
       await foldDeliveries(page);
       await foldRefusals(page);
+      await foldConsent(page.tx, await page.reduce(CONSENT));
     },
     forget: { types: [RECEIVED, REOPENED], take },
   };

@@ -44,7 +44,14 @@ export function usedIdentifiers(platform: Platform, { events: _, ...settings }: 
   const isMapped = build(received.personal, settings) !== 'event_not_mapped';
   const bodyOf = (personal: ConversionPersonal) =>
     build(personal, isMapped ? settings : { ...settings, 'event.purchase': '1' });
-  const personal = received.personal as ConversionPersonal;
+  return identifiersIn(received.personal as ConversionPersonal, bodyOf);
+}
+
+/** The identifiers that change what is built of a conversion. */
+export function identifiersIn(
+  personal: ConversionPersonal,
+  bodyOf: (personal: ConversionPersonal) => string,
+): UsedIdentifier[] {
   const changed = Object.entries(CHANGES)
     .filter(([, change]) => bodyOf(change(personal)) !== bodyOf(personal))
     .map(([identifier]) => ({ identifier, anyOf: [identifier] }));

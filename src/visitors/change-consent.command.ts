@@ -3,7 +3,7 @@ import { type Actor, Command } from '../kernel/command.js';
 import type { TagMessage } from './tag/tag-message.js';
 import type { CallingVisitor } from './tag/visitor-cookie.js';
 
-export type ConsentMessage = Pick<TagMessage, 'consent' | 'visit' | 'visitor' | 'subject' | 'statement'>;
+export type ConsentMessage = Pick<TagMessage, 'consent' | 'visit' | 'visitor' | 'subject' | 'statement' | 'europe'>;
 
 /** A visitor's choice about consent, as reported by the tag. */
 export class ChangeConsent extends Command<void> {

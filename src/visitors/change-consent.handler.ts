@@ -39,11 +39,11 @@ export function consentChange(
   message: ConsentMessage,
   visitor: CallingVisitor,
 ): AppendRequest | undefined {
-  const { consent, visit, visitor: browser, subject } = message;
+  const { consent, visit, visitor: browser, subject, europe } = message;
   if (!consent || (subject === undefined && browser === undefined && !visitor.cookie)) return undefined;
   return newVisitorStream(actor, site, {
     type: 'visitor.consent_changed.v1',
-    data: { visit, consent },
+    data: { visit, consent, ...(europe && { europe }) },
     personal: {
       subject: subject ?? anonymousSubject(visitor, browser),
       speaker: speakerOf(message, visitor) ?? 'unrecognised',

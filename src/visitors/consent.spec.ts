@@ -11,6 +11,11 @@ describe('consent', () => {
     [{ ad_storage: 'denied' }, 'denied'],
     [{ ad_storage: 'granted', gpc: true }, 'denied'],
     [{ gpc: true }, 'denied'],
+    [{ ad_storage: 'denied', undecided: true }, 'undecided'],
+    [{ ad_storage: 'granted', ad_user_data: 'denied', undecided: true }, 'undecided'],
+    // Global Privacy Control is a decision.
+    [{ ad_storage: 'denied', gpc: true, undecided: true }, 'denied'],
+    [{ analytics_storage: 'denied', undecided: true }, 'unknown'],
     // Neither field concerns advertising.
     [{ analytics_storage: 'denied' }, 'unknown'],
     [{ ad_personalization: 'denied' }, 'unknown'],
@@ -23,13 +28,17 @@ describe('consent', () => {
     expect(readConsent({ ad_storage: 'denied', ad_user_data: 'maybe', gpc: 'yes', other: 1 })).toEqual({
       ad_storage: 'denied',
     });
+    const denied = { ad_storage: 'denied', undecided: true };
+    expect(readConsent(denied)).toEqual(denied);
+    expect(readConsent({ ...denied, gpc: true })).toEqual({ ad_storage: 'denied', gpc: true });
+    expect(readConsent({ ad_storage: 'granted', undecided: true })).toEqual({ ad_storage: 'granted' });
     for (const nothing of [null, undefined, 'granted', 1, {}, { gpc: false }, []])
       expect(readConsent(nothing)).toBeUndefined();
   });
 
   describe('of a person', () => {
     const DENIED = { ad_storage: 'denied' } as const;
-    const [JANE, OTHER, OPERATOR, UNRECOGNISED, BEFORE] = ['aa', 'bb', '00', '01', ''];
+    const [JANE, OTHER, OPERATOR, UNRECOGNISED, UNDECIDED, BEFORE] = ['aa', 'bb', '00', '01', '02', ''];
     const visitor = (id: string, own: { speaker?: string; granted?: true } = { speaker: id }) => ({ id, visit: own });
     const opted = { consent: 'denied', withheld: 'opted_out' };
 
@@ -70,6 +79,74 @@ describe('consent', () => {
         expect(only('granted')).toEqual({ consent: 'unknown' });
         expect(only('denied')).toEqual({ consent: 'unknown', personalization: 'denied' });
         expect(decideConsent([jane({ ...ALL, ad_storage: 'denied' })], [], false)).toEqual(opted);
+      });
+    });
+
+    describe('who is undecided on a page that denies by default', () => {
+      const PAGE = { ...DENIED, undecided: true } as const;
+      const withheld = { consent: 'denied', withheld: 'undecided' };
+
+      it.each([
+        ['counts as if denied', [[UNDECIDED, 1, PAGE]], withheld],
+        [
+          'and granted before, as another visitor',
+          [
+            [JANE, 1, YES],
+            [UNDECIDED, 2, PAGE],
+          ],
+          withheld,
+        ],
+        [
+          'and granted afterwards',
+          [
+            [UNDECIDED, 1, PAGE],
+            [JANE, 2, YES],
+          ],
+          { consent: 'granted' },
+        ],
+        [
+          'and denied afterwards',
+          [
+            [UNDECIDED, 1, PAGE],
+            [JANE, 2, DENIED],
+          ],
+          opted,
+        ],
+        [
+          'and denied before',
+          [
+            [JANE, 1, DENIED],
+            [UNDECIDED, 2, PAGE],
+          ],
+          opted,
+        ],
+        [
+          'after an operator’s grant',
+          [
+            [OPERATOR, 1, YES],
+            [UNDECIDED, 2, PAGE],
+          ],
+          { consent: 'granted' },
+        ],
+        [
+          'after an operator’s denial',
+          [
+            [OPERATOR, 1, DENIED],
+            [UNDECIDED, 2, PAGE],
+          ],
+          opted,
+        ],
+      ] as const)('%s', (_, statements, decision) => {
+        for (const isRequired of [false, true])
+          expect(decideConsent(statements, [visitor(JANE)], isRequired)).toEqual(decision);
+      });
+
+      it('is no visitor’s statement', () => {
+        const statements = [
+          [JANE, 1, PAGE],
+          [OTHER, 2, YES],
+        ] as const;
+        expect(decideConsent(statements, [visitor(JANE)], false)).toEqual({ consent: 'unknown' });
       });
     });
 

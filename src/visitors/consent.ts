@@ -1,31 +1,38 @@
 import { type WithheldReason } from '../events/conversion.events.js';
 import { type ConsentState } from '../events/visitor.events.js';
+import { CONSENT_FIELDS } from '../platforms/conversion.js';
 
 /** Makers of consent statements that are not single visitors, in hex. `cc.consent` has one row of each for a person. */
 export const OPERATOR = '00';
 /** Visitors that no later call can prove to be. They share one row, which holds their last denial. */
 export const UNRECOGNISED = '01';
-
-const FIELDS = ['ad_storage', 'ad_user_data', 'ad_personalization', 'analytics_storage'] as const;
+/** Visitors that cannot be recognised again and have not decided, on pages that deny by default. They share one row. */
+export const UNDECIDED = '02';
 
 /** Reads untrusted input; undefined when it contains no valid field. */
 export function readConsent(value: unknown): ConsentState | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const input = value as Record<string, unknown>;
   const state: Record<string, unknown> = {};
-  for (const field of FIELDS) if (input[field] === 'granted' || input[field] === 'denied') state[field] = input[field];
+  for (const field of CONSENT_FIELDS)
+    if (input[field] === 'granted' || input[field] === 'denied') state[field] = input[field];
   if (input['gpc'] === true) state['gpc'] = true;
+  // Global Privacy Control is a decision.
+  else if (input['undecided'] === true && Object.values(state).includes('denied')) state['undecided'] = true;
   return Object.keys(state).length > 0 ? state : undefined;
 }
 
+export type ConsentMeaning = 'granted' | 'denied' | 'undecided' | 'unknown';
+
 /**
  * Consent to advertising: denied when any relevant field denies it, granted when both grant it. Fields about analytics or
- * personalisation alone leave it unknown.
+ * personalisation alone leave it unknown. What a page denies by default is undecided, whatever the visitor granted of it.
  */
-export function meaningOf(state: ConsentState | undefined): 'granted' | 'denied' | 'unknown' {
+export function meaningOf(state: ConsentState | undefined): ConsentMeaning {
   if (!state) return 'unknown';
   const values = [state.ad_storage, state.ad_user_data];
-  if (state.gpc || values.includes('denied')) return 'denied';
+  if (state.gpc) return 'denied';
+  if (values.includes('denied')) return state.undecided ? 'undecided' : 'denied';
   return values.every((value) => value === 'granted') ? 'granted' : 'unknown';
 }
 
@@ -55,14 +62,17 @@ export interface ConsentingVisitor {
 
 /**
  * Consent of a person with several visitors. A denial by any of them counts. None of them widens it: consent is granted only if
- * all that contributed granted it. An operator's statement replaces all earlier ones.
+ * all that contributed granted it. An operator's statement replaces all earlier ones. That a visitor is undecided counts while
+ * nothing newer is stated, and not after an operator's grant.
  */
 export function decideConsent(
-  statements: readonly StoredStatement[] | 'unreadable',
+  stored: readonly StoredStatement[] | 'unreadable',
   visitors: readonly ConsentingVisitor[],
   isRequired: boolean,
 ): ConsentDecision {
-  if (statements === 'unreadable') return { consent: 'unknown', withheld: 'consent_unreadable' };
+  if (stored === 'unreadable') return { consent: 'unknown', withheld: 'consent_unreadable' };
+  const undecidedAt = newestUndecided(stored);
+  const statements = undecidedAt < 0 ? stored : stored.filter((statement) => !isUndecided(statement));
   const operator = statements.find(([speaker]) => speaker === OPERATOR);
   const later = statements.filter(([, position]) => !operator || position > operator[1]);
   const ruling = meaningOf(operator?.[2]);
@@ -71,6 +81,8 @@ export function decideConsent(
   const stated = [...(operator ? [operator] : []), ...later].map(([, , state]) => state.ad_personalization);
   const personalization = stated.includes('denied') ? ({ personalization: 'denied' } as const) : undefined;
   if (ruling === 'granted') return { consent: 'granted', ...(personalization ?? grantedBy([operator?.[2]])) };
+  if (undecidedAt >= 0 && statements.every(([, position]) => position < undecidedAt))
+    return { consent: 'denied', withheld: 'undecided' };
   const contributing = visitors.filter(({ visit }) => visit !== undefined);
   const meanings =
     contributing.length > 0
@@ -81,6 +93,17 @@ export function decideConsent(
     return { consent: 'granted', ...(personalization ?? grantedBy(own.map((statement) => statement?.[2]))) };
   }
   return isRequired ? { consent: 'denied', withheld: 'consent_missing' } : { consent: 'unknown', ...personalization };
+}
+
+function isUndecided([, , state]: StoredStatement): boolean {
+  return meaningOf(state) === 'undecided';
+}
+
+/** Its position; negative if there is none. */
+function newestUndecided(statements: readonly StoredStatement[]): number {
+  let newest = -1;
+  for (const statement of statements) if (isUndecided(statement)) newest = Math.max(newest, statement[1]);
+  return newest;
 }
 
 /** Granted only if all of them say so. */
@@ -97,7 +120,7 @@ function ownStatement(
   return statements.find(([speaker]) => speaker === (id === '' ? '' : visit?.speaker));
 }
 
-function ownConsent(visitor: ConsentingVisitor, statements: readonly StoredStatement[]): ConsentDecision['consent'] {
+function ownConsent(visitor: ConsentingVisitor, statements: readonly StoredStatement[]): ConsentMeaning {
   const own = ownStatement(visitor, statements);
   if (own) return meaningOf(own[2]);
   return visitor.visit?.granted ? 'granted' : 'unknown';

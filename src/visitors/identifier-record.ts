@@ -8,7 +8,7 @@ import {
 } from '../events/visitor.events.js';
 import { derivedUuid, uuidv7 } from '../kernel/uuid.js';
 import type { AppendRequest, DedupClaim, StoredEvent } from '../log/event.js';
-import { meaningOf, OPERATOR, UNRECOGNISED } from './consent.js';
+import { meaningOf, OPERATOR, UNDECIDED, UNRECOGNISED } from './consent.js';
 import { isPerson, type NewVisitorEvent, visitorSubject } from './visitor.js';
 
 /** One row of what a visitor contributed to a person's record. Without `at` the time of the event applies. */
@@ -79,7 +79,9 @@ function statementOf(
 ): Pick<Inline, 'speaker' | 'consent'> {
   if (operator) return { speaker: OPERATOR, consent };
   if (speaker !== 'unrecognised') return { speaker, consent };
-  return meaningOf(consent) === 'denied' ? { speaker: UNRECOGNISED, consent } : {};
+  const meaning = meaningOf(consent);
+  if (meaning === 'undecided') return { speaker: UNDECIDED, consent };
+  return meaning === 'denied' ? { speaker: UNRECOGNISED, consent } : {};
 }
 
 function visitInline({ bot, consent }: VisitData, personal: VisitPersonal): Inline {

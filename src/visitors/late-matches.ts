@@ -1,7 +1,7 @@
 import { type Delivery, foldDeliveries } from '../delivery/delivery.js';
 import { buildPayload } from '../delivery/payload/payload.js';
 import { occurredMsOf, type ReceivedConversion } from '../delivery/received-conversion.js';
-import { CONVERSION } from '../events/conversion.events.js';
+import { CONVERSION, type ConversionData } from '../events/conversion.events.js';
 import { type Reopening } from '../events/delivery.events.js';
 import { SITE } from '../events/site.events.js';
 import type { Clock } from '../kernel/clock.js';
@@ -14,6 +14,7 @@ import { Lease, type LeaseDatabase } from '../postgres/lease.js';
 import { isClosed, scopeStart } from '../sites/site.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { asOfRecord, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
+import { withSentConsent } from './sent-consent.js';
 import { lacksIdentifier } from './unmatched.projection.js';
 import { PERSON_BYTES } from './visitor.js';
 
@@ -178,10 +179,13 @@ export class LateMatches {
     // An earlier site with the host had it: the visit and the connections are not of its customer.
     if (opening.position <= scopeStart(open.site)) return [];
     const occurredMs = occurredMsOf(opening);
+    // A later grant adds nothing to it.
+    if (isWithheldForGood(opening.data)) return [];
     // The visit that a conversion has is kept: a visitor that identifies later must not change it.
     if (opening.data.matched || events.some(({ type }) => type === 'conversion.reopened.v1')) return [];
     const { settings } = open.site;
-    const match = matchOf(record, settings, occurredMs, this.dependencies.identifierTtlMs, { byMs: occurredMs });
+    const found = matchOf(record, settings, occurredMs, this.dependencies.identifierTtlMs, { byMs: occurredMs });
+    const match = withSentConsent(found, opening.data.sentConsent);
     if (!match.visit) return [];
     const withVisit: ReceivedConversion = {
       ...opening,
@@ -212,6 +216,12 @@ export class LateMatches {
     const { clock, sendableUntilMs } = this.dependencies;
     if (clock.nowMs() > sendableUntilMs(withVisit, platform, settings)) return false;
     // What was never sent is sent with the current settings.
-    return !('skip' in buildPayload(withVisit, platform, settings, requested));
+    const { withhold } = open.site.settings;
+    return !('skip' in buildPayload(withVisit, platform, settings, { ...requested, withhold }));
   }
+}
+
+/** A consent that could not be read when the conversion was received is read now. */
+function isWithheldForGood({ withheld }: Pick<ConversionData, 'withheld'>): boolean {
+  return withheld !== undefined && withheld !== 'consent_unreadable';
 }

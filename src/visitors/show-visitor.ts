@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { SiteSettings } from '../events/site.events.js';
 import type { ConsentState } from '../events/visitor.events.js';
 import { CLICK_KINDS } from '../platforms/click-ids.js';
-import { decideConsent, meaningOf, OPERATOR, UNRECOGNISED } from './consent.js';
+import { decideConsent, meaningOf, OPERATOR, UNDECIDED, UNRECOGNISED } from './consent.js';
 import { IDENTIFIER, reachesBotThreshold } from './matcher.js';
 import { best, type PersonVisitor, type StoredIdentifier, visitorsOf } from './person.js';
 
@@ -67,7 +67,8 @@ export async function showVisitor(
     return found ? { time: timeOf(found.atMs), ...(found.value as object) } : null;
   };
   const stored = statements.rows.map(({ speaker, position, state }) => [speaker, Number(position), state] as const);
-  const { consent: means } = decideConsent(stored, used, settings.consentRequired);
+  const { consent, withheld } = decideConsent(stored, used, settings.consentRequired);
+  const means = withheld === 'undecided' ? withheld : consent;
   const deciding = statements.rows.find(({ state }) => meaningOf(state) === means) ?? statements.rows[0];
   return {
     subject,
@@ -109,7 +110,7 @@ function shownVisitor({ id, contributions, bot }: PersonVisitor, withheld: boole
 
 function nameOf(speaker: string): string {
   if (speaker === OPERATOR) return 'operator';
-  if (speaker === UNRECOGNISED) return 'unrecognised visitor';
+  if (speaker === UNRECOGNISED || speaker === UNDECIDED) return 'unrecognised visitor';
   return speaker === '' ? 'before version 0.3' : `visitor ${speaker}`;
 }
 

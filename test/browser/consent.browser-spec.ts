@@ -151,23 +151,71 @@ describe('consent', () => {
     expect(second.body).toMatchObject({ visitor: collect.body.visitor, consent });
   });
 
-  it.each(['granted', 'denied'])(
-    'sends nothing about an email that is given while the page denies by default, until it is %s',
-    async (decision) => {
-      const fields = (answer: string) => `{ ad_storage: '${answer}', ad_user_data: '${answer}' }`;
-      const before = `<script>${GTAG} gtag('consent', 'default', ${fields('denied')})</script>`;
-      await page.goto(`${shop.page('/code', INERT_FORM, { before })}?gclid=G1`);
+  describe('that a page denies by default', () => {
+    const fields = (answer: string) => ({ ad_storage: answer, ad_user_data: answer });
+    const script = (...calls: object[]) =>
+      `<script>${GTAG} ${calls.map((call) => `gtag('consent', 'default', ${JSON.stringify(call)});`).join('')}</script>`;
+    const denying = () => shop.page('/code', INERT_FORM, { before: script(fields('denied')) });
+    const update = (answer: string) => page.evaluate(`gtag('consent', 'update', ${JSON.stringify(fields(answer))})`);
+    const undecided = { ...fields('denied'), undecided: true };
+
+    async function giveEmail(address: string): Promise<void> {
+      await page.goto(`${address}?gclid=G1`);
       await page.waitForFunction(() => 'isTag' in cc);
       await submit(EMAIL);
+    }
+
+    it('is reported as undecided with an email, and nothing else is sent or stored', async () => {
+      await giveEmail(denying());
+      const [report] = (await shop.waitForPosts('consent')) as [Post];
+      expect(report.body).toEqual({ v: 1, hash: HASH, consent: undecided, defaultRegions: { elsewhere: true } });
       await shop.waitForIdle(page);
-      // The default is no decision of the visitor: stated as one, no later grant could take it back.
-      expect(shop.posts).toEqual([]);
-      await page.evaluate(`gtag('consent', 'update', ${fields(decision)})`);
-      const consent = { ad_storage: decision, ad_user_data: decision };
-      const [said] = (await shop.waitForPosts(decision === 'granted' ? 'identify' : 'consent')) as [Post];
-      expect(said.body).toMatchObject({ hash: HASH, consent, statement: expect.any(String) });
-    },
-  );
+      expect(shop.posts).toHaveLength(1);
+      expect(await storedText()).toBe('{}');
+    });
+
+    it('is granted when the visitor grants it, with the landing', async () => {
+      await giveEmail(denying());
+      await shop.waitForPosts('consent');
+      await update('granted');
+      const [identify] = (await shop.waitForPosts('identify')) as [Post];
+      const consent = fields('granted');
+      const statement = expect.any(String);
+      expect(identify.body).toMatchObject({ hash: HASH, consent, statement, clicks: { gclid: { id: 'G1' } } });
+    });
+
+    it('is denied when the visitor denies it, as a decision that can be taken back', async () => {
+      await giveEmail(denying());
+      await shop.waitForPosts('consent');
+      await update('denied');
+      const [, denial] = (await shop.waitForPosts('consent', 2)) as [Post, Post];
+      const consent = fields('denied');
+      expect(denial.body).toEqual({ v: 1, hash: HASH, consent, statement: expect.any(String) });
+    });
+
+    it('does not replace what the visitor has granted on another page', async () => {
+      await page.goto(shop.page('/code'));
+      await setConsent(fields('granted'));
+      await shop.waitForPosts('collect');
+      await giveEmail(denying());
+      const [identify] = (await shop.waitForPosts('identify')) as [Post];
+      expect(identify.body).toMatchObject({ hash: HASH, consent: fields('granted') });
+      await shop.waitForIdle(page);
+      expect(shop.posts.filter(({ endpoint }) => endpoint === 'consent')).toEqual([]);
+    });
+
+    it('is reported with the regions that the page names', async () => {
+      const calls = [
+        { ...fields('denied'), region: ['DE', 'FR'] },
+        { ...fields('granted'), region: 'US' },
+        fields('granted'),
+      ];
+      await giveEmail(shop.page('/code', INERT_FORM, { before: script(...calls) }));
+      const [report] = (await shop.waitForPosts('consent')) as [Post];
+      const defaultRegions = { denied: ['DE', 'FR'], granted: ['US'] };
+      expect(report.body).toMatchObject({ hash: HASH, consent: undecided, defaultRegions });
+    });
+  });
 
   it('can be set with the calls shown in docs/tag.md', async () => {
     await page.goto(shop.page('/code'));

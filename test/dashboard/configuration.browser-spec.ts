@@ -236,6 +236,25 @@ describe('the configuration of a site in the dashboard', () => {
     });
   });
 
+  it('tells what leaves without consent, and withholds everything personal', async () => {
+    const site = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${site.host}/consent`);
+    const cells = (platform: string) => test.row(platform).first().getByRole('cell').allTextContents();
+    await test.row('Meta').waitFor();
+    expect(await cells('Meta')).toEqual([
+      'Meta',
+      'the conversion with email, phone, name, address and customer id, flagged',
+      'nothing',
+      'nothing',
+    ]);
+    expect((await cells('Webhook')).slice(2)).toEqual(['the conversion alone, flagged', 'nothing']);
+    await page.getByLabel('When consent is refused').selectOption('personal');
+    await test.click('Save');
+    await test.message('Saved');
+    expect((await test.api(`/sites/${site.host}/settings`)).body).toMatchObject({ withhold: 'personal' });
+  });
+
   it('shows what a platform would get while a mapping is edited, and saves it', async () => {
     const site = await test.newDeliveringSite();
     const { page } = test;

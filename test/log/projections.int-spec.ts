@@ -220,18 +220,17 @@ describe('projections', () => {
       const consent = turn % 3 === 0 ? { ad_storage: turn % 2 ? 'denied' : 'granted' } : undefined;
       const first = { t: Date.now() - turn, page: 'https://shop.example/', utm: { source: `s${turn}` } };
       const ids = { visitor: randomUUID(), visit: randomUUID(), hash: email };
-      const message = readTagMessage({ v: 1, ...ids, clicks, consent, first, utm: { source: 'x' } }, Date.now());
+      const sent = readTagMessage({ v: 1, ...ids, clicks, consent, first, utm: { source: 'x' } }, Date.now());
+      const message = { ...(sent as TagMessage), ...(turn % 2 === 1 && { europe: true as const }) };
       const call = (['collect', 'identify', 'consent'] as const)[turn % 3] as TagCall;
       const request = { ip: '203.0.113.7', userAgent: turn % 4 === 0 ? 'curl/8.0' : 'Mozilla/5.0' };
       // Every third visitor has a cookie.
       const cookie = { id: randomUUID(), sinceMs: Date.now() - 1_000, landings: {} };
       const visitor = callingVisitor(turn % 3 === 1 ? cookie : undefined, Date.now());
       if (call === 'consent')
-        await new ChangeConsentHandler(log).execute(
-          new ChangeConsent('tag', open.site.host, message as TagMessage, visitor),
-        );
+        await new ChangeConsentHandler(log).execute(new ChangeConsent('tag', open.site.host, message, visitor));
       else {
-        const command = new RecordVisit('tag', open.site, call, message as TagMessage, request, visitor);
+        const command = new RecordVisit('tag', open.site, call, message, request, visitor);
         await new RecordVisitHandler(log, scorer).execute(command);
       }
     };

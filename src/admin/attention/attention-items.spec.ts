@@ -1,4 +1,5 @@
 import { makeCertificate } from '../../../test/support/certificate.js';
+import type { SiteSettings } from '../../events/site.events.js';
 import type { End } from '../../outbound/reporting-window.js';
 import type { SiteConnection } from '../../sites/connections/connection.js';
 import type { Site } from '../../sites/site.js';
@@ -44,7 +45,11 @@ const webhook = {
   secretSince: NOW,
 };
 const items = (state: Partial<SiteState>) =>
-  siteItems({ site: site(), waiting: new Map(), outcomes: new Map(), lastPush: undefined, nowMs: NOW_MS, ...state });
+  siteItems({
+    ...{ site: site(), waiting: new Map(), outcomes: new Map(), unknownConsents: new Map(), denials: 0 },
+    ...{ lastPush: undefined, nowMs: NOW_MS },
+    ...state,
+  });
 const waiting = (lateMs: number) => new Map([['meta:second', { count: 84, dueMs: NOW_MS - lateMs }]]);
 const outcomes = (delivered: number, failed: number) =>
   new Map([['meta:second', { delivered, failed, accepted: 0, confirmed: 0, rejected: 0, skipped: 1_000 }]]);
@@ -139,6 +144,31 @@ describe('siteItems', () => {
       },
     ]);
     expect(items({ site: active, outcomes: outcomes(0, 4) })).toEqual([]);
+  });
+
+  it('reports a platform that does not know the consent of people, and what to send', () => {
+    const active = site({ connections: [connection('active')] });
+    expect(items({ site: active, unknownConsents: new Map([['meta:second', 3]]) })).toEqual([
+      {
+        ...{ kind: 'consent_unknown', severity: 'warning', site: HOST, platform: 'meta:second', count: 3 },
+        detail: expect.stringContaining('Send `consent` with each conversion, at least `ad_user_data`'),
+        action: {
+          label: 'Show the sync log',
+          method: 'GET',
+          route: '/sites/shop.example/sync-log?connection=meta%3Asecond',
+        },
+      },
+    ]);
+  });
+
+  it('recommends to withhold everything personal where visitors from Europe have not consented', () => {
+    const of = (withhold: SiteSettings['withhold'], more: Partial<Site> = { connections: [connection('active')] }) =>
+      items({ site: site({ settings: { ...DEFAULT_SITE_SETTINGS, withhold }, ...more }), denials: 7 });
+    expect(of('identifiers')).toMatchObject([
+      { kind: 'consent_choice', severity: 'warning', count: 7, detail: expect.stringContaining('`personal`') },
+    ]);
+    for (const none of [of('personal'), of('everything'), of('identifiers', {})]) expect(none).toEqual([]);
+    expect(items({ site: site({ connections: [connection('active')] }) })).toEqual([]);
   });
 
   it('reports a webhook that fails or was disabled by the service', () => {

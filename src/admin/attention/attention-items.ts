@@ -33,6 +33,8 @@ export const attentionItemSchema = z
       'connection_expiring',
       'deliveries_owed',
       'deliveries_failing',
+      'consent_unknown',
+      'consent_choice',
       'webhook_disabled',
       'webhook_failing',
       'key_expiring',
@@ -49,7 +51,8 @@ export const attentionItemSchema = z
     subject: z.string().optional().meta({ description: 'Id of the key or token, or name of the projection.' }),
     time: time.optional().meta({ description: 'Since when, or when it expires.' }),
     count: z.int().optional().meta({
-      description: 'Deliveries that wait (up to 10,000) or failed, failed pushes, or events that are not folded.',
+      description:
+        'Deliveries that wait (up to 10,000) or failed, failed pushes, denials of the last 30 days, or events that are not folded.',
     }),
     detail: z.string(),
     action: z
@@ -83,6 +86,10 @@ export interface SiteState {
   readonly waiting: ReadonlyMap<string, Waiting>;
   /** Outcomes of the last day, by connection. */
   readonly outcomes: ReadonlyMap<string, Omit<DeliveryCounts, 'acceptance'>>;
+  /** What platforms refused in the last day because they do not know the consent, by connection. */
+  readonly unknownConsents: ReadonlyMap<string, number>;
+  /** Of visitors from Europe, in the last 30 days. */
+  readonly denials: number;
   readonly lastPush: End;
   /** Database time. */
   readonly nowMs: number;
@@ -96,6 +103,7 @@ export function siteItems(state: SiteState): AttentionItem[] {
   if (site.paused) return [pausedItem(site.host)];
   return [
     ...connected.flatMap((connection) => connectionItems(state, connection)),
+    ...(connected.length > 0 ? consentItems(state) : []),
     ...webhookItems(state),
     ...keyItems(state),
   ].map((item) => ({ ...item, site: site.host }));
@@ -119,7 +127,7 @@ function elsewhereItem(site: string, cell: string): AttentionItem {
 }
 
 function connectionItems(state: SiteState, connection: SiteConnection): AttentionItem[] {
-  const { site, waiting, outcomes, nowMs } = state;
+  const { site, waiting, outcomes, unknownConsents, nowMs } = state;
   const { platform, since: time, reason } = connection;
   const route = `/sites/${site.host}/connections/${encodeURIComponent(platform)}`;
   const queued = waiting.get(platform);
@@ -146,6 +154,17 @@ function connectionItems(state: SiteState, connection: SiteConnection): Attentio
   }
   // A parked connection is to be reconnected anyway.
   if (connection.state !== 'parked') items.push(...expiryItems(connection, route, nowMs));
+  const unknown = unknownConsents.get(platform);
+  if (unknown !== undefined)
+    items.push({
+      ...{ kind: 'consent_unknown', severity: 'warning', platform, count: unknown },
+      detail:
+        'The platform refuses conversions of people whose consent it does not know. Send `consent` with each conversion, at least `ad_user_data`, or have the tag state it.',
+      action: {
+        ...{ label: 'Show the sync log', method: 'GET' },
+        route: `/sites/${site.host}/sync-log?connection=${encodeURIComponent(platform)}`,
+      },
+    });
   const counts = outcomes.get(platform);
   const refused = counts ? counts.failed + counts.rejected : 0;
   const acceptance = counts ? acceptanceOf(counts) : null;
@@ -160,6 +179,19 @@ function connectionItems(state: SiteState, connection: SiteConnection): Attentio
     });
   }
   return items;
+}
+
+/** A site that has not chosen what is withheld. The flags of platforms are made for states of the US. */
+function consentItems({ site: { host, settings }, denials }: SiteState): AttentionItem[] {
+  if (denials === 0 || settings.withhold !== 'identifiers') return [];
+  return [
+    {
+      ...{ kind: 'consent_choice', severity: 'warning', count: denials },
+      detail:
+        'Visitors from the EEA, the United Kingdom or Switzerland have not consented, and digests of what their orders say about them still go to platforms. Withhold everything personal: set `withhold` to `personal`.',
+      action: { label: 'Show the settings', method: 'GET', route: `/sites/${host}` },
+    },
+  ];
 }
 
 function expiryItems({ platform, settings }: SiteConnection, route: string, nowMs: number): AttentionItem[] {

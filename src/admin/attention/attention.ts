@@ -15,6 +15,7 @@ import { type AsOf, readSnapshot } from '../../statistics/snapshot.js';
 import { type AttentionItem, certificateItems, projectionItems, siteItems } from './attention-items.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
+const DENIALS_MS = 30 * DAY_MS;
 
 interface AttentionDependencies {
   readonly settings: Settings;
@@ -38,11 +39,15 @@ export async function sitesAttention(
       dueMs: due.getTime(),
     }));
     const outcomes = await readOutcomes(client, sites, new Date(nowMs - DAY_MS));
+    const unknownConsents = await readUnknownConsents(client, sites, new Date(nowMs - DAY_MS));
+    const denials = await readDenials(client, sites, new Date(nowMs - DENIALS_MS));
     const items = sites.flatMap((site) =>
       siteItems({
         site,
         waiting: waiting.get(site.host) ?? new Map(),
         outcomes: outcomes.get(site.host) ?? new Map(),
+        unknownConsents: unknownConsents.get(site.host) ?? new Map(),
+        denials: denials.get(site.host) ?? 0,
         lastPush: site.webhook && ownEnd(site.webhook, pushes.get(site.host)),
         nowMs,
       }),
@@ -83,6 +88,25 @@ async function readOutcomes(client: ClientBase, sites: readonly Site[], from: Da
     [sites.map(({ host }) => host), from],
   );
   return bySite(rows, ({ site: _, platform: __, ...counts }) => counts);
+}
+
+async function readUnknownConsents(client: ClientBase, sites: readonly Site[], from: Date) {
+  const { rows } = await client.query<{ site: string; platform: string; unknown: number }>(
+    `SELECT site, platform, sum(unknown)::float8 AS unknown FROM cc.consent_statistics
+      WHERE site = ANY ($1) AND quarter >= $2 AND unknown > 0 GROUP BY 1, 2`,
+    [sites.map(({ host }) => host), from],
+  );
+  return bySite(rows, ({ unknown }) => unknown);
+}
+
+async function readDenials(client: ClientBase, sites: readonly Site[], from: Date): Promise<Map<string, number>> {
+  const undecided = sites.filter(({ settings }) => settings.withhold === 'identifiers');
+  const { rows } = await client.query<{ site: string; denials: number }>(
+    `SELECT site, sum(denials)::float8 AS denials FROM cc.consent_statistics
+      WHERE site = ANY ($1) AND quarter >= $2 AND platform = '' GROUP BY 1`,
+    [undecided.map(({ host }) => host), from],
+  );
+  return new Map(rows.map(({ site, denials }) => [site, denials]));
 }
 
 function bySite<Row extends { readonly site: string; readonly platform: string }, Value>(

@@ -81,7 +81,8 @@ export class DeliveryRequestController {
       throw new NotFoundException(
         `Conversion ${id} is a trial, which is checked but not sent. Look at its payload, or send one with a key that is no trial key.`,
       );
-    const payload = sentPayload(received, delivery, stored, platform);
+    const sent = sentPayload(received, delivery, stored, platform);
+    const payload = sentPayload(received, delivery, stored, platform, site.settings.withhold) ?? sent;
     if (!payload)
       throw new NotFoundException(`Nothing was sent to ${connection} yet. The delivery's reason tells why.`);
     const nowMs = postgres.clock.nowMs();
@@ -89,9 +90,11 @@ export class DeliveryRequestController {
     const unknownSinceMs = unknownSince === undefined ? undefined : Date.parse(unknownSince);
     const asOf = settingsAsOf(stored, settingsPosition ?? received.data.settings);
     const rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
-    const refused = refusalNow(received, site.settings, nowMs, () =>
-      sendableUntilMs({ ...ageOf(received), unknownSinceMs }, limitsOf(received, connection, platform, asOf), rules),
-    );
+    const refused = refusalNow(received, site.settings, nowMs, {
+      sendableUntilMs: () =>
+        sendableUntilMs({ ...ageOf(received), unknownSinceMs }, limitsOf(received, connection, platform, asOf), rules),
+      takesAnonymous: () => platform.takesAnonymous?.(asOf) === true,
+    });
     return {
       platform: connection,
       conversionId: received.data.conversionId,
@@ -103,7 +106,7 @@ export class DeliveryRequestController {
         connection: stored,
         secrets: await secrets.connectionSecrets(site.host, connection),
         nowMs,
-        traceparent: received.personal?.traceparent,
+        traceparent: payload.isAnonymous ? undefined : received.personal?.traceparent,
       }),
     };
   }

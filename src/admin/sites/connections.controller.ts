@@ -20,7 +20,7 @@ import { connectionToSameAccount } from '../../delivery/connections/account.js';
 import { listStoredConnection, testStoredConnection } from '../../delivery/connections/stored-connection.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import { PLATFORMS, platformOf } from '../../platforms/index.js';
-import type { Platform } from '../../platforms/platform.js';
+import type { Platform, PlatformName } from '../../platforms/platform.js';
 import {
   type ConnectedPlatform,
   ConnectPlatform,
@@ -31,6 +31,7 @@ import {
 import { connectionDocument, listedConnections } from '../../sites/connections/connection-document.js';
 import { connectionOf } from '../../sites/connections/named-connection.js';
 import type { Site } from '../../sites/site.js';
+import { type ConsentChoices, consentChoices } from '../../statistics/consent-choices.js';
 import { may, type Principal } from '../../users/access.js';
 import { Caller, Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
@@ -44,6 +45,19 @@ const platformSchema = z
     platform: z.string(),
     fields: z.array(fieldSchema),
     signIn: z.boolean().meta({ description: 'Whether it can be connected by signing in there.' }),
+    withoutConsent: z
+      .array(
+        z.object({
+          setting: z
+            .string()
+            .optional()
+            .meta({ description: 'The setting of a connection that it is different with.' }),
+          identifiers: z.string(),
+          personal: z.string(),
+          everything: z.string(),
+        }),
+      )
+      .meta({ description: 'What leaves after an opt-out, by what the site withholds (`withhold`).' }),
   })
   .meta({ id: 'Platform' });
 
@@ -159,6 +173,7 @@ export class ConnectionsController {
       items: PLATFORMS.map(({ name, fields, authorization }) => ({
         platform: name,
         signIn: authorization !== undefined,
+        withoutConsent: withoutConsentOf(name),
         fields: fields.map(({ name, secret = false, required = false, help }) => ({ name, secret, required, help })),
       })),
     };
@@ -301,4 +316,12 @@ export class ConnectionsController {
 export function requireConnected({ host, connections }: Site, connection: ConnectionName): void {
   if (connections.some(({ platform, disconnected }) => platform === connection && !disconnected)) return;
   throw new NotFoundException(`${connection} is not connected to ${host}.`);
+}
+
+/** By platform. It depends on the code only. */
+let choices: readonly ConsentChoices[] | undefined;
+
+function withoutConsentOf(platform: PlatformName) {
+  choices ??= consentChoices();
+  return choices.filter((each) => each.platform === platform).map(({ platform: _, ...words }) => words);
 }

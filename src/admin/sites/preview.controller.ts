@@ -74,13 +74,13 @@ export class PreviewController {
     const settings = settingsAfter(site, target, query.settings);
     if (query.sample) {
       const received = sampleReceived(this.dependencies.postgres.clock.nowMs());
-      return { platform: connection, sample: true, ...previewPayload(received, target, settings) };
+      return { platform: connection, sample: true, ...previewPayload(received, target, settings, site.settings) };
     }
     const received = await this.findReceived(site, connection, query);
     return {
       platform: connection,
       conversionId: received.data.conversionId,
-      ...previewPayload(received, target, settings),
+      ...previewPayload(received, target, settings, site.settings),
     };
   }
 

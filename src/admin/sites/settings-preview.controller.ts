@@ -34,6 +34,7 @@ const previewSchema = z
       withheld: compared.meta({
         description: 'Conversions that are sent without what is known of the visit, or not at all.',
       }),
+      withoutPerson: compared.meta({ description: 'Those of them of which nothing personal leaves.' }),
       notSent: compared.meta({ description: 'Those of them that are not sent to any platform.' }),
     }),
     undecided: z.int().meta({ description: 'Conversions of erased people, which cannot be decided again.' }),

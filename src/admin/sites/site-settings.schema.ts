@@ -11,7 +11,7 @@ export const siteSettingsSchema = z
     botMode: z.enum(['observe', 'enforce']),
     botFilter: z.enum(['leads', 'all', 'none']),
     consentRequired: z.boolean(),
-    withhold: z.enum(['identifiers', 'everything']),
+    withhold: z.enum(['identifiers', 'personal', 'everything']),
     country: z.string().nullable(),
     origins: list,
     blocked: list.meta({
@@ -38,7 +38,7 @@ export const settingsChangeSchema = z
     botMode: z.enum(['observe', 'enforce']).nullable(),
     botFilter: z.enum(['leads', 'all', 'none']).nullable(),
     consentRequired: z.boolean().nullable(),
-    withhold: z.enum(['identifiers', 'everything']).nullable(),
+    withhold: z.enum(['identifiers', 'personal', 'everything']).nullable(),
     country: text.nullable(),
     origins: listChange,
     blocked: listChange,

@@ -99,6 +99,14 @@ describe('the story of a conversion', () => {
     const step = storyOf({ conversion, consent: 'denied' })[2];
     expect(step).toMatchObject({ title: 'Consent denied', tone: 'warn' });
     expect(factsOf(step)).toEqual({ 'Personalised ads': 'denied', 'Visit not sent': 'the person opted out' });
+    const bySender = { ...CONVERSION, withheld: 'denied_by_sender' };
+    expect(factsOf(storyOf({ conversion: bySender, consent: 'denied' })[2])).toEqual({
+      'Visit not sent': 'the sender denied it for this conversion',
+    });
+    const undecided = { ...CONVERSION, withheld: 'undecided' };
+    expect(storyOf({ conversion: undecided, consent: 'denied' })[1]?.text).toBe(
+      'Visits of this person are not used: the page denies by default, and the visitor has not decided.',
+    );
   });
 
   it('gives the reasons of the bot verdict', () => {

@@ -145,6 +145,8 @@ const WITHHELD: Readonly<Record<string, string>> = {
   opted_out: 'the person opted out',
   consent_missing: 'the site requires consent, and none was given',
   consent_unreadable: 'the consent record could not be read',
+  undecided: 'the page denies by default, and the visitor has not decided',
+  denied_by_sender: 'the sender denied it for this conversion',
 };
 
 function consentStep({ conversion: { withheld, personalization, sentConsent }, consent }: ConversionHistory): Step {

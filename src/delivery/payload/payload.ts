@@ -12,6 +12,7 @@ import type { DeliveryTerms } from '../delivery.js';
 import { ageOf, eventIdOf, type ReceivedConversion, withOptOut } from '../received-conversion.js';
 import { correctedOrder } from './order.js';
 import { withSentIdentifiers } from './sent-identifiers.js';
+import { effectiveConsent, leavingOf, type Withhold, withoutPerson } from './withholding.js';
 import { withoutIdentifiers } from './without-identifiers.js';
 
 export interface DeliveryPayload {
@@ -25,6 +26,8 @@ export interface DeliveryPayload {
   readonly account: Account;
   /** One for each conversion action, if there are several. */
   readonly parts?: readonly PayloadPart[] | undefined;
+  /** It contains nothing personal, and neither may its request. */
+  readonly isAnonymous?: true | undefined;
 }
 
 export interface PayloadPart {
@@ -37,6 +40,8 @@ export interface PayloadPart {
 export interface RequestedPayload extends Pick<DeliveryTerms, 'eventId' | 'payloadVersion' | 'without'> {
   /** The connection; undefined: the platform's first one. */
   readonly platform?: ConnectionName | undefined;
+  /** What the site withholds without consent; undefined: the default. */
+  readonly withhold?: Withhold | undefined;
 }
 
 /** Builds the payload, or returns why the conversion is skipped. Deterministic: the same settings give the same bytes. */
@@ -46,9 +51,16 @@ export function buildPayload(
   settings: Settings,
   requested: RequestedPayload,
 ): DeliveryPayload | Skip {
-  const payload = isCorrectedBy(platform, settings, received)
-    ? correctionPayload(received, platform, settings, requested)
-    : conversionPayload(received, platform, settings, requested);
+  const isCorrection = isCorrectedBy(platform, settings, received);
+  const order = isCorrection ? correctedOrder(received, requested.platform ?? platform.name) : undefined;
+  const skipped = isCorrection ? order : skipOf(received, platform, settings);
+  if (skipped && 'skip' in skipped) return skipped;
+  const conversion = leavingConversion(received, platform, settings, requested);
+  if ('skip' in conversion) return conversion;
+  const payload =
+    isCorrection && order && !('skip' in order)
+      ? platform.correction(conversion, order, settings)
+      : platform.payload(conversion, settings);
   if ('skip' in payload) return payload;
   const body = JSON.stringify(payload.item);
   const { group } = payload;
@@ -58,10 +70,14 @@ export function buildPayload(
     group,
     account: accountOf(platform, settings),
     parts: partsOf(payload),
+    isAnonymous: conversion.isAnonymous,
   };
 }
 
-/** The payload with this digest: as of the receipt, or as of an opt-out since. If neither has it, that of the receipt. */
+/**
+ * The payload with this digest: as of the receipt, or with less, as of an opt-out or of what the site withheld since. If none has
+ * it, that of the receipt.
+ */
 export function rebuildPayload(
   received: ReceivedConversion,
   platform: Platform,
@@ -71,8 +87,12 @@ export function rebuildPayload(
   const { bodySha256 } = requested;
   const payload = buildPayload(received, platform, settings, requested);
   if (bodySha256 === undefined || 'skip' in payload || payload.bodySha256 === bodySha256) return payload;
-  const afterOptOut = buildPayload(withOptOut(received), platform, settings, requested);
-  return 'bodySha256' in afterOptOut && afterOptOut.bodySha256 === bodySha256 ? afterOptOut : payload;
+  for (const less of [withOptOut(received), received])
+    for (const withhold of [requested.withhold, 'personal'] as const) {
+      const earlier = buildPayload(less, platform, settings, { ...requested, withhold });
+      if ('bodySha256' in earlier && earlier.bodySha256 === bodySha256) return earlier;
+    }
+  return payload;
 }
 
 /**
@@ -114,40 +134,31 @@ export function isCorrectedBy(
 
 type CorrectingPlatform = Platform & Required<Pick<Platform, 'correction'>>;
 
-function correctionPayload(
-  received: ReceivedConversion,
-  platform: CorrectingPlatform,
-  settings: Settings,
-  requested: RequestedPayload,
-): Payload | Skip {
-  const order = correctedOrder(received, requested.platform ?? platform.name);
-  if ('skip' in order) return order;
-  const conversion = requestedConversion(received, platform, settings, requested);
-  return platform.correction(conversion, order, settings);
-}
-
-function conversionPayload(
-  received: ReceivedConversion,
+/** Why the connection gets no such event, whatever the conversion. */
+function skipOf(
+  { data: { event, correction } }: ReceivedConversion,
   platform: Platform,
   settings: Settings,
-  requested: RequestedPayload,
-): Payload | Skip {
-  const { event, correction } = received.data;
+): Skip | undefined {
   if (!isSelected(settings, event)) return { skip: 'event_not_selected' };
   // A refund must not become a conversion, unless the connection has a name for it.
-  if (correction && mappedEvent(settings, event) === undefined)
-    return platform.correction ? { skip: 'event_not_selected' } : { skip: 'correction_not_supported' };
-  return platform.payload(requestedConversion(received, platform, settings, requested), settings);
+  if (!correction || mappedEvent(settings, event) !== undefined) return undefined;
+  return platform.correction ? { skip: 'event_not_selected' } : { skip: 'correction_not_supported' };
 }
 
-function requestedConversion(
+/** What may leave of the conversion, by the person's consent and what the site withholds without it. */
+function leavingConversion(
   received: ReceivedConversion,
   platform: Platform,
   settings: Settings,
   requested: RequestedPayload,
-): Conversion {
-  const conversion = withDefaultConsent(toConversion(received, platform, requested), received, settings);
-  return requested.without ? withoutIdentifiers(conversion, requested.without) : conversion;
+): Conversion | Skip {
+  const all = withDefaultConsent(toConversion(received, platform, requested), received, settings);
+  const conversion = requested.without ? withoutIdentifiers(all, requested.without) : all;
+  if (received.data.withheld === undefined && conversion.consent !== 'denied') return conversion;
+  const leaving = leavingOf(requested.withhold, () => platform.takesAnonymous?.(settings) === true);
+  if (leaving === 'nothing') return { skip: 'consent_denied' };
+  return leaving === 'nothing_personal' ? withoutPerson(conversion) : conversion;
 }
 
 /** The connection's settings as of a position; the current ones if the position is undefined or precedes all versions. */
@@ -226,7 +237,7 @@ function createConversion(
     clickIds,
     consent: data.consent ?? 'unknown',
     personalization: data.personalization,
-    sentConsent: data.sentConsent,
+    sentConsent: data.sentConsent && effectiveConsent(data.sentConsent, data),
     payloadVersion: payloadVersion ?? data.payloadVersion ?? FIRST_PAYLOAD_VERSION,
   };
 }

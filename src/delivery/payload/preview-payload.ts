@@ -1,3 +1,4 @@
+import type { SiteSettings } from '../../events/site.events.js';
 import { UserError } from '../../kernel/errors.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
@@ -24,9 +25,10 @@ export function previewPayload(
   received: ReceivedConversion,
   { name, platform }: NamedConnection,
   settings: Settings,
+  { withhold }: Pick<SiteSettings, 'withhold'>,
   requested: RequestedPayload = { payloadVersion: PAYLOAD_VERSION },
 ): PayloadPreview {
-  const payload = buildPayload(received, platform, settings, { ...requested, platform: name });
+  const payload = buildPayload(received, platform, settings, { ...requested, platform: name, withhold });
   return 'skip' in payload
     ? { status: 'skipped', reason: payload.skip }
     : { status: 'sent', payload: JSON.parse(payload.body) };
@@ -44,9 +46,10 @@ export interface RequestedDelivery {
 export function previewDelivery(
   received: ReceivedConversion,
   { events, delivery, target, connection, replay }: RequestedDelivery,
+  site: Pick<SiteSettings, 'withhold'>,
 ): PayloadPreview {
   const { settings, ...requested } = sendRequestOf(received.data, events, delivery, replay);
-  return previewPayload(received, target, settingsAsOf(connection, settings), requested);
+  return previewPayload(received, target, settingsAsOf(connection, settings), site, requested);
 }
 
 /**

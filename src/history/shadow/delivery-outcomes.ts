@@ -35,22 +35,19 @@ export function simulatedOutcomes(
   site: Site,
   rules: ShadowRules,
 ): Map<ConnectionName, DeliveryOutcome> {
-  const { platforms, settings: settingsPosition, trial, consent } = received.data;
+  const { platforms, settings: settingsPosition, trial } = received.data;
+  const { withhold } = { ...site.settings, ...rules.site };
   const connected = site.connections.filter(({ disconnected }) => !disconnected).map(({ platform }) => platform);
   const outcomes = new Map<ConnectionName, DeliveryOutcome>();
   for (const name of platforms ?? connected) {
     const platform = platformOf(name);
     const connection = site.connections.find((candidate) => candidate.platform === name);
     if (!platform || !connection) continue;
-    if (consent === 'denied' && site.settings.withhold === 'everything') {
-      outcomes.set(name, { status: 'skipped: consent_denied' });
-      continue;
-    }
     const settings = applyChanges(
       settingsAsOf(connection, settingsPosition ?? siteOrder(received)),
       rules.settings[name] ?? {},
     );
-    const payload = buildPayload(received, platform, settings, { platform: name });
+    const payload = buildPayload(received, platform, settings, { platform: name, withhold });
     if ('skip' in payload) outcomes.set(name, { status: `skipped: ${payload.skip}` });
     else outcomes.set(name, { status: trial ? 'validated' : 'sent', bodySha256: payload.bodySha256 });
   }

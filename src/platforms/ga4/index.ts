@@ -3,7 +3,7 @@ import { withPresets } from '../presets.js';
 import { BASE, request, test } from './client.js';
 import { manifest } from './manifest.js';
 import { correction, payload } from './payload.js';
-import { check, fields, PRESETS } from './settings.js';
+import { check, fields, isApp, PRESETS } from './settings.js';
 import { verdict } from './verdict.js';
 
 const LIMITS = { ageMaxMs: 72 * 60 * 60 * 1_000 };
@@ -24,6 +24,7 @@ export const platform: Platform = {
   limits: () => LIMITS,
   hidesRefusals: true,
   baseUrl: () => BASE,
+  takesAnonymous: (settings) => settings['synthetic_client_id'] === 'yes' && !isApp(settings),
   payload: (conversion, settings) => payload(conversion, withPresets(settings, PRESETS)),
   correction,
   request,

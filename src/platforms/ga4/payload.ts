@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Conversion, CorrectedOrder } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
 import { externalIdOf } from '../external-id.js';
-import { withoutQuery } from '../payload-fields.js';
+import { isGranted, withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 import { isEventName } from './names.js';
 import { isApp } from './settings.js';
@@ -31,6 +31,8 @@ export function correction(conversion: Conversion, order: CorrectedOrder, settin
 }
 
 function eventPayload(conversion: Conversion, name: string, settings: Settings): Payload | Skip {
+  // Google Analytics has no field for it.
+  if (conversion.sentConsent?.analytics_storage === 'denied') return { skip: 'consent_denied' };
   const cookie = isApp(settings) ? undefined : conversion.visit?.cookies._ga;
   const client = clientOf(conversion, cookie, settings);
   if (client === undefined) return { skip: 'no_client_identifier' };
@@ -87,19 +89,25 @@ function itemsOf({ items }: Conversion): object[] | undefined {
   return sent === undefined || sent.length === 0 ? undefined : sent;
 }
 
-/** In the format of the cookie's client id: the same for every conversion of a person, and different in every property. */
-function syntheticClientId({ hashes }: Conversion, settings: Settings): string | undefined {
-  if (settings['synthetic_client_id'] !== 'yes' || !hashes.subject) return undefined;
-  const digest = hash('sha256', `${settings['measurement_id']} ${hashes.subject}`);
+/**
+ * In the format of the cookie's client id: the same for every conversion of a person, and different in every property. Without the
+ * person, each conversion has its own.
+ */
+function syntheticClientId({ id, hashes, isAnonymous }: Conversion, settings: Settings): string | undefined {
+  const owner = isAnonymous ? id : hashes.subject;
+  if (settings['synthetic_client_id'] !== 'yes' || !owner) return undefined;
+  const digest = hash('sha256', `${settings['measurement_id']} ${owner}`);
   return `${Number.parseInt(digest.slice(0, 8), 16)}.${Number.parseInt(digest.slice(8, 16), 16)}`;
 }
 
 /** Granted consent does not cover `ad_personalization`, which a visitor can decline separately. An opt-out covers both. */
-function consentOf({ consent, personalization }: Conversion): object | undefined {
+function consentOf(conversion: Conversion): object | undefined {
+  const { consent, personalization } = conversion;
   if (consent === 'denied') return { ad_user_data: 'DENIED', ad_personalization: 'DENIED' };
-  if (consent !== 'granted' && personalization === undefined) return undefined;
+  const hasUserData = isGranted(conversion, 'ad_user_data');
+  if (!hasUserData && personalization === undefined) return undefined;
   return {
-    ad_user_data: consent === 'granted' ? 'GRANTED' : undefined,
+    ad_user_data: hasUserData ? 'GRANTED' : undefined,
     ad_personalization: personalization?.toUpperCase(),
   };
 }

@@ -32,6 +32,7 @@ export const platform: Platform = {
   correction,
   request,
   verdict,
+  lacksConsent: (reason) => /(?:UNKNOWN|NO)_CONSENT/.test(reason),
   fix,
   misconfigured,
   token,

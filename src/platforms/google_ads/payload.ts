@@ -1,5 +1,6 @@
 import type { Conversion } from '../conversion.js';
 import { customFields, mappedActions, payloadFor } from '../event-mapping.js';
+import { isGranted } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 import { addressOf, cartData, eventSourceOf, uploadCartData, userProperties } from './details.js';
@@ -84,10 +85,12 @@ export function userDataOf(conversion: Conversion, { email, phone }: Identifiers
 }
 
 /** A visitor can grant one and decline the other. The upload accepts no adPersonalization. */
-export function consentOf({ consent, personalization }: Conversion): object | undefined {
-  if (consent !== 'granted' && personalization === undefined) return undefined;
+export function consentOf(conversion: Conversion): object | undefined {
+  const { personalization } = conversion;
+  const hasUserData = isGranted(conversion, 'ad_user_data');
+  if (!hasUserData && personalization === undefined) return undefined;
   return {
-    adUserData: consent === 'granted' ? 'CONSENT_GRANTED' : undefined,
+    adUserData: hasUserData ? 'CONSENT_GRANTED' : undefined,
     adPersonalization: personalization && (personalization === 'granted' ? 'CONSENT_GRANTED' : 'CONSENT_DENIED'),
   };
 }
@@ -114,7 +117,7 @@ function clickConversion(
     currencyCode: value === undefined && cart === undefined ? undefined : conversion.currency,
     orderId: conversion.eventId,
     userIdentifiers: userIdentifiers.length > 0 ? userIdentifiers : undefined,
-    consent: conversion.consent === 'granted' ? { adUserData: 'GRANTED' } : undefined,
+    consent: isGranted(conversion, 'ad_user_data') ? { adUserData: 'GRANTED' } : undefined,
     cartData: cart,
   };
 }

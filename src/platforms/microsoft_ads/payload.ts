@@ -1,7 +1,7 @@
 import type { Conversion } from '../conversion.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
 import { formedExternalId } from '../external-id.js';
-import { unlessEmpty, withholdsPersonal, withoutQuery } from '../payload-fields.js';
+import { isGranted, unlessEmpty, withholdsPersonal, withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 import { EXTERNAL_ID_FORM, isOffline } from './settings.js';
@@ -63,7 +63,7 @@ function capiEvent(conversion: Conversion, { goal, msclkid, email, phone }: Matc
     eventId: conversion.eventId,
     eventTime: Math.floor(conversion.timeMs / 1_000),
     eventSourceUrl: withoutQuery(visit?.pageUrl),
-    adStorageConsent: CONSENT[conversion.consent],
+    adStorageConsent: consentOf(conversion),
     userData: {
       msclkid,
       em: email,
@@ -77,7 +77,10 @@ function capiEvent(conversion: Conversion, { goal, msclkid, email, phone }: Matc
   };
 }
 
-const CONSENT = { granted: 'G', denied: 'D', unknown: undefined } as const;
+function consentOf(conversion: Conversion): 'G' | 'D' | undefined {
+  if (conversion.consent === 'denied') return 'D';
+  return isGranted(conversion, 'ad_storage') ? 'G' : undefined;
+}
 
 function offlineConversion(conversion: Conversion, { goal, msclkid, email, phone }: Match): object {
   const { value } = conversion;

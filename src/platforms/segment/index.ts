@@ -18,6 +18,7 @@ export const platform: Platform = {
   batchMax: 100,
   limits: () => LIMITS,
   baseUrl: () => BASE,
+  takesAnonymous: ({ when_denied }) => when_denied !== 'skip',
   payload: (conversion, settings) => payload(conversion, withPresets(settings, PRESETS)),
   request,
   verdict,

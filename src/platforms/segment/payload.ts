@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Conversion, Item, Visit } from '../conversion.js';
+import { CONSENT_FIELDS, type Conversion, type Item, type SentConsent, type Visit } from '../conversion.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
 import { externalIdOf } from '../external-id.js';
 import { withholdsPersonal, withoutQuery } from '../payload-fields.js';
@@ -19,7 +19,7 @@ const LIBRARY = { name: 'clean-conversions', version: '1' };
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const { event, value } = conversion;
-  // Segment forwards to other platforms, and has no field for an opt-out.
+  // Segment forwards to other platforms, and may not be set up to enforce consent.
   const isAnonymous = withholdsPersonal(conversion);
   if (isAnonymous && settings['when_denied'] === 'skip') return { skip: 'consent_denied' };
   const visit = isAnonymous ? undefined : conversion.visit;
@@ -45,7 +45,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
         ...(products && { products }),
         ...(conversion.source && { source: conversion.source }),
       },
-      context: visit === undefined ? { library: LIBRARY } : contextOf(visit),
+      context: { ...(visit && contextOf(visit)), library: LIBRARY, ...consentOf(conversion) },
     },
   };
 }
@@ -88,9 +88,23 @@ function contextOf(visit: Visit): object {
     userAgent: visit.userAgent || undefined,
     page: pageOf(visit),
     campaign: campaignOf(visit.utm),
-    library: LIBRARY,
   };
 }
+
+/**
+ * For Segment's consent management: its categories are named as the fields. Absent where the conversion has no consent of its own.
+ */
+function consentOf({ consent, sentConsent, isAnonymous }: Conversion): object | undefined {
+  const isDenied = consent === 'denied';
+  if (!sentConsent && !(isAnonymous && isDenied)) return undefined;
+  const fields = { ...sentConsent, ...(isDenied && DENIED) };
+  const stated = CONSENT_FIELDS.filter((field) => fields[field] !== undefined);
+  return {
+    consent: { categoryPreferences: Object.fromEntries(stated.map((field) => [field, fields[field] === 'granted'])) },
+  };
+}
+
+const DENIED: SentConsent = { ad_storage: 'denied', ad_user_data: 'denied', ad_personalization: 'denied' };
 
 function pageOf(visit: Visit): object | undefined {
   const url = withoutQuery(visit.pageUrl);

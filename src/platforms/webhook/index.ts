@@ -14,6 +14,7 @@ export const platform: Platform = {
   account: ['url'],
   // A message has one id, by which the receiver detects duplicates.
   batchMax: 1,
+  takesAnonymous: () => true,
   payload,
   request,
   verdict,

@@ -429,6 +429,18 @@ CREATE TABLE cc.refusal_statistics (
   PRIMARY KEY (site, quarter)
 );
 
+CREATE TABLE cc.consent_statistics (
+  site    text COLLATE "C" NOT NULL,
+  quarter timestamptz(0) NOT NULL,
+  -- Of "unknown"; '' of "denials".
+  platform text COLLATE "C" NOT NULL,
+  -- Statements of visitors from Europe, as far as that is known, that withhold.
+  denials bigint NOT NULL,
+  -- Conversions that the platform refused because it does not know the consent.
+  unknown bigint NOT NULL,
+  PRIMARY KEY (site, quarter, platform)
+);
+
 -- Where conversions came from. An erasure takes out what the conversions of the person added.
 CREATE TABLE cc.attributions (
   site        text COLLATE "C" NOT NULL,

@@ -134,7 +134,12 @@ function checkProperties(properties: FieldChecks): void {
   });
 }
 
+/** As this service names them. A site can have others. */
+const CONSENT_CATEGORIES = ['ad_storage', 'ad_user_data', 'ad_personalization', 'analytics_storage'];
+
 function checkContext(context: FieldChecks): void {
+  const preferences = context.object('consent')?.object('categoryPreferences');
+  for (const name of CONSENT_CATEGORIES) preferences?.optional(name, check.boolean);
   context.optional('ip', check.ip);
   context.optional('userAgent', check.text);
   const page = context.object('page');

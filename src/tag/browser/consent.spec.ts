@@ -1,4 +1,4 @@
-import { consentStatus, deniedFields, parseConsent } from './consent.js';
+import { addRegions, consentStatus, type DefaultRegions, deniedFields, parseConsent } from './consent.js';
 
 describe('consent', () => {
   it('is parsed into four fields; unknown fields and values are ignored', () => {
@@ -30,5 +30,17 @@ describe('consent', () => {
 
   it('cannot be granted by a default, only denied', () => {
     expect(deniedFields({ ad_storage: 'denied', ad_user_data: 'granted' })).toEqual({ ad_storage: 'denied' });
+  });
+
+  it('has the regions of the defaults that grant or deny it', () => {
+    const regions: DefaultRegions = {};
+    addRegions(regions, 'denied', ['DE', 'FR']);
+    addRegions(regions, 'denied', 'ES');
+    addRegions(regions, 'granted', ['US']);
+    addRegions(regions, 'unknown', ['GB']);
+    addRegions(regions, 'granted', undefined);
+    expect(regions).toEqual({ denied: ['DE', 'FR', 'ES'], granted: ['US'] });
+    addRegions(regions, 'denied', undefined);
+    expect(regions.elsewhere).toBe(true);
   });
 });

@@ -21,11 +21,26 @@ export function consentStatus({ ad_storage, ad_user_data }: Consent): 'granted' 
 }
 
 /**
- * A page's default counts only where it denies: it is not the visitor's consent. A regional default applies everywhere,
+ * A page's default counts only where it denies: it is not the visitor's consent. A regional default delays storing everywhere,
  * because the tag does not know where the visitor is.
  */
 export function deniedFields(defaults: Consent): Consent {
   const denials: Consent = {};
   for (const field of FIELDS) if (defaults[field] === 'denied') denials[field] = 'denied';
   return denials;
+}
+
+/** Where the defaults of a page deny. Regions are what the page names them, such as DE or US-CA. */
+export interface DefaultRegions {
+  denied?: unknown[];
+  granted?: unknown[];
+  /** In all regions that are not named. */
+  elsewhere?: true;
+}
+
+/** Adds a default of the page with the regions that it is limited to, if it is. */
+export function addRegions(regions: DefaultRegions, status: ReturnType<typeof consentStatus>, named: unknown): void {
+  if (status === 'unknown') return;
+  if (named) regions[status] = ([] as unknown[]).concat(regions[status] || [], named);
+  else if (status === 'denied') regions.elsewhere = true;
 }

@@ -1,4 +1,4 @@
-import { type Consent, consentStatus, deniedFields, parseConsent } from './consent.js';
+import { addRegions, type Consent, consentStatus, type DefaultRegions, deniedFields, parseConsent } from './consent.js';
 import { hashEmail, isEmail, normaliseEmail } from './email.js';
 import { type Landing, parseLanding, sanitiseUrl } from './landing.js';
 import { attempt, guarded } from './page.js';
@@ -14,6 +14,8 @@ const NO_LANDING = '{"ids":{},"utm":{}}';
 let decision: Decision = { consent: {}, at: 0, deniedAt: 0 };
 /** Fields that the page denies by default, until the visitor decides. */
 const defaultDenials: Consent = {};
+/** The service, which may know where the visitor is, applies them. */
+const defaultRegions: DefaultRegions = {};
 /** Exists in memory only while the visitor's consent is missing where it is required, and after a denial. */
 let record = emptyRecord();
 /** Landings not yet added to the record. */
@@ -52,7 +54,9 @@ export function recordLanding(isArrival: boolean): void {
 export function applyConsent(input: unknown, isDefault?: boolean): void {
   decision = latestDecision(decision);
   if (isDefault) {
-    Object.assign(defaultDenials, deniedFields(parseConsent(input)));
+    const defaults = parseConsent(input);
+    Object.assign(defaultDenials, deniedFields(defaults));
+    addRegions(defaultRegions, consentStatus(defaults), ((input || {}) as { region?: unknown }).region);
     return;
   }
   const consent = { ...decision.consent, ...parseConsent(input) };
@@ -86,13 +90,22 @@ export function identify(email: unknown, submission: object = { identifiedBy: 'c
       record.hashed = Date.now();
       record.seen = record.seen || record.hashed;
       pendingIdentities.push([hash, submission]);
-      // Reports the opt-out by hash: the service may know the person from another device. A page's default is no opt-out.
-      if (isOptedOut() && !CONFIG.required)
-        post('consent', { v: 1, hash, consent: currentConsent(), statement: decision.id });
+      if (!CONFIG.required) reportRefusal(hash);
       reconcile();
     }),
     () => {},
   );
+}
+
+/**
+ * Reports by hash, because the service may know the person from another device, that the visitor has opted out, or that the page
+ * denies by default and the visitor has not decided. A default is no opt-out: a later decision of the visitor replaces it.
+ */
+function reportRefusal(hash: string): void {
+  const consent = currentConsent();
+  if (isOptedOut()) post('consent', { v: 1, hash, consent, statement: decision.id });
+  else if (isDeniedByDefault())
+    post('consent', { v: 1, hash, consent: { ...consent, undecided: true }, defaultRegions });
 }
 
 /** Makes storage and service match the visitor's current consent. */
@@ -160,6 +173,11 @@ function reload(): void {
 function mayStore(): boolean {
   const status = consentStatus({ ...defaultDenials, ...decision.consent });
   return !hasGpc() && (status === 'granted' || (status === 'unknown' && !CONFIG.required && !undecidedManagers));
+}
+
+/** Of a visitor who has not opted out. */
+function isDeniedByDefault(): boolean {
+  return consentStatus({ ...defaultDenials, ...decision.consent }) === 'denied';
 }
 
 /** Only the visitor's own decision counts: a page's default delays storing, but erases nothing. */

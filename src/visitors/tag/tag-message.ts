@@ -2,6 +2,7 @@ import { type ConsentState, type TagClick, type Touch, type VisitSignals } from 
 import { isUuid } from '../../kernel/uuid.js';
 import { CLICK_KINDS, COOKIE_KINDS, type StoredClickKind } from '../../platforms/click-ids.js';
 import { readConsent } from '../consent.js';
+import { type DefaultRegions, readDefaultRegions } from './default-regions.js';
 
 export const UTM_FIELDS = [
   'source',
@@ -40,6 +41,10 @@ export interface TagMessage {
   readonly utm: Readonly<Record<string, string>>;
   readonly cookies: Readonly<Record<string, string>>;
   readonly consent?: ConsentState | undefined;
+  /** Regions in which the page denies by default, if it names any. */
+  readonly defaultRegions?: DefaultRegions | undefined;
+  /** Where the visitor is in Europe, as far as the service knows. */
+  readonly europe?: true | undefined;
   readonly signals: TagSignals;
 }
 
@@ -64,6 +69,7 @@ export function readTagMessage(body: Record<string, unknown>, nowMs: number): Ta
     utm: readTexts(body['utm'], UTM_FIELDS),
     cookies: readTexts(body['cookies'], COOKIE_KINDS),
     consent: readConsent(body['consent']),
+    defaultRegions: readDefaultRegions(body['defaultRegions']),
     signals: readSignals(body['signals']),
   };
 }

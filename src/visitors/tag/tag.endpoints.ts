@@ -3,12 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import type { ConsentState } from '../../events/visitor.events.js';
 import { type Answer, emptyAnswer, sendAnswer, textAnswer } from '../../http/answer.js';
 import { HotRoutes } from '../../http/hot-routes.js';
 import { readBody } from '../../http/read-body.js';
 import { RequestOrigin } from '../../http/request-origin.js';
 import { MalformedBody, parseStrictJson } from '../../http/strict-json.js';
 import { CLOCK, type Clock } from '../../kernel/clock.js';
+import { readCountry } from '../../kernel/countries.js';
 import { LogUnavailable, messageOf } from '../../kernel/errors.js';
 import { Logger } from '../../kernel/logger.js';
 import { ownText } from '../../kernel/own-text.js';
@@ -16,11 +18,13 @@ import { SETTINGS, type Settings } from '../../kernel/settings/settings.js';
 import { isClosed } from '../../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../../sites/site-directory.js';
 import { ChangeConsent } from '../change-consent.command.js';
-import { mayStoreVisit } from '../consent.js';
+import { mayStoreVisit, meaningOf } from '../consent.js';
 import { RecordVisit, type RequestSignals } from '../record-visit.command.js';
 import { visitDigest } from '../visitor.js';
 import { isAllowedOrigin } from './allowed-origin.js';
 import { CallRate } from './call-rate.js';
+import { deniesIn } from './default-regions.js';
+import { isInEurope } from './europe.js';
 import { TagBudgets } from './tag-budgets.js';
 import { readTagMessage, type TagCall, type TagMessage } from './tag-message.js';
 import { TagMetrics, type TagOutcome } from './tag-metrics.js';
@@ -174,9 +178,13 @@ export class TagEndpoints implements OnModuleInit {
     const nowMs = this.clock.nowMs();
     const sent = readTagMessage(parseStrictJson(body), nowMs);
     if (!sent) return NOT_A_TAG_MESSAGE;
-    // The browser sends the header by itself, whatever the tag or its copy on the page reports.
-    const consent = headers['sec-gpc'] === '1' ? { ...sent.consent, gpc: true as const } : sent.consent;
-    const message = { ...sent, consent, visit: sent.visit && visitDigest(open.dedupSecret, sent.visit) };
+    const country = this.countryOf(request) ?? open.site.settings.country ?? undefined;
+    const message: TagMessage = {
+      ...sent,
+      ...(isInEurope(country) && { europe: true }),
+      consent: this.consentOf(request, sent),
+      visit: sent.visit && visitDigest(open.dedupSecret, sent.visit),
+    };
     const key = cookieKey(open.dedupSecret);
     const visitor = callingVisitor(readVisitorCookie(headers.cookie, key, nowMs), nowMs);
     const waitS = this.storage.take(ALL_SITES, address, performance.now(), storedBytes(request, body));
@@ -204,7 +212,23 @@ export class TagEndpoints implements OnModuleInit {
     return cookie ? { ...ACCEPTED, headers: { ...ACCEPTED.headers, 'Set-Cookie': cookie } } : ACCEPTED;
   }
 
-  /** The visitor cookie from now on: none before a required consent, and deleted after a denial. */
+  /** What the browser reports by itself counts as well, and the default of a page only in its regions. */
+  private consentOf(request: IncomingMessage, { consent, defaultRegions }: TagMessage): ConsentState | undefined {
+    if (request.headers['sec-gpc'] === '1') {
+      const { undecided: _, ...decided } = consent ?? {};
+      return { ...decided, gpc: true };
+    }
+    const country = consent?.undecided && defaultRegions && readCountry(this.countryOf(request) ?? '');
+    return country && !deniesIn(country, defaultRegions) ? undefined : consent;
+  }
+
+  /** As a trusted proxy states it. */
+  private countryOf(request: IncomingMessage): string | undefined {
+    const country = this.countryHeader && this.origin.forwarded(request, this.countryHeader);
+    return country ? country.toUpperCase().slice(0, 2) : undefined;
+  }
+
+  /** The visitor cookie from now on: none before a required consent, deleted after a denial, as it was while undecided. */
   private cookieAfter(
     call: TagCall,
     request: IncomingMessage,
@@ -215,6 +239,7 @@ export class TagEndpoints implements OnModuleInit {
   ): string | undefined {
     const isTls =
       (request.socket as TLSSocket).encrypted || this.origin.forwarded(request, 'x-forwarded-proto') === 'https';
+    if (meaningOf(consent) === 'undecided') return undefined;
     if (!mayStoreVisit(consent, settings.consentRequired))
       return hasVisitorCookie(request.headers.cookie) ? deleteCookie(isTls) : undefined;
     if (call === 'consent' || !visit || !browser) return undefined;
@@ -225,7 +250,7 @@ export class TagEndpoints implements OnModuleInit {
   private signals(request: IncomingMessage, ip: string | undefined): RequestSignals {
     const { headers } = request;
     const { 'user-agent': userAgent = '' } = headers;
-    const country = this.countryHeader && this.origin.forwarded(request, this.countryHeader);
+    const country = this.countryOf(request);
     return {
       userAgent: ownText(userAgent.slice(0, USER_AGENT_MAX), userAgent),
       headers: {
@@ -233,7 +258,7 @@ export class TagEndpoints implements OnModuleInit {
         secFetch: headers['sec-fetch-mode'] !== undefined,
       },
       ...(ip !== undefined && { ip }),
-      ...(country && { country: country.toUpperCase().slice(0, 2) }),
+      ...(country && { country }),
     };
   }
 

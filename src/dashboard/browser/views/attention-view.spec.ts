@@ -23,6 +23,12 @@ describe('what needs attention', () => {
     expect(attentionDetail({ kind: 'connection_paused', detail: 'Paused.', count: 1 })).toContain('1 conversion is');
     expect(attentionDetail({ kind: 'connection_paused', detail: 'Paused.', count: 10_000 })).toContain('more than');
     expect(attentionDetail({ kind: 'webhook_disabled', detail: 'HTTP 410', count: 0 })).toBe('HTTP 410');
+    expect(attentionDetail({ kind: 'consent_choice', detail: 'Choose.', count: 7 })).toBe(
+      'Choose. · 7 statements in 30 days',
+    );
+    expect(attentionDetail({ kind: 'consent_unknown', detail: 'Send it.', count: 1 })).toContain(
+      '1 conversion refused',
+    );
   });
 
   it('says whether something expires or has expired', () => {
@@ -53,6 +59,8 @@ describe('what needs attention', () => {
       '/sites/a.example/integrations?connection=x',
     );
     expect(pathOf({ kind: 'deliveries_failing', platform: 'x' })).toBe('/sites/a.example/sync-log?platform=x');
+    expect(pathOf({ kind: 'consent_unknown', platform: 'x' })).toBe('/sites/a.example/sync-log?platform=x');
+    expect(pathOf({ kind: 'consent_choice' })).toBe('/sites/a.example/consent');
     expect(pathOf({ kind: 'webhook_failing' }, false)).toBe('/sites/a.example/webhook');
     expect(pathOf({ kind: 'site_paused' })).toBe('/sites/a.example/site');
     expect(pathOf({ kind: 'site_elsewhere' })).toBe('/sites/a.example/site');

@@ -21,6 +21,8 @@ export function attentionTitle({
     connection_expiring: `The sign-in at ${subject} ${expires}`,
     deliveries_owed: `Deliveries to ${subject} are late`,
     deliveries_failing: `${subject} refuses conversions`,
+    consent_unknown: `${subject} does not know the consent of people`,
+    consent_choice: 'Personal data leaves without consent',
     webhook_disabled: 'The webhook is disabled',
     webhook_failing: 'The webhook does not accept pushes',
     key_expiring: `A key ${expires}`,
@@ -44,7 +46,8 @@ function affectedOf(kind: AttentionItem['kind'], count: number): string {
   if (kind === 'connection_parked' || kind === 'connection_paused')
     return `${waiting} ${count === 1 ? 'is' : 'are'} waiting, none lost`;
   if (kind === 'deliveries_owed') return `${waiting} ${count === 1 ? 'is' : 'are'} waiting`;
-  if (kind === 'deliveries_failing') return `${counted(count, 'conversion')} refused`;
+  if (kind === 'deliveries_failing' || kind === 'consent_unknown') return `${counted(count, 'conversion')} refused`;
+  if (kind === 'consent_choice') return `${counted(count, 'statement')} in 30 days`;
   if (kind === 'webhook_failing') return counted(count, 'failed push', 'failed pushes');
   return `${counted(count, 'event')} behind`;
 }
@@ -71,6 +74,7 @@ export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }
     return open('Check the service', '/settings/health');
   if (site === undefined || isOfService) return undefined;
   if (kind.startsWith('site_')) return open('Show the site', pathOf(site, 'site'));
+  if (kind === 'consent_choice') return open(mayWrite ? 'Choose' : 'Show', pathOf(site, 'consent'));
   if (kind === 'key_expiring') return open('Show keys', pathOf(site, 'keys'));
   if (kind.startsWith('webhook')) {
     if (!mayWrite) return open('Show the webhook', pathOf(site, 'webhook'));
@@ -79,7 +83,7 @@ export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }
       : { kind: 'test', label: 'Test', site };
   }
   if (platform === undefined) return undefined;
-  if (kind === 'deliveries_failing' || kind === 'deliveries_owed')
+  if (kind === 'deliveries_failing' || kind === 'deliveries_owed' || kind === 'consent_unknown')
     return open('Show deliveries', withQuery(pathOf(site, 'sync-log'), { platform }));
   if (kind === 'connection_paused' && mayWrite) return { kind: 'resume', label: 'Resume', site, connection: platform };
   const label = kind !== 'connection_paused' && mayWrite ? 'Reconnect' : 'Show';

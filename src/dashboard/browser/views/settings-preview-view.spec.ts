@@ -7,7 +7,7 @@ const PREVIEW = {
   complete: true,
   conversions: { received: { was: 90, would: 80 }, deduplicated: SAME, filtered: { was: 1, would: 11 } },
   visits: { examined: 2_000, removed: { was: 100, would: 291 } },
-  consent: { withheld: SAME, notSent: SAME },
+  consent: { withheld: SAME, withoutPerson: SAME, notSent: SAME },
   undecided: 0,
   untold: [],
 };
@@ -37,11 +37,17 @@ describe('the preview of settings', () => {
   });
 
   it('says what would have been withheld without consent, each conversion once, and what it counts', () => {
-    const consent = { withheld: { was: 3, would: 12 }, notSent: { was: 0, would: 12 } };
+    const NONE = { was: 0, would: 0 };
+    const consent = { withheld: { was: 3, would: 12 }, withoutPerson: NONE, notSent: { was: 0, would: 12 } };
     expect(previewSentences('consent', { ...PREVIEW, consent })).toEqual([
       'Would have sent 0 conversions without what is known of the visit, instead of 3.',
       'Would have kept 12 conversions from all platforms, instead of 0.',
       'Of 90 conversions that were counted, by the consent that was known when they were received.',
+    ]);
+    const personal = { withheld: { was: 3, would: 12 }, withoutPerson: { was: 0, would: 12 }, notSent: NONE };
+    expect(previewSentences('consent', { ...PREVIEW, consent: personal }).slice(0, 2)).toEqual([
+      'Would have sent 12 conversions without anything personal, to platforms that take it, instead of 0.',
+      'Would have sent 0 conversions without what is known of the visit, instead of 3.',
     ]);
   });
 

@@ -50,9 +50,15 @@ const SENTENCES: Readonly<Record<PreviewTopic, (preview: Preview) => string[]>> 
     `${moreOrFewer(deduplicated)} would have been removed as duplicates: ${formatNumber(deduplicated.would)}${comparedWith(deduplicated)}.`,
     `Would have counted ${counted(received.would, 'conversion')}${comparedWith(received)}.`,
   ],
-  consent: ({ conversions: { received }, consent: { withheld, notSent } }) => {
-    const without = { was: withheld.was - notSent.was, would: withheld.would - notSent.would };
+  consent: ({ conversions: { received }, consent: { withheld, withoutPerson, notSent } }) => {
+    const rest = (which: 'was' | 'would') => withheld[which] - withoutPerson[which] - notSent[which];
+    const without = { was: rest('was'), would: rest('would') };
     return [
+      ...(withoutPerson.was + withoutPerson.would > 0
+        ? [
+            `Would have sent ${counted(withoutPerson.would, 'conversion')} without anything personal, to platforms that take it${comparedWith(withoutPerson)}.`,
+          ]
+        : []),
       `Would have sent ${counted(without.would, 'conversion')} without what is known of the visit${comparedWith(without)}.`,
       `Would have kept ${counted(notSent.would, 'conversion')} from all platforms${comparedWith(notSent)}.`,
       `Of ${counted(received.was, 'conversion')} that were counted, by the consent that was known when they were received.`,
