@@ -77,7 +77,7 @@ export function sentPayload(
   platform: Platform,
 ): DeliveryPayload | undefined {
   if (!received.personal || delivery.bodySha256 === undefined) return undefined;
-  const asOf = settingsAsOf(connection, delivery.settingsPosition ?? received.data.settings);
+  const asOf = settingsAsOf(connection, delivery.asOf ?? received.data);
   const payload = rebuildPayload(received, platform, asOf, delivery);
   return 'skip' in payload ? undefined : payload;
 }

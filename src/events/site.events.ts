@@ -132,6 +132,12 @@ const movedOut = {
   epoch,
   events: described(integerFrom(1), 'Events of the site in this log, this one included.'),
   address: z.optional(text('Where the cell accepts requests for the site.')),
+  positions: z.optional(
+    described(
+      z.array(position),
+      'Of the events that versions before 0.3 stored of the site itself, by version: their conversions refer to them.',
+    ),
+  ),
 };
 export type MovedOut = DataOf<typeof movedOut>;
 const movedIn = {
@@ -140,6 +146,7 @@ const movedIn = {
   // Its `site.moved_out.v1` included.
   events: described(integerFrom(1), 'Events of the site, as the other log counted them.'),
   position: described(position, 'Of site.moved_out.v1 in the other log.'),
+  after: described(position, 'In this log: the events that came with the site follow it.'),
   head: described(sha256, "Of the other log's hash chain, at the seal that covers that event."),
 };
 export type MovedIn = DataOf<typeof movedIn>;

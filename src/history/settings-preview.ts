@@ -4,6 +4,7 @@ import { CONVERSION } from '../events/conversion.events.js';
 import { SITE, type SiteSettings, streamIdOf } from '../events/site.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { positionBefore } from '../sites/position-before.js';
 import { type Site, scopeStart } from '../sites/site.js';
 import type { BotScorer } from '../visitors/bots/bot-scorer.js';
 import { type Compared, compareVisits, VISIT_TYPES, type VisitComparison } from './compare-visits.js';
@@ -110,7 +111,7 @@ export async function previewSettings(
 async function readBack(log: EventLog, { host: site, since }: Site, sinceMs: number, types: readonly ExaminedType[]) {
   const untilMs = performance.now() + WITHIN_MS;
   const events: StoredEvent<ExaminedType>[] = [];
-  const least = Math.max(scopeStart({ since }), await log.positionBefore(new Date(sinceMs), site));
+  const least = Math.max(scopeStart({ since }), await positionBefore(log, new Date(sinceMs), site));
   let before: number | undefined = (await log.head()) + 1;
   while (before !== undefined && before > least + 1) {
     if (events.length >= EVENTS_MAX || performance.now() > untilMs) {

@@ -180,6 +180,15 @@ export function readEnds<Category extends string>(
   });
 }
 
+/** Where an event is; undefined if the log does not have it. */
+export async function readPositionOf(source: Queryable, stream: string, version: number): Promise<number | undefined> {
+  const { rows } = await source.query<{ position: number }>(
+    'SELECT position::float8 AS position FROM cc.events WHERE stream = $1 AND version = $2',
+    [stream, version],
+  );
+  return rows[0]?.position;
+}
+
 /** All events of these streams, each in version order, without personal parts. */
 export function readStreams<Category extends string>(
   source: Queryable,

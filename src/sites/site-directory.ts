@@ -4,7 +4,7 @@ import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { derivedUuid } from '../kernel/uuid.js';
-import { type StoredEvent, siteOrder } from '../log/event.js';
+import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Follower } from '../log/follower.js';
 import { type ConnectionName, compareConnections, isConnectionName } from '../platforms/connection-name.js';
@@ -40,8 +40,8 @@ export interface LoadedSite {
   readonly keysByHash: ReadonlyMap<string, SiteKey>;
   /** Without disconnected ones, in the order of a receipt. */
   readonly connections: ReadonlyMap<ConnectionName, LoadedConnection>;
-  /** Place of the newest applied event in the order of the site's events. Reading the settings as of this place gives the same ones. */
-  readonly settingsPosition: number;
+  /** Version of its stream: reading the settings as of it gives the same ones. */
+  readonly siteVersion: number;
 }
 
 export interface LoadedConnection {
@@ -181,14 +181,14 @@ export class SiteDirectory {
 
   /** Folds into a copy and swaps it in at the end, so that a batch that fails can be applied again as a whole. */
   private async applyAll(events: StoredEvent[], known: ReadonlyMap<string, LoadedSite>): Promise<void> {
-    const folded = new Map<string, { site: Site; place: number }>();
+    const folded = new Map<string, { site: Site; version: number }>();
     const connected = new Set<string>();
     const begun = new Set<string>();
     for (const event of events) {
       const before = folded.get(event.stream)?.site ?? known.get(event.stream)?.site;
       const site = evolve(before, event);
       if (!site) continue;
-      folded.set(event.stream, { site, place: siteOrder(event) });
+      folded.set(event.stream, { site, version: event.version });
       if (event.type === 'site.registered.v1') begun.add(event.stream);
       // The secrets of a site that moves follow its events.
       if (event.type === 'site.platform_connected.v1' || event.type === 'site.moved_in.v1') connected.add(site.host);
@@ -202,7 +202,7 @@ export class SiteDirectory {
     const stored =
       connected.size > 0 ? await withLogTimeout(this.secrets.connectionSecretsOf([...connected])) : undefined;
     const loaded = new Map(known);
-    for (const [id, { site, place }] of folded) {
+    for (const [id, { site, version }] of folded) {
       const before = known.get(id)?.connections;
       const reloaded = connected.has(site.host)
         ? (stored?.get(site.host) ?? new Map<string, ConnectionSecrets>())
@@ -216,7 +216,7 @@ export class SiteDirectory {
         dedupSecret: dedupSecrets.get(id) as string,
         keysByHash: new Map(site.keys.map((key) => [key.hash, key])),
         connections,
-        settingsPosition: place,
+        siteVersion: version,
       });
     }
     this.byId = loaded;

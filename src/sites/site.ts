@@ -1,6 +1,6 @@
 import { SITE, type SiteSettings } from '../events/site.events.js';
-import { type StoredEvent, siteOrder } from '../log/event.js';
-import { evolveConnections, type SiteConnection } from './connections/connection.js';
+import type { StoredEvent } from '../log/event.js';
+import { evolveConnections, type SiteConnection, withPositions } from './connections/connection.js';
 import { evolveFilters, listsOf, type SiteFilter } from './site-filters.js';
 import { DEFAULT_SITE_SETTINGS } from './site-settings.js';
 import { evolveWebhook, type SiteWebhook } from './webhook.js';
@@ -48,8 +48,8 @@ export function isHeld({ paused, move }: Pick<Site, 'paused' | 'move'>): boolean
 export interface Site {
   readonly id: string;
   readonly host: string;
-  /** Its first event, if an earlier site had the host: what came before is not of this site. `place`: in the order of the events. */
-  readonly since?: { readonly position: number; readonly place: number } | undefined;
+  /** Position of its first event, if an earlier site had the host: what came before is not of this site. */
+  readonly since?: number | undefined;
   readonly aliases: readonly string[];
   readonly inbound: boolean;
   /** Nothing new is stored for it, and nothing is sent. The append enforces the former, by `cc.paused_sites`. */
@@ -89,7 +89,7 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
     return {
       id: id ?? event.stream.slice(SITE.length + 1),
       host,
-      since: id === undefined ? site?.since : { position: event.position, place: siteOrder(event) },
+      since: id === undefined ? site?.since : event.position,
       aliases,
       inbound: false,
       paused: false,
@@ -122,8 +122,9 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
     case 'site.move_started.v1':
       return { ...site, epoch: event.data.epoch, move: { state: 'leaving', to: event.data.to } };
     case 'site.moved_out.v1': {
-      const { to, epoch, address } = event.data;
-      return { ...site, epoch, move: { state: 'left', to, ...(address !== undefined && { address }) } };
+      const { to, epoch, address, positions } = event.data;
+      const connections = positions ? site.connections.map((each) => withPositions(each, positions)) : site.connections;
+      return { ...site, epoch, connections, move: { state: 'left', to, ...(address !== undefined && { address }) } };
     }
     case 'site.moved_in.v1': {
       const { epoch } = event.data;
@@ -152,7 +153,13 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
     case 'site.platform_paused.v1':
     case 'site.platform_resumed.v1':
     case 'site.platform_parked.v1':
-      return { ...site, connections: evolveConnections(site.connections, event, event) };
+      return {
+        ...site,
+        connections: evolveConnections(site.connections, event, {
+          ...event,
+          position: site.epoch === 0 ? event.position : undefined,
+        }),
+      };
     case 'site.webhook_configured.v1':
     case 'site.webhook_enabled.v1':
     case 'site.webhook_disabled.v1':
@@ -167,7 +174,7 @@ export type SiteScope = Pick<Site, 'host' | 'since'>;
 
 /** The position after which the events of the host are in the scope. */
 export function scopeStart({ since }: Pick<Site, 'since'>): number {
-  return since === undefined ? 0 : since.position - 1;
+  return since === undefined ? 0 : since - 1;
 }
 
 function withFilters(site: Site, event: StoredEvent): Site {

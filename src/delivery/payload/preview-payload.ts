@@ -45,8 +45,8 @@ export function previewDelivery(
   received: ReceivedConversion,
   { events, delivery, target, connection, replay }: RequestedDelivery,
 ): PayloadPreview {
-  const { settings, ...requested } = sendRequestOf(received.data, events, delivery, replay);
-  return previewPayload(received, target, settingsAsOf(connection, settings), requested);
+  const { siteVersion, settings, ...requested } = sendRequestOf(received.data, events, delivery, replay);
+  return previewPayload(received, target, settingsAsOf(connection, { siteVersion, settings }), requested);
 }
 
 /**
