@@ -13,6 +13,7 @@ import {
   payloadVersion,
   personal,
   connectionName as platform,
+  position,
   settingsPosition,
   siteVersion,
   text,

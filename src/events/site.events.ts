@@ -152,11 +152,11 @@ const movedIn = {
 export type MovedIn = DataOf<typeof movedIn>;
 
 const moveEvents = {
-  'site.move_started.v1': event(
-    'The site is about to move to another cell: deliveries and pushes wait, conversions are accepted.',
+  'site.move_started.v1': event('The site is about to move to another cell: it is paused.', { to: cell, epoch }),
+  'site.move_cancelled.v1': event(
+    'The site stays in this cell. It is paused no longer, unless an operator had paused it.',
     { to: cell, epoch },
   ),
-  'site.move_cancelled.v1': event('The site stays in this cell. Deliveries and pushes continue.', { to: cell, epoch }),
   'site.moved_out.v1': event(
     'The site has left for another cell. This log stores nothing more of it but erasures.',
     movedOut,

@@ -20,7 +20,11 @@ export function parseBound(text: string): Bound | undefined {
 }
 
 /** The last position before the bound. A time separates the events of a site by when they were stored first, if a site is given. */
-export async function lastBefore(log: Pick<LogReads, 'positionBefore'>, bound: Bound, site?: string): Promise<number> {
+export async function lastBefore(
+  log: Pick<LogReads, 'positionBefore' | 'read' | 'readStreams'>,
+  bound: Bound,
+  site?: string,
+): Promise<number> {
   return 'position' in bound ? bound.position - 1 : positionBefore(log, bound.time, site);
 }
 

@@ -115,9 +115,8 @@ async function readBack(log: EventLog, { host: site, since }: Site, sinceMs: num
   let before: number | undefined = (await log.head()) + 1;
   while (before !== undefined && before > least + 1) {
     if (events.length >= EVENTS_MAX || performance.now() > untilMs) {
-      const [next] = await log.read({ after: before - 1, limit: 1 });
-      // The time of an event that was copied with another site says nothing about this one.
-      const reached = next?.origin === undefined ? next : events.at(-1);
+      // Of this site: another one may have come here with older events.
+      const [reached] = await log.read({ site, after: before - 1, limit: 1 });
       return { events: events.reverse(), reachedMs: reached ? Date.parse(reached.time) : Number.POSITIVE_INFINITY };
     }
     const page: { events: StoredEvent<ExaminedType>[]; next?: number } = await pageBackwards<ExaminedType>(log, {

@@ -87,6 +87,9 @@ export abstract class EventLog {
    */
   abstract positionBefore(time: Date): Promise<number>;
 
+  /** Sites whose events are being copied into this log: it does not have them until they have arrived, whatever these events say. */
+  abstract incompleteSites(): Promise<ReadonlySet<string>>;
+
   /** Where an event is; undefined if the log does not have it. */
   abstract positionOf(stream: string, version: number): Promise<number | undefined>;
 

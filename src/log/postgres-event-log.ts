@@ -166,6 +166,13 @@ export class PostgresEventLog extends EventLog {
     return readPositionBefore(this.postgres.pool, time);
   }
 
+  async incompleteSites(): Promise<ReadonlySet<string>> {
+    const { rows } = await this.postgres.pool.query<{ site: string }>(
+      `SELECT site FROM cc.site_moves WHERE direction = 'in' AND NOT done`,
+    );
+    return new Set(rows.map(({ site }) => site));
+  }
+
   positionOf(stream: string, version: number): Promise<number | undefined> {
     return readPositionOf(this.postgres.pool, stream, version);
   }

@@ -1,7 +1,7 @@
 import { SITE, streamIdOf } from '../events/site.events.js';
-import type { EventLog } from '../log/event-log.js';
+import type { LogReads } from '../log/event-log.js';
 
-type Log = Pick<EventLog, 'positionBefore' | 'read' | 'readStreams'>;
+type Log = Pick<LogReads, 'positionBefore' | 'read' | 'readStreams'>;
 
 /**
  * The last position before a time that separates the events of a site. Those that came with it from another cell count from when they were

@@ -9,7 +9,7 @@ import type { EventLog } from '../log/event-log.js';
 import type { Follower } from '../log/follower.js';
 import { type ConnectionName, compareConnections, isConnectionName } from '../platforms/connection-name.js';
 import type { SiteConnection } from './connections/connection.js';
-import { asHeld, type Holding } from './holding.js';
+import { asArriving, asHeld, type Holding } from './holding.js';
 import { normaliseHost } from './host.js';
 import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './keys/api-key.js';
 import { AuthThrottle } from './keys/auth-throttle.js';
@@ -55,6 +55,8 @@ export interface LoadedConnection {
 export class SiteDirectory {
   /** As the log says. */
   private byId: ReadonlyMap<string, LoadedSite> = new Map();
+  /** Sites whose events are being copied. */
+  private incomplete: ReadonlySet<string> = new Set();
   /** Sites that other cells have, which this log does not know. */
   private elsewhere: readonly Holding[] = [];
   private present: readonly LoadedSite[] = [];
@@ -107,7 +109,9 @@ export class SiteDirectory {
 
   /** All sites as the log says, whatever other cells say. */
   logged(): LoadedSite[] {
-    return [...this.byId.values()].filter(({ site }) => !site.removed);
+    return [...this.byId.values()]
+      .filter(({ site }) => !site.removed)
+      .map((loaded) => withSite(loaded, asArriving(loaded.site, this.incomplete)));
   }
 
   /** Closes these sites until another call, or until they come here by a later move. */
@@ -181,6 +185,8 @@ export class SiteDirectory {
 
   /** Folds into a copy and swaps it in at the end, so that a batch that fails can be applied again as a whole. */
   private async applyAll(events: StoredEvent[], known: ReadonlyMap<string, LoadedSite>): Promise<void> {
+    // After the events: a site arrives before the first of its own.
+    const incomplete = await this.log.incompleteSites();
     const folded = new Map<string, { site: Site; version: number }>();
     const connected = new Set<string>();
     const begun = new Set<string>();
@@ -210,7 +216,8 @@ export class SiteDirectory {
       const connections = loadConnections(site, (platform) =>
         reloaded ? reloaded.get(platform) : before?.get(platform)?.secrets,
       );
-      if (reloaded && !isClosed(site)) this.warnAboutMissingSecrets(site.host, connections);
+      if (reloaded && !isClosed(site) && !incomplete.has(site.host))
+        this.warnAboutMissingSecrets(site.host, connections);
       loaded.set(id, {
         site,
         dedupSecret: dedupSecrets.get(id) as string,
@@ -220,14 +227,12 @@ export class SiteDirectory {
       });
     }
     this.byId = loaded;
+    this.incomplete = incomplete;
     this.indexHosts();
   }
 
   private indexHosts(): void {
-    this.present = this.logged().map((loaded) => {
-      const site = asHeld(loaded.site, this.elsewhere);
-      return site === loaded.site ? loaded : { ...loaded, site };
-    });
+    this.present = this.logged().map((loaded) => withSite(loaded, asHeld(loaded.site, this.elsewhere)));
     this.byHost = new Map();
     for (const loaded of this.present) {
       // Hosts take precedence over aliases and earlier sites over later ones, so an alias cannot take over a host.
@@ -247,6 +252,10 @@ export class SiteDirectory {
       );
     }
   }
+}
+
+function withSite(loaded: LoadedSite, site: Site): LoadedSite {
+  return site === loaded.site ? loaded : { ...loaded, site };
 }
 
 function loadConnections(

@@ -25,7 +25,7 @@ export function keyState({ status, rotation }: SiteKey, nowMs: number): SiteKey[
 
 /** State of a site that is not, or will not stay, in this cell. */
 export type SiteMove =
-  /** Deliveries and pushes wait. Conversions are accepted. */
+  /** It is paused until the rest is copied. */
   | { readonly state: 'leaving'; readonly to: string }
   /** `address`: where the other cell accepts requests for the site. */
   | { readonly state: 'left'; readonly to: string; readonly address?: string | undefined }
@@ -34,14 +34,26 @@ export type SiteMove =
   /** Another cell has proved that it got the site from here. This log does not know: it was restored, or failed over. */
   | { readonly state: 'elsewhere'; readonly to: string };
 
-/** Another cell acts for the site, or none until its move is complete. The append enforces that, by `cc.paused_sites`. */
-export function isClosed({ move }: { readonly move?: SiteMove | null | undefined }): boolean {
-  return move !== undefined && move !== null && move.state !== 'leaving';
+interface Held {
+  readonly paused?: boolean;
+  readonly move?: SiteMove | null | undefined;
 }
 
-/** Nothing is sent for the site: no delivery, and no totals. */
-export function isHeld({ paused, move }: Pick<Site, 'paused' | 'move'>): boolean {
-  return paused || move !== undefined;
+/**
+ * Paused: nothing new is stored for the site, and nothing is sent: no delivery, and no totals. Moved: another cell acts for it, or none
+ * until its move is complete. The append enforces both, by `cc.paused_sites`.
+ */
+export function stateOf({ paused, move }: Held): 'open' | 'paused' | 'moved' {
+  if (move && move.state !== 'leaving') return 'moved';
+  return paused || move ? 'paused' : 'open';
+}
+
+export function isClosed(site: Held): boolean {
+  return stateOf(site) === 'moved';
+}
+
+export function isHeld(site: Held): boolean {
+  return stateOf(site) !== 'open';
 }
 
 /** A customer's site with its API keys, platform connections and webhook, folded from its events. */
@@ -52,7 +64,7 @@ export interface Site {
   readonly since?: number | undefined;
   readonly aliases: readonly string[];
   readonly inbound: boolean;
-  /** Nothing new is stored for it, and nothing is sent. The append enforces the former, by `cc.paused_sites`. */
+  /** By an operator. */
   readonly paused: boolean;
   /** How often the site has moved from cell to cell, or was about to. */
   readonly epoch: number;
@@ -73,15 +85,10 @@ export interface Site {
 }
 
 /**
- * Ignores unknown types: an older version of the service may read the log of a newer one. A copied event says that the site is
- * on its way into this log, whatever it meant in the other one. Only an event that this log stored itself ends that.
+ * Ignores unknown types: an older version of the service may read the log of a newer one. The events do not tell whether the site is
+ * on its way into this log (`asHeld`).
  */
 export function evolve(site: Site | undefined, event: StoredEvent): Site | undefined {
-  const next = evolveHere(site, event);
-  return next && event.origin !== undefined ? { ...next, move: { state: 'arriving' } } : next;
-}
-
-function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefined {
   if (event.type === 'site.registered.v1') {
     const { host, aliases, id } = event.data;
     // Without an id, a site that versions before 0.3 added again continues the earlier one.
@@ -128,7 +135,7 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
     }
     case 'site.moved_in.v1': {
       const { epoch } = event.data;
-      return { ...site, epoch, move: undefined, ...(event.origin === undefined && { arrivedBy: epoch }) };
+      return { ...site, epoch, move: undefined, arrivedBy: epoch };
     }
     case 'site.move_cancelled.v1':
       return { ...site, move: undefined };

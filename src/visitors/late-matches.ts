@@ -7,7 +7,7 @@ import { SITE } from '../events/site.events.js';
 import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { Poller } from '../kernel/poller.js';
-import { type NewEvent, type StoredEvent, siteOrder } from '../log/event.js';
+import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Platform, Settings } from '../platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../postgres/lease.js';
@@ -125,7 +125,7 @@ export class LateMatches {
   /** All that are unmatched of sites that arrived in this position range: while their events were copied, nothing was decided. */
   private async unmatchedOfArrived(after: number, until: number): Promise<Unmatched[]> {
     const arrivals = await this.log.read({ after, until, categories: [SITE], types: ['site.moved_in.v1'] });
-    const sites = arrivals.filter(({ origin }) => origin === undefined).map(({ site }) => site);
+    const sites = arrivals.map(({ site }) => site);
     if (sites.length === 0) return [];
     // It may not have read the arrival yet.
     await this.directory.refresh();
@@ -168,7 +168,7 @@ export class LateMatches {
   /** Place of the visitor event in the order of the site's events. */
   private async placeOf(position: number): Promise<number> {
     const [visit] = await this.log.read({ after: position - 1, until: position });
-    return visit ? siteOrder(visit) : position;
+    return visit?.position ?? position;
   }
 
   /** Without `by`, which all of them have in common. */

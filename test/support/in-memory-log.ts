@@ -205,6 +205,10 @@ export class InMemoryLog extends EventLog {
     return this.all().findLast((event) => Date.parse(event.time) < time.getTime())?.position ?? 0;
   }
 
+  async incompleteSites(): Promise<ReadonlySet<string>> {
+    return new Set();
+  }
+
   async positionOf(stream: string, version: number): Promise<number | undefined> {
     return this.all().find((event) => event.stream.endsWith(`-${stream}`) && event.version === version)?.position;
   }
