@@ -400,7 +400,7 @@ describe('RetryScheduler', () => {
         return delivered(request);
       });
     });
-    expect(await requested).toMatchObject({ ...kept, settingsPosition: 3, attempt: 2, alone: true });
+    expect(await requested).toMatchObject({ ...kept, siteVersion: 3, attempt: 2, alone: true });
   });
 
   it('attempts a delivery that has become too old before it is due, so that this is recorded', async () => {
@@ -587,7 +587,7 @@ describe('ReplayDeliveries', () => {
     const delivered = await receive();
     await record(delivered.data.conversionId, 'delivered');
     const range = { after: 0, until: await log.head() };
-    const base = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', range, siteVersion: 3, force: false, dryRun: false } as const;
     const request = { ...base, statuses: ['failed', 'skipped'], nowMs: Date.now() } as const;
     const counts = await new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('user:jane', request));
     expect(counts).toEqual({ requested: 1, byStatus: { failed: 1, delivered: 1 } });
@@ -603,7 +603,7 @@ describe('ReplayDeliveries', () => {
     const unknown = { unknown: true, unknownSince: PAST, reason: 'timeout' };
     await record(bound.data.conversionId, 'failed', unknown);
     const unattempted = await receive();
-    const base = { site: SITE, platform: 'meta', settingsPosition: 3, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', siteVersion: 3, dryRun: false } as const;
     const replay = async ({ data: { conversionId: conversion } }: ReceivedConversion, force: boolean) => {
       const nowMs = Date.parse(unattempted.time) + 60_000;
       const request = { ...base, range: { conversion }, force, statuses: ['failed', 'queued'] as const, nowMs };
@@ -622,7 +622,7 @@ describe('ReplayDeliveries', () => {
   it('forces a delivery once until it is made, and says so', async () => {
     const { conversionId: conversion } = (await receive()).data;
     await record(conversion, 'delivered');
-    const base = { site: SITE, platform: 'meta', settingsPosition: 3, force: true, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', siteVersion: 3, force: true, dryRun: false } as const;
     const request = { ...base, range: { conversion }, statuses: [], nowMs: Date.now() };
     const replay = () => new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('cli', request));
     const requested = async () =>
@@ -642,14 +642,14 @@ describe('ReplayDeliveries', () => {
   it('requests deliveries to a connection that was made after the receipt, if asked for them', async () => {
     const { conversionId } = (await receive({ platforms: ['segment'] })).data;
     const range = { after: 0, until: await log.head() };
-    const base = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', range, siteVersion: 3, force: false, dryRun: false } as const;
     const replay = (statuses: readonly ReplayStatus[]) =>
       new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('cli', { ...base, statuses, nowMs: Date.now() }));
     const counts = { byStatus: { not_connected: 1 } };
     expect(await replay(['failed', 'skipped', 'queued'])).toEqual({ requested: 0, ...counts });
     expect(await replay(['not_connected'])).toEqual({ requested: 1, ...counts });
     expect(await replay(['not_connected'])).toEqual({ requested: 0, byStatus: { queued: 1 } });
-    const check = deliveriesCheck(false);
+    const check = deliveriesCheck(() => false);
     check.read(await log.readStream(CONVERSION, conversionId));
     expect(await check.finish()).toMatchObject({ ok: true });
     await projections.catchUp('deliveries');
@@ -664,7 +664,7 @@ describe('ReplayDeliveries', () => {
     const failed = await receive();
     await record(failed.data.conversionId, 'failed', { reason: 'x' });
     const range = { after: 0, until: await log.head() };
-    const base = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', range, siteVersion: 3, force: false, dryRun: false } as const;
     const replay = (nowMs: number) =>
       new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('cli', { ...base, statuses: ['queued'], nowMs }));
     const receivedMs = Date.parse(unattempted.time);

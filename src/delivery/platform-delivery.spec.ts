@@ -49,13 +49,13 @@ describe('PlatformDelivery', () => {
       verdict: () => verdict,
     } as unknown as Platform;
     const versions = [
-      { place: 1, settings: { pixel_id: 'first' } },
-      { place: 8, settings: SECOND },
+      { version: 1, settings: { pixel_id: 'first' } },
+      { version: 8, settings: SECOND },
     ];
     destination = {
       site: { settings: { withhold: 'identifiers' }, host: 'shop.example' },
       platform,
-      siteConnection: { state: 'active', settings: SECOND, place: 8, versions },
+      siteConnection: { state: 'active', settings: SECOND, version: 8, versions },
       connection: { settings: SECOND, secrets: {} },
       state: 'active',
     } as unknown as Destination;
@@ -145,11 +145,11 @@ describe('PlatformDelivery', () => {
     const first = (await deliver()) as Outcome;
     expect(first).toMatchObject({ status: 'deferred', unknown: true, unknownSince: expect.any(String) });
     verdict = { kind: 'retry', reason: 'server_error', unknown: false };
-    const { bodySha256, settings: settingsPosition, unknownSince } = first;
-    const second = (await deliver({ attempt: 2, bodySha256, settingsPosition, unknownSince })) as Outcome;
+    const { bodySha256, siteVersion, unknownSince } = first;
+    const second = (await deliver({ attempt: 2, bodySha256, asOf: { siteVersion }, unknownSince })) as Outcome;
     expect(second).toMatchObject({ status: 'deferred', unknown: false, unknownSince });
     verdict = { kind: 'delivered' };
-    expect(await deliver({ attempt: 3, bodySha256, settingsPosition, unknownSince })).toMatchObject({
+    expect(await deliver({ attempt: 3, bodySha256, asOf: { siteVersion }, unknownSince })).toMatchObject({
       status: 'delivered',
     });
     expect(new Set(sent)).toEqual(new Set(['{"pixel":"first"}']));
@@ -161,27 +161,29 @@ describe('PlatformDelivery', () => {
     const retried = (await deliver({ attempt: 2 })) as Outcome;
     expect(retried).toMatchObject({ settings: 8, unknown: true });
     Object.assign(destination?.siteConnection as object, {
-      ...{ place: 20, settings: { pixel_id: 'third' } },
+      ...{ version: 20, settings: { pixel_id: 'third' } },
       versions: [
         ...(destination as Destination).siteConnection.versions,
-        { place: 20, settings: { pixel_id: 'third' } },
+        { version: 20, settings: { pixel_id: 'third' } },
       ],
     });
-    const { settings: settingsPosition, unknownSince, bodySha256 } = retried;
-    await deliver({ attempt: 3, settingsPosition, unknownSince, bodySha256 });
+    const { siteVersion, unknownSince, bodySha256 } = retried;
+    await deliver({ attempt: 3, asOf: { siteVersion }, unknownSince, bodySha256 });
     expect(pixels).toEqual(['second', 'second']);
   });
 
   it('reports that a bound delivery has lost its account when another one was connected after a disconnection', async () => {
     const { siteConnection } = destination as Destination;
     Object.assign(siteConnection, {
-      versions: [siteConnection.versions[0], { place: 8, settings: SECOND, reconnected: true }],
+      versions: [siteConnection.versions[0], { version: 8, settings: SECOND, reconnected: true }],
     });
     const unknownSince = isoAgo(1);
     expect(await deliver({ attempt: 2, unknownSince })).toMatchObject({
       ...{ status: 'failed', reason: 'account_disconnected', unknownSince },
     });
-    expect(await deliver({ attempt: 2, unknownSince, settingsPosition: 8 })).toMatchObject({ status: 'delivered' });
+    expect(await deliver({ attempt: 2, unknownSince, asOf: { siteVersion: 8 } })).toMatchObject({
+      status: 'delivered',
+    });
     expect(await deliver({ attempt: 2 })).toMatchObject({ status: 'delivered' });
     expect(pixels).toEqual(['second', 'second']);
   });
@@ -307,7 +309,7 @@ describe('PlatformDelivery', () => {
       expect(sent).toEqual([]);
     });
 
-    const BOUND = { attempt: 3, unknownSince: new Date().toISOString(), settingsPosition: 8 };
+    const BOUND = { attempt: 3, unknownSince: new Date().toISOString(), asOf: { siteVersion: 8 } };
     const digestOf = async () => ((await deliver({ attempt: 2 }, withPersonal)) as Outcome).bodySha256;
 
     it('ends a retry with the consent of before, which may have been accepted', async () => {

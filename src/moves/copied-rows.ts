@@ -26,9 +26,6 @@ const WITHOUT_SITE: readonly string[] = [LOG, USER];
 const DERIVED: readonly string[] = ['site', 'outbound', 'auth'];
 const JOB = 'site.job_';
 
-/** The escapes of U+0000 and of lone surrogates, which no operator of the database can read. */
-const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
-
 /** The forms that `AppendRequest` documents, and `cli` of earlier versions. */
 const ACTOR = /^(system|tag|cli|cli:.+|(key|user|token):[\w-]+)$/su;
 
@@ -166,7 +163,7 @@ function parsedObject(json: string | null | undefined, refuse: (what: string) =>
   } catch {
     refuse('has data that is not JSON');
   }
-  if (again !== json || UNSTORABLE.test(again ?? '')) refuse('has JSON that this service does not write in this form');
+  if (again !== json) refuse('has JSON that this service does not write in this form');
   if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse('has data that is not an object');
   return value as object;
 }

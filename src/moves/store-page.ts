@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type ClientBase, DatabaseError } from 'pg';
+import type { ClientBase } from 'pg';
 import { appendBatch } from '../log/append/append-in-transaction.js';
 import { readRemovedUntil } from '../log/audit/log-audit.js';
 import { foldInline } from '../log/projections/fold-inline.js';
@@ -11,6 +11,8 @@ import { type CopiedEvent, parseCopiedRows } from './copied-rows.js';
 import { SiteCopyRefused, SiteForked } from './site-copy-errors.js';
 import type { EventName } from './site-pages.js';
 
+/** The escapes of U+0000 and of lone surrogates. */
+const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 /** Length of the subject of a visitor, in hex; that of a person is longer. */
 const VISITOR_CHARACTERS = 32;
 
@@ -49,15 +51,8 @@ export async function storePage(
 
 async function append(client: ClientBase, clock: DatabaseClock, site: string, events: readonly CopiedEvent[]) {
   const batch = JSON.stringify(events.map((event, index) => toRow(event, index + 1, site)));
-  try {
-    const { first } = await appendBatch(client, clock, batch, false);
-    return first as number;
-  } catch (error) {
-    // JSON text may hold what no operator can read, such as \\u0000.
-    if (error instanceof DatabaseError && /^(22|54)/.test(error.code ?? ''))
-      throw new SiteCopyRefused('the database cannot store a value in one of them');
-    throw error;
-  }
+  if (UNSTORABLE.test(batch)) throw new SiteCopyRefused('no operator of the database can read a value in one of them');
+  return (await appendBatch(client, clock, batch, false)).first as number;
 }
 
 function toRow({ position: _, timeMs, version, part, erased, ...event }: CopiedEvent, n: number, site: string) {
