@@ -85,7 +85,7 @@ describe('PlatformDelivery', () => {
     deliveries.deliver({
       received: {
         ...{ site: 'shop.example', position: 5, time: new Date().toISOString(), personal: { subject: 's' } },
-        data: { conversionId: 'c1', event: 'purchase', currency: 'EUR', trial: false, settings: 5, ...data },
+        data: { conversionId: 'c1', event: 'purchase', currency: 'EUR', trial: false, siteVersion: 5, ...data },
         ...received,
       } as unknown as ReceivedConversion,
       platform: 'meta',
@@ -118,7 +118,7 @@ describe('PlatformDelivery', () => {
     verdict = { kind: 'delivered' };
     const { bodySha256, unknownSince } = refused as Outcome;
     const retried = await deliver({ attempt: 2, bodySha256, unknownSince });
-    expect(retried).toMatchObject({ status: 'delivered', settings: 8 });
+    expect(retried).toMatchObject({ status: 'delivered', siteVersion: 8 });
     expect([sent, pixels]).toEqual([
       ['{"pixel":"first"}', '{"pixel":"second"}'],
       ['first', 'second'],
@@ -159,7 +159,7 @@ describe('PlatformDelivery', () => {
   it('stays with the pixel of a retry whose outcome was unknown', async () => {
     verdict = { kind: 'retry', reason: 'timeout' };
     const retried = (await deliver({ attempt: 2 })) as Outcome;
-    expect(retried).toMatchObject({ settings: 8, unknown: true });
+    expect(retried).toMatchObject({ siteVersion: 8, unknown: true });
     Object.assign(destination?.siteConnection as object, {
       ...{ version: 20, settings: { pixel_id: 'third' } },
       versions: [
@@ -195,7 +195,7 @@ describe('PlatformDelivery', () => {
     expect(first).toMatchObject({ status: 'deferred', unknownSince: maybeSentAt, giveUpAt: isoAgo(-1) });
     verdict = { kind: 'delivered' };
     const retried = await deliver({ attempt: 2, maybeSentAt }, hoursAgo(60));
-    expect(retried).toMatchObject({ status: 'delivered', settings: 8, unknownSince: maybeSentAt });
+    expect(retried).toMatchObject({ status: 'delivered', siteVersion: 8, unknownSince: maybeSentAt });
     expect(pixels).toEqual(['first', 'second']);
     const tooLate = await deliver({ attempt: 2, maybeSentAt: isoAgo(47.1) }, hoursAgo(60));
     expect(tooLate).toMatchObject({ status: 'failed', reason: 'gave_up' });

@@ -6,7 +6,6 @@ import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings/settings.js';
 import { appendInTransaction, appendingTransaction } from '../log/append/append-in-transaction.js';
 import { lockAppends } from '../log/append/append-lock.js';
-import { readBeginnings } from '../log/beginnings.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { readHead } from '../log/event-reader.js';
@@ -21,11 +20,12 @@ import { type SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
 import { EraseSubject } from '../visitors/erasure/erase-subject.command.js';
 import type { Erasure } from '../visitors/erasure/erasure.js';
+import { type CopiedEvent, parseCopiedRows } from './copied-rows.js';
 import { close } from './move-out.js';
 import type { EventName } from './site-pages.js';
 import { readElsewhere } from './sites-elsewhere.js';
 import { askSource, requireComing, requireLeft, requireNewest } from './source-cell.js';
-import { erasedIn, findErased, storePage } from './store-page.js';
+import { findErased, storePage } from './store-page.js';
 
 /** Dedup claims and the windows of deliveries compare times of both cells. */
 const CLOCKS_DIFFER_MAX_MS = 5_000;
@@ -168,33 +168,39 @@ export class Arrival {
     { after, last, rows }: { readonly after: number; readonly last: number; readonly rows: Buffer },
   ): Promise<ArrivalState> {
     const { inline, postgres } = this.dependencies;
-    const erased = erasedIn(rows, step.site);
+    const { site } = step;
+    const events = parseCopiedRows(rows, site);
+    const erased = events.filter((event) => event.erased !== null);
     while (erased.length > 0 && (await this.storeErased(step, actor, erased)).left > 0);
     return this.transaction(async (tx) => {
       const row = await this.lock(tx, step);
       if (row.done || row.reached !== after || last < after) return stateOf(row);
-      const { events: copied, range } = await storePage(tx, step.site, rows, { clock: postgres.clock, inline });
-      if (range) await this.endEarlier(tx, step.site, actor, range.first - 1, range.last, row.after);
-      const events = row.events + copied;
+      await this.endEarlier(tx, site, actor, events, row.after);
+      await storePage(tx, site, events, { clock: postgres.clock, inline });
+      const state = { ...row, reached: last, events: row.events + events.length };
       await tx.query(
         `UPDATE cc.site_moves SET reached = $2, events = $3, updated_at = now() WHERE site = $1 AND direction = 'in'`,
-        [step.site, last, events],
+        [site, state.reached, state.events],
       );
-      return stateOf({ ...row, reached: last, events });
+      return stateOf(state);
     });
   }
 
-  /** Who had access to an earlier site with the host, when this cell had it, has none to the one that arrives. */
+  /**
+   * If another site begins in the page, with the host of one that was here. Who had access to the earlier one has none to the one that
+   * arrives, and nothing is left of it that appends have written beside the log.
+   */
   private async endEarlier(
     tx: PoolClient,
     site: string,
     actor: Actor,
+    events: readonly CopiedEvent[],
     after: number,
-    until: number,
-    arrivedAfter: number,
-  ) {
-    if (!(await readBeginnings(tx, after, until)).has(site)) return;
-    if (!(await this.history(site)).some(({ position }) => position <= arrivedAfter)) return;
+  ): Promise<void> {
+    const begins = events.find(({ type, data }) => type === 'site.registered.v1' && 'id' in data);
+    if (!begins) return;
+    const history = await this.history(site);
+    if (!history.some(({ position }) => position <= after) || history.some(({ id }) => id === begins.id)) return;
     const { clock } = this.dependencies.postgres;
     await endEarlierSite(tx, (request) => appendInTransaction(tx, clock, request), site, actor);
   }

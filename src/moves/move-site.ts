@@ -114,8 +114,11 @@ export class SiteMover {
     reporter.step(`${this.host} has left.`);
     if (copier.arrival.state !== 'open') await this.complete(epoch, copier, departure);
     // Another mover may have ended it.
-    while (isUnderWay && !(await endDeparture(postgres, { site: this.host, epoch, erasedUntil: copier.erasedUntil })))
+    for (let isEnded = !isUnderWay; !isEnded; ) {
       await copier.copyErasures();
+      stop.throwIfAborted();
+      isEnded = await endDeparture(postgres, { site: this.host, epoch, erasedUntil: copier.erasedUntil });
+    }
     return departure;
   }
 

@@ -7,7 +7,7 @@ import type { Projection } from '../log/projections/projection.js';
 import { RETAINED_CATEGORIES } from '../log/retention/retention.js';
 import { RETENTION_LOCK } from '../log/retention/retention-holds.js';
 import type { DatabaseClock } from '../postgres/database-clock.js';
-import { type CopiedEvent, parseCopiedRows } from './copied-rows.js';
+import type { CopiedEvent } from './copied-rows.js';
 import { SiteCopyRefused, SiteForked } from './site-copy-errors.js';
 import type { EventName } from './site-pages.js';
 
@@ -15,12 +15,6 @@ import type { EventName } from './site-pages.js';
 const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 /** Length of the subject of a visitor, in hex; that of a person is longer. */
 const VISITOR_CHARACTERS = 32;
-
-export interface StoredPage {
-  readonly events: number;
-  /** Of those that were stored now; undefined if the log had all of them. */
-  readonly range: { readonly first: number; readonly last: number } | undefined;
-}
 
 export interface PageStore {
   readonly clock: DatabaseClock;
@@ -30,23 +24,21 @@ export interface PageStore {
 
 /**
  * Appends a page of `readSitePage` in a transaction of the caller, who lets nothing else of the site be stored; until it ends, other
- * appends wait. What the log has already is left out. Events keep their ids, versions, times and salts.
+ * appends wait. What the log has already is left out. Events keep their ids, versions, times and salts. Returns how many were stored.
  */
 export async function storePage(
   client: ClientBase,
   site: string,
-  rows: Buffer,
+  events: readonly CopiedEvent[],
   { clock, inline }: PageStore,
-): Promise<StoredPage> {
-  const events = parseCopiedRows(rows, site);
+): Promise<number> {
   // The removal of a partition holds the append lock and waits for tables that this transaction uses.
   await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
   const missing = missingEvents(site, events, await readHere(client, events), await readRemovedMs(client, site));
-  if (missing.length === 0) return { events: events.length, range: undefined };
+  if (missing.length === 0) return 0;
   const first = await append(client, clock, site, missing);
-  const range = { first, last: first + missing.length - 1 };
-  await foldInline(client, inline, range.first - 1, range.last);
-  return { events: events.length, range };
+  await foldInline(client, inline, first - 1, first + missing.length - 1);
+  return missing.length;
 }
 
 async function append(client: ClientBase, clock: DatabaseClock, site: string, events: readonly CopiedEvent[]) {
@@ -162,9 +154,4 @@ export async function findErased(
     people: [...new Set(rows.filter((part) => !isVisit(part)).map(({ subject }) => subject))],
     visits: rows.filter(isVisit).map(({ position }) => position),
   };
-}
-
-/** Events of a page that arrive erased. This log may have them with their personal parts, from an earlier move. */
-export function erasedIn(rows: Buffer, site: string): EventName[] {
-  return parseCopiedRows(rows, site).filter(({ erased }) => erased !== null);
 }

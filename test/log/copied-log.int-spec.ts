@@ -167,31 +167,6 @@ describe('a log with the events of a site of another one', () => {
     expect(await failures(urls.source)).toEqual([]);
     expect(await failures(urls.target)).toEqual([]);
   });
-
-  it.each([
-    ['an origin that was changed', 'UPDATE cc.events SET origin = origin + 1 WHERE origin IS NOT NULL', 'chain'],
-    ['an origin that was removed', 'UPDATE cc.events SET origin = NULL WHERE origin IS NOT NULL', 'chain'],
-    ['an origin that an event got', 'UPDATE cc.events SET origin = 1 WHERE origin IS NULL', 'chain'],
-    ['events out of the order of the site', 'UPDATE cc.events SET origin = 1 WHERE origin IS NOT NULL', 'origins'],
-    [
-      'a copy that was dated back',
-      `UPDATE cc.seals SET time = time - interval '1 day' WHERE last >= 200000000`,
-      'order',
-    ],
-  ])('fails a check with %s', async (_, change, check) => {
-    await service.stop();
-    await target.close();
-    const url = await copyDatabase(urls.target);
-    target = await openDatabase(urls.target);
-    service = await startTestService(urls.target);
-    const altered = await openDatabase(url);
-    const owner = await altered.connectAsOwner('test');
-    await owner.query('SET session_replication_role = replica');
-    await owner.query(change);
-    await owner.end();
-    await altered.close();
-    expect((await verified(url)).get(check)).toMatchObject({ ok: false });
-  });
 });
 
 describe('retention of copied events', () => {
@@ -205,12 +180,14 @@ describe('retention of copied events', () => {
     await owner.end();
     await createSmallPartitions(other, 20);
     await copySite(one, other, 'old.example');
-    const copied = 200_000_000;
-    expect(await readHead(other.pool)).toBeGreaterThanOrEqual(copied);
-    // Another leap, so that the copied events are the newest of their partition.
-    await other.read((client) => leapBeyond(client, copied + 950_000_000));
+    const copied = await readHead(other.pool);
     const log = new PostgresEventLog(other);
-    await log.append({ ...thing(), site: 'other.example' });
+    const append = () => log.append({ ...thing(), site: 'other.example' });
+    // So that the copied events are the newest of their partition.
+    for (let number = 0; number < 20; number += 1) {
+      await keepPartitionsAhead(other, 20);
+      await append();
+    }
     const left = async () =>
       (
         await other.pool.query(
