@@ -166,18 +166,6 @@ describe('a cell whose database was restored to a state from before a site moved
   });
 });
 
-describe('a site whose move has started', () => {
-  it('waits after a start until the other cell has answered that it does not have it', async () => {
-    await operator.execute(new StartMove('cli', site.host, 'b', 1));
-    await start({ CELLS: 'b=http://127.0.0.1:9' });
-    expect(await statusOf('silent')).toBe(503);
-    expect(await isClosed()).toBe(false);
-    await stop();
-    await start();
-    expect(await accepts('answered')).toBe(200);
-  });
-});
-
 describe('another cell', () => {
   let claims: object[] = [];
   let restricted: true | undefined;

@@ -404,7 +404,7 @@ describe('the outbound webhook', () => {
 
     it('one closes a window when all decide on the same last event', async () => {
       const { host } = await openSite();
-      const target = { site: host, webhook: await webhook(host), secrets: undefined };
+      const target = { site: host, webhook: await webhook(host), hasMoved: false, secrets: undefined };
       const closed = await Promise.all([1, 2, 3, 4].map(() => instance.pusher.close(target, undefined)));
       expect(closed.filter((end) => end !== undefined)).toHaveLength(1);
       expect(await instance.log.readStream(OUTBOUND, streamOf(host))).toHaveLength(1);
@@ -490,7 +490,7 @@ describe('the outbound webhook', () => {
   });
 
   async function pushByHand(host: string) {
-    const target = { site: host, webhook: await webhook(host), secrets: { secret: 'secret' } };
+    const target = { site: host, webhook: await webhook(host), hasMoved: false, secrets: { secret: 'secret' } };
     return pushNow(instance.postgres, instance.pusher, target, 1_000);
   }
 

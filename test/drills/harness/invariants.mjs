@@ -21,9 +21,9 @@ CREATE UNLOGGED TABLE drill.pushes (
 `;
 
 /** One row per received conversion and platform, with its newest outcome. */
-const deliveriesOf = (place) => `
+const DELIVERIES = `
 CREATE UNLOGGED TABLE drill.received AS
-  SELECT stream, ${place} AS position, reference AS order_id, (data->>'value')::numeric AS value, data->'platforms' AS platforms
+  SELECT stream, position, reference AS order_id, (data->>'value')::numeric AS value, data->'platforms' AS platforms
     FROM cc.events WHERE type = 'conversion.received.v1';
 CREATE UNLOGGED TABLE drill.outcomes AS
   SELECT stream, version, position, data->>'platform' AS platform, split_part(type, '.', 2) AS status,
@@ -71,13 +71,12 @@ export async function settle({ database }, withinMs) {
 /**
  * @param explained reasons of skipped and failed deliveries that this drill causes, as `platform status reason`
  * @param sentAgain orders that the database lost and that were sent again: each was sent to platforms with two ids
- * @param place of an event in the order of its site: in a log that it was copied to, not its position
  * @param repeatsMax how often platforms may have received a conversion again that they had accepted
  */
 export async function checkInvariants(
   testbed,
   settledS,
-  { explained = [], repeatsMax, verify = true, sentAgain = [], place = 'position' } = {},
+  { explained = [], repeatsMax, verify = true, sentAgain = [] } = {},
 ) {
   const { database, ledger, deliveries, pushes } = testbed;
   for (const file of [ledger, deliveries, pushes]) file.flush();
@@ -98,7 +97,7 @@ export async function checkInvariants(
     await client.query(`COPY drill.ledger FROM '${ledger.path}'`);
     await client.query(`COPY drill.platform FROM '${deliveries.path}'`);
     await client.query(`COPY drill.pushes FROM '${pushes.path}'`);
-    await client.query(deliveriesOf(place));
+    await client.query(DELIVERIES);
     const rows = [
       {
         what: 'nothing is owed',
