@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { StartMove } from '../src/sites/move.commands.js';
 import { captureLog } from './support/captured-log.js';
 import { type CliResult, runIn, startCells, type TestCell } from './support/cells.js';
 import { metrics, type Operator, post, startTestService, type TestService, type TestSite } from './support/service.js';

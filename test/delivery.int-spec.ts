@@ -388,11 +388,11 @@ describe('RetryScheduler', () => {
     expect(await outcomesOf(ids[0] as string)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
   });
 
-  it('repeats a delivery with the payload digest, event id, settings position and visit of the last attempt', async () => {
+  it('repeats a delivery with the payload digest, event id, settings version and visit of the last attempt', async () => {
     const { data } = await receive();
     const { conversionId } = data;
     const kept = { bodySha256: 'b'.repeat(64), eventId: 'ORD-1-r2', reopened: 2 };
-    await record(conversionId, 'deferred', { reason: 'timeout', nextTry: PAST, ...kept, settings: 3, alone: true });
+    await record(conversionId, 'deferred', { reason: 'timeout', nextTry: PAST, ...kept, siteVersion: 3, alone: true });
     await projections.catchUp('deliveries');
     const requested = new Promise<DeliveryRequest>((resolve) => {
       void startScheduler(async (request) => {
@@ -400,7 +400,7 @@ describe('RetryScheduler', () => {
         return delivered(request);
       });
     });
-    expect(await requested).toMatchObject({ ...kept, siteVersion: 3, attempt: 2, alone: true });
+    expect(await requested).toMatchObject({ ...kept, asOf: { siteVersion: 3 }, attempt: 2, alone: true });
   });
 
   it('attempts a delivery that has become too old before it is due, so that this is recorded', async () => {
@@ -910,7 +910,7 @@ describe('OwedDeliveriesScan', () => {
 });
 
 describe('DeliveryService', () => {
-  const site = { connections: new Map([['meta', {}]]), settingsPosition: 1 } as unknown as LoadedSite;
+  const site = { connections: new Map([['meta', {}]]), siteVersion: 1 } as unknown as LoadedSite;
 
   async function startDeliveries(deliver?: Deliver): Promise<DeliveryService> {
     const instance = await openInstance(deliver);
@@ -931,7 +931,7 @@ describe('DeliveryService', () => {
   it('delivers a conversion and records the outcome', async () => {
     const deliveries = await startDeliveries();
     const plan = deliveryPlanOf(site);
-    expect(plan).toEqual({ platforms: ['meta'], settings: 1, payloadVersion: PAYLOAD_VERSION });
+    expect(plan).toEqual({ platforms: ['meta'], siteVersion: 1, payloadVersion: PAYLOAD_VERSION });
     const conversion = await receive(plan);
     expect(await deliveries.deliver(conversion)).toEqual({ meta: { ok: true, status: 'delivered' } });
     expect(await outcomesOf(conversion.data.conversionId)).toEqual(['meta 1 delivered']);

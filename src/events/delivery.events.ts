@@ -115,7 +115,7 @@ const reopening = {
   conversionId: uuid,
   platform,
   attempt: earlierAttempts,
-  by: described(position, 'Position of the event that identified the visitor.'),
+  by: described(position, 'Position of the event that identified the visitor, in the log that stored this one first.'),
   consent: adConsent,
   // Used by the match rate.
   joins: z.exactOptional(described(z.iso.date(), 'Day of the conversion, if this first matches it.')),

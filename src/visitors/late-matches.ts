@@ -150,7 +150,7 @@ export class LateMatches {
       const events = await this.log.readStream(CONVERSION, conversion);
       const decided = this.decide(events, open, record);
       if (decided.length === 0) return;
-      const by = await this.placeOf(visitPosition);
+      const by = visitPosition;
       const [first, ...others] = decided.map(({ data, ...event }) => ({ ...event, data: { ...data, by } }));
       const outcome = await this.log.append({
         ...{ category: CONVERSION, stream: conversion, site, actor: 'system' },
@@ -163,12 +163,6 @@ export class LateMatches {
     }
     // Ends the scan before its position advances, so that the next one decides again.
     throw new LogUnavailable('What is stored about the person changes again and again');
-  }
-
-  /** Place of the visitor event in the order of the site's events. */
-  private async placeOf(position: number): Promise<number> {
-    const [visit] = await this.log.read({ after: position - 1, until: position });
-    return visit?.position ?? position;
   }
 
   /** Without `by`, which all of them have in common. */

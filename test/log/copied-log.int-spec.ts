@@ -7,7 +7,7 @@ import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { keepPartitionsAhead } from '../../src/log/retention/partitions.js';
 import { dropExpiredPartitions } from '../../src/log/retention/retention.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { copyDatabase, createDatabase, openDatabase } from '../support/databases.js';
+import { createDatabase, openDatabase } from '../support/databases.js';
 import { DAY_MS, thing } from '../support/event-log.contract.js';
 import { temporaryFolder } from '../support/folders.js';
 import {
