@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
-import { type EventName, readErased } from '../src/moves/site-pages.js';
+import { type EventName, readErased } from '../src/log/site-copy/site-pages.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { SCHEMA } from '../src/postgres/migrations/index.js';

@@ -5,7 +5,7 @@ import { MalformedBody } from '../http/strict-json.js';
 import { CommitUnknown, LogUnavailable, messageOf, SitePaused, TooManyRequests, UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { TooBusy } from '../kernel/semaphore.js';
-import { SiteCopyRefused, SiteForked } from '../moves/site-copy-errors.js';
+import { SiteCopyRefused, SiteForked } from '../log/site-copy/site-copy-errors.js';
 import { SourceSilent } from '../moves/source-cell.js';
 import { isDatabaseOutage, isPoolBusy } from '../postgres/outage.js';
 import { optionError } from './option-error.js';

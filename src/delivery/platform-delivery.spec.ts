@@ -3,6 +3,7 @@ import type { Logger } from '../kernel/logger.js';
 import type { Settings as ServiceSettings } from '../kernel/settings/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Call, Platform, PlatformResponse, Settings, Verdict } from '../platforms/platform.js';
+import { asOfIn } from '../sites/connections/connection.js';
 import { NO_TRACING } from '../tracing/tracing.js';
 import type { AccessTokens } from './connections/access-tokens.js';
 import type { Connections, Destination } from './connections/connections.js';
@@ -146,10 +147,10 @@ describe('PlatformDelivery', () => {
     expect(first).toMatchObject({ status: 'deferred', unknown: true, unknownSince: expect.any(String) });
     verdict = { kind: 'retry', reason: 'server_error', unknown: false };
     const { bodySha256, siteVersion, unknownSince } = first;
-    const second = (await deliver({ attempt: 2, bodySha256, asOf: { siteVersion }, unknownSince })) as Outcome;
+    const second = (await deliver({ attempt: 2, bodySha256, asOf: asOfIn({ siteVersion }), unknownSince })) as Outcome;
     expect(second).toMatchObject({ status: 'deferred', unknown: false, unknownSince });
     verdict = { kind: 'delivered' };
-    expect(await deliver({ attempt: 3, bodySha256, asOf: { siteVersion }, unknownSince })).toMatchObject({
+    expect(await deliver({ attempt: 3, bodySha256, asOf: asOfIn({ siteVersion }), unknownSince })).toMatchObject({
       status: 'delivered',
     });
     expect(new Set(sent)).toEqual(new Set(['{"pixel":"first"}']));
@@ -168,7 +169,7 @@ describe('PlatformDelivery', () => {
       ],
     });
     const { siteVersion, unknownSince, bodySha256 } = retried;
-    await deliver({ attempt: 3, asOf: { siteVersion }, unknownSince, bodySha256 });
+    await deliver({ attempt: 3, asOf: asOfIn({ siteVersion }), unknownSince, bodySha256 });
     expect(pixels).toEqual(['second', 'second']);
   });
 

@@ -11,6 +11,9 @@ import type { EventLog } from '../log/event-log.js';
 import { readHead } from '../log/event-reader.js';
 import { followLineage, readJump } from '../log/lineage.js';
 import type { Projection } from '../log/projections/projection.js';
+import { type CopiedEvent, parseCopiedRows } from '../log/site-copy/copied-rows.js';
+import type { EventName } from '../log/site-copy/site-pages.js';
+import { findErased, storePage } from '../log/site-copy/store-page.js';
 import { SCHEMA } from '../postgres/migrations/index.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
@@ -20,12 +23,9 @@ import { type SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecret, SiteSecrets } from '../sites/site-secrets.js';
 import { EraseSubject } from '../visitors/erasure/erase-subject.command.js';
 import type { Erasure } from '../visitors/erasure/erasure.js';
-import { type CopiedEvent, parseCopiedRows } from './copied-rows.js';
 import { close } from './move-out.js';
-import type { EventName } from './site-pages.js';
 import { readElsewhere } from './sites-elsewhere.js';
 import { askSource, requireComing, requireLeft, requireNewest } from './source-cell.js';
-import { findErased, storePage } from './store-page.js';
 
 /** Dedup claims and the windows of deliveries compare times of both cells. */
 const CLOCKS_DIFFER_MAX_MS = 5_000;

@@ -2,9 +2,9 @@ import type { ClientBase, Pool, PoolClient } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import { lockAppends } from '../log/append/append-lock.js';
 import { RETENTION_LOCK } from '../log/retention/retention-holds.js';
+import { readMoveCells } from '../log/site-copy/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
-import { readMoveCells } from './site-events.js';
 
 type Queries = Pick<ClientBase | Pool, 'query'>;
 type Departing = Omit<MoveProgress, 'direction'>;

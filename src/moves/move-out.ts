@@ -6,10 +6,10 @@ import { appendingTransaction, VersionConflict } from '../log/append/append-in-t
 import { lockAppends } from '../log/append/append-lock.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { countSiteEvents } from '../log/site-copy/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { evolve, type Site } from '../sites/site.js';
 import { SiteMoved } from '../sites/site-repository.js';
-import { countSiteEvents } from './site-events.js';
 
 const ATTEMPTS_MAX = 5;
 

@@ -6,6 +6,8 @@ import { UserError } from '../kernel/errors.js';
 import type { Cell, Settings } from '../kernel/settings/settings.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { chainHeadAt, countSiteEvents } from '../log/site-copy/site-events.js';
+import { countSite, type SiteSize } from '../log/site-copy/site-pages.js';
 import { SCHEMA } from '../postgres/migrations/index.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { StartMove } from '../sites/move.commands.js';
@@ -18,8 +20,6 @@ import { isDrained, readSiteLeases, readUnderWay } from './drain.js';
 import { type Counted, type Departure, moveOut } from './move-out.js';
 import { requireSendable } from './secrets-limit.js';
 import { SiteCopier } from './site-copier.js';
-import { chainHeadAt, countSiteEvents } from './site-events.js';
-import { countSite, type SiteSize } from './site-pages.js';
 import { TargetCell } from './target-cell.js';
 
 const PAGE_LEASES = 5_000;

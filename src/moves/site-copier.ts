@@ -1,12 +1,12 @@
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
+import { countSiteEvents } from '../log/site-copy/site-events.js';
+import { readErased, readSitePage } from '../log/site-copy/site-pages.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { ArrivalState } from './arrival.js';
 import { afterPass } from './copy-passes.js';
 import { recordDeparture } from './departures.js';
 import type { Counted } from './move-out.js';
-import { countSiteEvents } from './site-events.js';
-import { readErased, readSitePage } from './site-pages.js';
 import type { TargetCell } from './target-cell.js';
 
 /** The other cell holds its append lock while it stores a page. */

@@ -1,11 +1,11 @@
 import type { PoolClient } from 'pg';
 import { lockAppends } from '../log/append/append-lock.js';
 import { readHoldDifferences } from '../log/audit/pause-audit.js';
+import { newestArrival } from '../log/site-copy/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
 import type { Holding } from '../sites/holding.js';
 import { close } from './move-out.js';
-import { newestArrival } from './site-events.js';
 
 type Pool = Pick<Postgres['pool'], 'query'>;
 

@@ -4,10 +4,10 @@ import { HttpClient, type HttpRequest } from '../http/client/http-client.js';
 import type { HttpResponse } from '../http/client/response.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Cell } from '../kernel/settings/settings.js';
+import type { EventName } from '../log/site-copy/site-pages.js';
 import type { SiteSecret } from '../sites/site-secrets.js';
 import type { ArrivalState, Beginning, CellState } from './arrival.js';
 import { encodeSecrets } from './secrets-limit.js';
-import type { EventName } from './site-pages.js';
 
 const TIMEOUT_MS = 30_000;
 /** A cell that is restarted, or fails over, answers again within this time. */

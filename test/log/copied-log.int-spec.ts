@@ -73,7 +73,7 @@ describe('a log with the events of a site of another one', () => {
     });
     await Promise.all([copy, orders()]);
     await leave(source, site.host, 'b', 1);
-    expect(await copySite(source, target, site.host)).toMatchObject({ stored: 1 });
+    expect(await copySite(source, target, site.host)).toBe(1);
     await arrive(target, site.host, 'a', 1);
     await service.refreshSites();
   });
@@ -197,9 +197,9 @@ describe('retention of copied events', () => {
       dropExpiredPartitions(other, { sign: async () => 'x', holds: [], onMessage: () => {}, olderThanMs });
     // Only the empty ones.
     await drop(DAY_MS);
-    expect(await left()).toEqual([{ first: copied, thinned: false }]);
+    expect(await left()).toEqual([{ first: 0, thinned: false }]);
     await drop(-DAY_MS);
-    expect(await left()).toEqual([{ first: copied, thinned: true }]);
+    expect(await left()).toEqual([{ first: 0, thinned: true }]);
     const rows = await contentOf(other, 'old.example');
     // Those of the site itself are kept.
     expect(rows.length).toBe((await contentOf(one, 'old.example')).length);
@@ -236,6 +236,7 @@ describe('retention of copied events', () => {
     const left = await contentOf(one, host);
     expect(left.length).toBeLessThan(length - 30);
     // What the site got meanwhile, in the same order.
+    await keepPartitionsAhead(one, 20);
     expect(await copySite(other, one, host)).toBe(7);
     const places = async (postgres: Postgres) => (await contentOf(postgres, host)).slice(-7).map(({ id }) => id);
     expect(await places(one)).toEqual(await places(other));

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { parseCopiedRows } from '../../src/moves/copied-rows.js';
+import { parseCopiedRows } from '../../src/log/site-copy/copied-rows.js';
 import { createEmptyDatabase, openDatabase } from '../support/databases.js';
 import { type EarlierVersion, restoreLog } from '../support/earlier-versions.js';
 import { readAll } from '../support/site-copies.js';

@@ -1,5 +1,5 @@
-import { countSiteEvents } from '../../src/moves/site-events.js';
-import { countSite } from '../../src/moves/site-pages.js';
+import { countSiteEvents } from '../../src/log/site-copy/site-events.js';
+import { countSite } from '../../src/log/site-copy/site-pages.js';
 import { useLog } from '../support/databases.js';
 
 /** More than two queries look at. */

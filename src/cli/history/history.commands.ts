@@ -4,7 +4,7 @@ import { type VerifyReport, verify } from '../../history/verify.js';
 import { UserError } from '../../kernel/errors.js';
 import { leapLineage } from '../../log/lineage.js';
 import { withReaderHold } from '../../log/retention/retention-holds.js';
-import { readArrivedSites } from '../../sites/arrived-sites.js';
+import { readArrivedSites } from '../../log/site-copy/arrived-sites.js';
 import { confirm, YES_HELP } from '../confirmation.js';
 import { checkMark, type Layout, MARK_WIDTH } from '../output/layout.js';
 import { printable, wrapped } from '../output/table.js';

@@ -1,6 +1,6 @@
 import { countOutOfOrder, readUnfoundedSteps } from '../../log/audit/log-audit.js';
+import { readArrivedSites } from '../../log/site-copy/arrived-sites.js';
 import { withConnection } from '../../postgres/with-connection.js';
-import { readArrivedSites } from '../../sites/arrived-sites.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
 

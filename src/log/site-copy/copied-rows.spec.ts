@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { derivedUuid } from '../kernel/uuid.js';
+import { derivedUuid } from '../../kernel/uuid.js';
 import { parseCopiedRows } from './copied-rows.js';
 import { copyLine } from './copy-text.js';
 import { SiteCopyRefused } from './site-copy-errors.js';

@@ -1,5 +1,5 @@
 import type { ClientBase, Pool } from 'pg';
-import { scanParts } from '../log/scan-parts.js';
+import { scanParts } from '../scan-parts.js';
 
 type Queries = Pick<ClientBase | Pool, 'query'>;
 

@@ -1,9 +1,9 @@
-import { checkData } from '../events/check-data.js';
-import { EVENT_SCHEMAS, type EventType } from '../events/index.js';
-import { LOG } from '../events/log.events.js';
-import { mayBePersonal } from '../events/personal-types.js';
-import { USER } from '../events/user.events.js';
-import { derivedUuid, isUuid } from '../kernel/uuid.js';
+import { checkData } from '../../events/check-data.js';
+import { EVENT_SCHEMAS, type EventType } from '../../events/index.js';
+import { LOG } from '../../events/log.events.js';
+import { mayBePersonal } from '../../events/personal-types.js';
+import { USER } from '../../events/user.events.js';
+import { derivedUuid, isUuid } from '../../kernel/uuid.js';
 import { parseCopyText } from './copy-text.js';
 import { SiteCopyRefused } from './site-copy-errors.js';
 

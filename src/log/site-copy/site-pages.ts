@@ -1,8 +1,8 @@
 import { type ClientBase, escapeLiteral } from 'pg';
-import { SEALED_COLUMNS } from '../log/audit/sealed-row.js';
-import { copyOut } from '../log/copy.js';
-import { EventRow } from '../log/event-row.js';
-import { readScanEnd, scanParts } from '../log/scan-parts.js';
+import { SEALED_COLUMNS } from '../audit/sealed-row.js';
+import { copyOut } from '../copy.js';
+import { EventRow } from '../event-row.js';
+import { readScanEnd, scanParts } from '../scan-parts.js';
 
 /** Larger pages would hold the append lock of the other log for longer. */
 const PAGE_BYTES = 2 * 1024 * 1024;
