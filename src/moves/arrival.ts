@@ -176,7 +176,7 @@ export class Arrival {
       const row = await this.lock(tx, step);
       if (row.done || row.reached !== after || last < after) return stateOf(row);
       await this.endEarlier(tx, site, actor, events, row.after);
-      await storePage(tx, site, events, { clock: postgres.clock, inline });
+      await storePage(tx, site, events, { clock: postgres.clock, inline, after: row.after });
       const state = { ...row, reached: last, events: row.events + events.length };
       await tx.query(
         `UPDATE cc.site_moves SET reached = $2, events = $3, updated_at = now() WHERE site = $1 AND direction = 'in'`,

@@ -96,7 +96,8 @@ export async function begin(source: Postgres, target: Postgres, site: string): P
   await close(target, site);
   await target.pool.query(
     `INSERT INTO cc.site_moves (site, direction, epoch, cell, after) VALUES ($1, 'in', 1, 'a', $2)
-     ON CONFLICT (site, direction) DO UPDATE SET done = false`,
+     ON CONFLICT (site, direction) DO UPDATE SET done = false,
+       after = CASE WHEN site_moves.done THEN excluded.after ELSE site_moves.after END`,
     [site, await readHead(target.pool)],
   );
   const { rows } = await source.pool.query<{ name: string; sealed: Buffer }>(
@@ -126,10 +127,14 @@ export async function inTransaction<Result>(
 
 /** Returns how many events were stored. */
 export async function storeRows(target: Postgres, client: ClientBase, site: string, rows: Buffer): Promise<number> {
-  await client.query('SELECT FROM cc.site_moves WHERE site = $1 FOR UPDATE', [site]);
+  const { rows: moves } = await client.query<{ after: number }>(
+    `SELECT after::float8 AS after FROM cc.site_moves WHERE site = $1 AND direction = 'in' FOR UPDATE`,
+    [site],
+  );
+  const after = moves[0]?.after ?? 0;
   const secrets = new SiteSecrets(target.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
   const inline = [identifiersProjection, consentProjection, dedupProjection(secrets)];
-  return store(client, site, parseCopiedRows(rows, site), { clock: target.clock, inline });
+  return store(client, site, parseCopiedRows(rows, site), { clock: target.clock, inline, after });
 }
 
 export function storePage(target: Postgres, site: string, rows: Buffer): Promise<number> {

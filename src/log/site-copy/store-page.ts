@@ -20,6 +20,8 @@ export interface PageStore {
   readonly clock: DatabaseClock;
   /** All projections that the append writes. */
   readonly inline: readonly Projection[];
+  /** What is copied follows this position of the log. */
+  readonly after: number;
 }
 
 /**
@@ -30,11 +32,11 @@ export async function storePage(
   client: ClientBase,
   site: string,
   events: readonly CopiedEvent[],
-  { clock, inline }: PageStore,
+  { clock, inline, after }: PageStore,
 ): Promise<number> {
   // The removal of a partition holds the append lock and waits for tables that this transaction uses.
   await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
-  const missing = missingEvents(site, events, await readHere(client, events), await readRemovedMs(client, site));
+  const missing = missingEvents(site, events, await readHere(client, events), await readRemovedMs(client, site, after));
   if (missing.length === 0) return 0;
   const first = await append(client, clock, site, missing);
   await foldInline(client, inline, first - 1, first + missing.length - 1);
@@ -118,12 +120,14 @@ async function readHere(client: ClientBase, events: readonly CopiedEvent[]): Pro
   return rows;
 }
 
-/** Until when retention has removed the events of a site that was in this log before; 0 if it has removed none. */
-async function readRemovedMs(client: ClientBase, site: string): Promise<number> {
+/** Until when retention has removed the events of a site that was in this log before `after`; 0 if it has removed none. */
+async function readRemovedMs(client: ClientBase, site: string, after: number): Promise<number> {
   const { rows } = await client.query<{ ms: number | null }>(
-    `SELECT (extract(epoch FROM max(time)) * 1000)::float8 AS ms FROM cc.events
-      WHERE site = $1 AND category = 'site' AND position <= $2`,
-    [site, await readRemovedUntil(client)],
+    `SELECT (extract(epoch FROM least(left_at, removed_at)) * 1000)::float8 AS ms FROM (
+       SELECT (SELECT max(time) FROM cc.events WHERE site = $1 AND category = 'site' AND position <= $2) AS left_at,
+              (SELECT time FROM cc.seals WHERE last >= $3 ORDER BY last LIMIT 1) AS removed_at) known
+      WHERE $3 > 0 AND left_at IS NOT NULL AND removed_at IS NOT NULL`,
+    [site, after, await readRemovedUntil(client)],
   );
   return rows[0]?.ms ?? 0;
 }
