@@ -14,7 +14,7 @@ const BROWSER = fileURLToPath(new URL('../dashboard/browser', import.meta.url));
 /** Operations that the dashboard does not call through its client, and why. */
 const OTHERS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    ['GET', 'POST', ...['claims', 'erased', 'events', 'leases', 'open', 'secrets'].map((step) => `POST ${step}`)].map(
+    ['GET', 'POST', ...['erased', 'events', 'leases', 'open', 'secrets'].map((step) => `POST ${step}`)].map(
       (step) => [
         step.replace(
           /^(\w+) ?(\w*)$/,
