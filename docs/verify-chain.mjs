@@ -36,7 +36,6 @@ function canonicalForm(event, { reference, personal }) {
     reference === undefined ? '' : sized(reference),
     sized(JSON.stringify(event.data)),
     personal ?? '',
-    ...(event.origin === undefined ? [] : [event.origin]),
   ];
   return fields.map((field) => `${field}\n`).join('');
 }

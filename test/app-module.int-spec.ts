@@ -101,7 +101,7 @@ describe('AppModule', () => {
       site: 'shop.example',
       platform: 'meta',
       range,
-      settingsPosition: 0,
+      siteVersion: 1,
       statuses: ['failed', 'skipped'],
       nowMs: Date.now(),
       force: false,

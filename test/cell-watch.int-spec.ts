@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { StartMove } from '../src/sites/move.commands.js';
 import { captureLog } from './support/captured-log.js';
 import { type CliResult, runIn, startCells, type TestCell } from './support/cells.js';
 import { metrics, type Operator, post, startTestService, type TestService, type TestSite } from './support/service.js';
@@ -163,18 +162,6 @@ describe('a cell whose database was restored to a state from before a site moved
     expect(await accepts('back')).toBe(200);
     expect(await checkOf(a, ['history', 'verify'], 'paused sites')).toMatchObject({ ok: true });
     expect((await checkOf(a, ['doctor'], 'cells')).detail).not.toContain(site.host);
-  });
-});
-
-describe('a site whose move has started', () => {
-  it('waits after a start until the other cell has answered that it does not have it', async () => {
-    await operator.execute(new StartMove('cli', site.host, 'b', 1));
-    await start({ CELLS: 'b=http://127.0.0.1:9' });
-    expect(await statusOf('silent')).toBe(503);
-    expect(await isClosed()).toBe(false);
-    await stop();
-    await start();
-    expect(await accepts('answered')).toBe(200);
   });
 });
 

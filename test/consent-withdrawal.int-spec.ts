@@ -66,7 +66,7 @@ const isFinal = (outcome: string) => /^(delivered|skipped|failed)/.test(outcome)
 
 async function replay(options: Partial<ReplayRequest>): Promise<number> {
   const request = {
-    ...{ site: site.host, platform: 'meta' as const, settingsPosition: await operator.log.head() },
+    ...{ site: site.host, platform: 'meta' as const, siteVersion: 1 },
     ...{ statuses: ['failed', 'skipped', 'queued'] as const, force: false, dryRun: false, nowMs: Date.now() },
     ...{ range: { after: 0, until: await operator.log.head() } },
     ...options,

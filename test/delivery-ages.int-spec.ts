@@ -93,7 +93,7 @@ const age = (conversion: string, hours: number) =>
 const replay = (site: TestSite, conversion: string, force: boolean) =>
   new ReplayDeliveriesHandler(operator.log).execute(
     new ReplayDeliveries('cli', {
-      ...{ site: site.host, platform: 'meta', range: { conversion }, settingsPosition: Number.MAX_SAFE_INTEGER },
+      ...{ site: site.host, platform: 'meta', range: { conversion }, siteVersion: 1 },
       ...{ force, dryRun: false, statuses: ['failed', 'skipped'], nowMs: Date.now() },
     }),
   );

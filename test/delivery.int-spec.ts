@@ -388,11 +388,11 @@ describe('RetryScheduler', () => {
     expect(await outcomesOf(ids[0] as string)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
   });
 
-  it('repeats a delivery with the payload digest, event id, settings position and visit of the last attempt', async () => {
+  it('repeats a delivery with the payload digest, event id, settings version and visit of the last attempt', async () => {
     const { data } = await receive();
     const { conversionId } = data;
     const kept = { bodySha256: 'b'.repeat(64), eventId: 'ORD-1-r2', reopened: 2 };
-    await record(conversionId, 'deferred', { reason: 'timeout', nextTry: PAST, ...kept, settings: 3, alone: true });
+    await record(conversionId, 'deferred', { reason: 'timeout', nextTry: PAST, ...kept, siteVersion: 3, alone: true });
     await projections.catchUp('deliveries');
     const requested = new Promise<DeliveryRequest>((resolve) => {
       void startScheduler(async (request) => {
@@ -400,7 +400,7 @@ describe('RetryScheduler', () => {
         return delivered(request);
       });
     });
-    expect(await requested).toMatchObject({ ...kept, settingsPosition: 3, attempt: 2, alone: true });
+    expect(await requested).toMatchObject({ ...kept, asOf: { siteVersion: 3 }, attempt: 2, alone: true });
   });
 
   it('attempts a delivery that has become too old before it is due, so that this is recorded', async () => {
@@ -587,7 +587,7 @@ describe('ReplayDeliveries', () => {
     const delivered = await receive();
     await record(delivered.data.conversionId, 'delivered');
     const range = { after: 0, until: await log.head() };
-    const base = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', range, siteVersion: 3, force: false, dryRun: false } as const;
     const request = { ...base, statuses: ['failed', 'skipped'], nowMs: Date.now() } as const;
     const counts = await new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('user:jane', request));
     expect(counts).toEqual({ requested: 1, byStatus: { failed: 1, delivered: 1 } });
@@ -603,7 +603,7 @@ describe('ReplayDeliveries', () => {
     const unknown = { unknown: true, unknownSince: PAST, reason: 'timeout' };
     await record(bound.data.conversionId, 'failed', unknown);
     const unattempted = await receive();
-    const base = { site: SITE, platform: 'meta', settingsPosition: 3, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', siteVersion: 3, dryRun: false } as const;
     const replay = async ({ data: { conversionId: conversion } }: ReceivedConversion, force: boolean) => {
       const nowMs = Date.parse(unattempted.time) + 60_000;
       const request = { ...base, range: { conversion }, force, statuses: ['failed', 'queued'] as const, nowMs };
@@ -622,7 +622,7 @@ describe('ReplayDeliveries', () => {
   it('forces a delivery once until it is made, and says so', async () => {
     const { conversionId: conversion } = (await receive()).data;
     await record(conversion, 'delivered');
-    const base = { site: SITE, platform: 'meta', settingsPosition: 3, force: true, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', siteVersion: 3, force: true, dryRun: false } as const;
     const request = { ...base, range: { conversion }, statuses: [], nowMs: Date.now() };
     const replay = () => new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('cli', request));
     const requested = async () =>
@@ -642,14 +642,14 @@ describe('ReplayDeliveries', () => {
   it('requests deliveries to a connection that was made after the receipt, if asked for them', async () => {
     const { conversionId } = (await receive({ platforms: ['segment'] })).data;
     const range = { after: 0, until: await log.head() };
-    const base = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', range, siteVersion: 3, force: false, dryRun: false } as const;
     const replay = (statuses: readonly ReplayStatus[]) =>
       new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('cli', { ...base, statuses, nowMs: Date.now() }));
     const counts = { byStatus: { not_connected: 1 } };
     expect(await replay(['failed', 'skipped', 'queued'])).toEqual({ requested: 0, ...counts });
     expect(await replay(['not_connected'])).toEqual({ requested: 1, ...counts });
     expect(await replay(['not_connected'])).toEqual({ requested: 0, byStatus: { queued: 1 } });
-    const check = deliveriesCheck(false);
+    const check = deliveriesCheck(() => false);
     check.read(await log.readStream(CONVERSION, conversionId));
     expect(await check.finish()).toMatchObject({ ok: true });
     await projections.catchUp('deliveries');
@@ -664,7 +664,7 @@ describe('ReplayDeliveries', () => {
     const failed = await receive();
     await record(failed.data.conversionId, 'failed', { reason: 'x' });
     const range = { after: 0, until: await log.head() };
-    const base = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', range, siteVersion: 3, force: false, dryRun: false } as const;
     const replay = (nowMs: number) =>
       new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('cli', { ...base, statuses: ['queued'], nowMs }));
     const receivedMs = Date.parse(unattempted.time);
@@ -678,25 +678,19 @@ describe('ReplayDeliveries', () => {
 });
 
 describe('readUnderWay', () => {
-  it('counts conversions up to a position that have no outcome, wherever the outcome is and however far the scan is', async () => {
-    const { data, position } = await receive();
-    const underWay = async () => (await readUnderWay({ postgres, log }, SITE, position)).conversions;
+  it('counts conversions that have no outcome, wherever the outcome is and however far the scan is', async () => {
+    const { data } = await receive();
+    const underWay = async () => (await readUnderWay({ postgres, log }, SITE)).conversions;
     expect(await underWay()).toBe(1);
-    await receive({ settings: position });
-    expect(await underWay()).toBe(1);
-    // By an instance that had not read the event at the position.
-    const unaware = await receive({ settings: position - 1 });
-    expect(await underWay()).toBe(2);
     await record(data.conversionId, 'delivered');
-    await record(unaware.data.conversionId, 'delivered');
     expect(await underWay()).toBe(0);
-    expect((await readUnderWay({ postgres, log }, 'other.example', position)).conversions).toBe(0);
+    expect((await readUnderWay({ postgres, log }, 'other.example')).conversions).toBe(0);
   });
 
   it('waits while a refresh token of the site is used, because the one that replaces it would not be stored any more', async () => {
     const tokens = new DatabaseTokenStore(postgres, {} as SiteSecrets, async () => undefined);
     const lock = await tokens.lock(SITE, 'google_ads');
-    const underWay = (site: string) => readUnderWay({ postgres, log }, site, 0);
+    const underWay = (site: string) => readUnderWay({ postgres, log }, site);
     const [used, other] = [await underWay(SITE), await underWay('shop.exam')];
     await lock?.release();
     const released = await underWay(SITE);
@@ -916,7 +910,7 @@ describe('OwedDeliveriesScan', () => {
 });
 
 describe('DeliveryService', () => {
-  const site = { connections: new Map([['meta', {}]]), settingsPosition: 1 } as unknown as LoadedSite;
+  const site = { connections: new Map([['meta', {}]]), siteVersion: 1 } as unknown as LoadedSite;
 
   async function startDeliveries(deliver?: Deliver): Promise<DeliveryService> {
     const instance = await openInstance(deliver);
@@ -937,7 +931,7 @@ describe('DeliveryService', () => {
   it('delivers a conversion and records the outcome', async () => {
     const deliveries = await startDeliveries();
     const plan = deliveryPlanOf(site);
-    expect(plan).toEqual({ platforms: ['meta'], settings: 1, payloadVersion: PAYLOAD_VERSION });
+    expect(plan).toEqual({ platforms: ['meta'], siteVersion: 1, payloadVersion: PAYLOAD_VERSION });
     const conversion = await receive(plan);
     expect(await deliveries.deliver(conversion)).toEqual({ meta: { ok: true, status: 'delivered' } });
     expect(await outcomesOf(conversion.data.conversionId)).toEqual(['meta 1 delivered']);

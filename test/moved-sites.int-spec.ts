@@ -9,7 +9,7 @@ import { pushTotals } from '../src/outbound/operate-webhook.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
+import { ConnectPlatform, PauseConnection, ResumeConnection } from '../src/sites/connections/connection.commands.js';
 import { CancelMove, StartMove } from '../src/sites/move.commands.js';
 import { AddSite, PauseSite, RemoveSite } from '../src/sites/site.commands.js';
 import { SiteMoved, SiteRepository } from '../src/sites/site-repository.js';
@@ -66,18 +66,26 @@ describe('a site that leaves this cell', () => {
     (await operator.postgres.pool.query('SELECT closed FROM cc.paused_sites WHERE site = $1', [site.host])).rows;
   const verified = () => pausedSitesCheck.examine({ postgres: operator.postgres } as VerifyDependencies);
 
-  it('accepts conversions and sends none once the move has started, and sends them when it is cancelled', async () => {
+  it('is paused once the move has started, and sends what waited when it is cancelled', async () => {
+    await operator.execute(new PauseConnection('cli', site.host, 'meta'));
+    await service.refreshSites();
+    const accepted = await convert('A1');
     await start();
     await start();
     await service.refreshSites();
-    const accepted = await convert('A1');
-    expect(accepted.status).toBe(200);
-    expect(JSON.parse(accepted.body).results.meta.status).toBe('queued');
-    expect(await holds()).toEqual([]);
+    expect(await convert('A2')).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': expect.stringMatching(/^\d+$/) },
+    });
+    expect(await holds()).toEqual([{ closed: false }]);
+    expect(await verified()).toMatchObject({ ok: true });
+    await operator.execute(new ResumeConnection('cli', site.host, 'meta'));
+    expect(await statusOf(accepted)).toBe('queued');
     await expect(pushTotals({} as never, await sites().get(site.host), 'cli')).rejects.toThrow(SitePaused);
     await expect(operator.execute(new RemoveSite('cli', site.host))).rejects.toThrow('--cancel');
     await expect(operator.execute(new StartMove('cli', site.host, 'c', 2))).rejects.toThrow('cell b');
     await operator.execute(new CancelMove('cli', site.host));
+    expect(await holds()).toEqual([]);
     await operator.execute(new CancelMove('cli', site.host));
     await expect(leave()).rejects.toThrow('cancelled');
     await service.refreshSites();

@@ -142,7 +142,7 @@ it('a retry, and a replay that an operator requests, concern one connection of a
 
   const until = await operator.log.head();
   const request: ReplayRequest = {
-    ...{ site: site.host, platform: 'meta:second', range: { after: 0, until }, settingsPosition: until, dryRun: false },
+    ...{ site: site.host, platform: 'meta:second', range: { after: 0, until }, siteVersion: 1, dryRun: false },
     ...{ force: false, statuses: ['failed', 'skipped'], nowMs: Date.now() },
   };
   const counts = await new ReplayDeliveriesHandler(operator.log).execute(new ReplayDeliveries('cli', request));

@@ -112,11 +112,11 @@ describe('the outbound webhook', () => {
     for (let hours = 0; hours < 12; hours += 1) await advanceClock(HOUR);
     for (const { host, path } of sites) {
       const pushes = acceptedPushes(receiver.callsTo(path));
-      const { first } = (await instance.sites.get(host)).webhook as { first: { place: number } };
+      const { first } = (await instance.sites.get(host)).webhook as { first: { position: number } };
       expect(pushes.length).toBeGreaterThan(20);
-      expect(pushes.map(({ from }) => from)).toEqual([first.place, ...pushes.slice(0, -1).map(({ to }) => to)]);
+      expect(pushes.map(({ from }) => from)).toEqual([first.position, ...pushes.slice(0, -1).map(({ to }) => to)]);
       const last = pushes.at(-1)?.to as number;
-      expect(sum(pushes)).toEqual(await totalsOf(instance.log, host, first.place, last));
+      expect(sum(pushes)).toEqual(await totalsOf(instance.log, host, first.position, last));
       // Everything: no counted event follows the last window.
       const times = (...kinds: SampleEvent[]) => appended.get(host)?.filter((kind) => kinds.includes(kind)).length;
       const all = { conversions: times('received'), bot_traffic_removed: times('filtered', 'detected') };
@@ -187,7 +187,7 @@ describe('the outbound webhook', () => {
         'content-type': 'application/json',
         'webhook-signature': signature(SECRET, id as string, Number(timestamp), body),
         'x-cc-window-start': first.time,
-        'x-cc-from-position': String(first.place),
+        'x-cc-from-position': String(first.position),
       });
       // Other sites close their windows at the same tick, which adds events too.
       const until = Number(headers['x-cc-to-position']);
@@ -404,7 +404,7 @@ describe('the outbound webhook', () => {
 
     it('one closes a window when all decide on the same last event', async () => {
       const { host } = await openSite();
-      const target = { site: host, webhook: await webhook(host), secrets: undefined };
+      const target = { site: host, webhook: await webhook(host), hasMoved: false, secrets: undefined };
       const closed = await Promise.all([1, 2, 3, 4].map(() => instance.pusher.close(target, undefined)));
       expect(closed.filter((end) => end !== undefined)).toHaveLength(1);
       expect(await instance.log.readStream(OUTBOUND, streamOf(host))).toHaveLength(1);
@@ -490,7 +490,7 @@ describe('the outbound webhook', () => {
   });
 
   async function pushByHand(host: string) {
-    const target = { site: host, webhook: await webhook(host), secrets: { secret: 'secret' } };
+    const target = { site: host, webhook: await webhook(host), hasMoved: false, secrets: { secret: 'secret' } };
     return pushNow(instance.postgres, instance.pusher, target, 1_000);
   }
 

@@ -43,7 +43,7 @@ it.each<[PlatformName, Record<string, string>, Partial<ConversionData>]>([
   const conversionId = uuidv7();
   const data: ConversionData = {
     ...{ conversionId, event: 'purchase', value: 5, currency: 'EUR', orderId: uuidv7(), keyId, trial: false },
-    ...{ platforms: [name], settings: connection.place, ...more },
+    ...{ platforms: [name], siteVersion: connection.version, ...more },
   };
   const append = async (event: NewEvent, expected: 'new' | number) => {
     const stream = { category: CONVERSION, stream: conversionId, site: host, actor: 'system' } as const;

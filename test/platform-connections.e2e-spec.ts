@@ -375,7 +375,7 @@ describe('running service', () => {
       secrets: { access_token: TOKEN },
       missingSecrets: [],
     });
-    expect(open(directory).settingsPosition).toBe((await siteEvents()).at(-1)?.position);
+    expect(open(directory).siteVersion).toBe((await siteEvents()).at(-1)?.version);
 
     await json('platforms', 'pause', 'meta', '--site', SITE);
     await json('platforms', 'connect', 'meta', '--site', SITE, '--set', 'access_token=new-token');

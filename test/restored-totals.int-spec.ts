@@ -41,7 +41,7 @@ describe.each(RECEIVER_LANGUAGES)('the %s receiver of the guide', (language) => 
     await appendEvents(instance.log, SITE, ...Array.from({ length: conversions }, (): SampleEvent => 'received'));
     const before = receiver.totals().length;
     const webhook = (await instance.sites.get(SITE)).webhook as SiteWebhook;
-    const target = { site: SITE, webhook, secrets: { secret: SECRET } };
+    const target = { site: SITE, webhook, hasMoved: false, secrets: { secret: SECRET } };
     const pushed = await pushNow(instance.postgres, instance.pusher, target, TIMEOUT_MS);
     expect(pushed.type).toBe('outbound.delivered.v1');
     await eventually(

@@ -193,10 +193,12 @@ describe('log retention', () => {
     await fill();
     await catchUp();
     expect(await drop()).toBe(0);
-    expect(messages.at(-1)).toContain(`the webhook of ${SITE} needs the events after position ${webhook?.first.place}`);
+    expect(messages.at(-1)).toContain(
+      `the webhook of ${SITE} needs the events after position ${webhook?.first.position}`,
+    );
     const window = {
       stretchId: uuidv7(),
-      fromPosition: webhook?.first.place as number,
+      fromPosition: webhook?.first.position as number,
       toPosition: await log.head(),
       windowStart: webhook?.first.time as string,
       windowEnd: webhook?.first.time as string,
@@ -228,9 +230,12 @@ describe('log retention', () => {
     const options = { ...pusherOptions(settings, 'system', postgres.clock), incomplete };
     const httpClient = openHttpClient(settings);
     const pusher = new Pusher(log, { execute }, httpClient, options);
-    const closed = await pusher.close({ site: SITE, webhook: webhook as SiteWebhook, secrets: undefined }, undefined);
+    const closed = await pusher.close(
+      { site: SITE, webhook: webhook as SiteWebhook, hasMoved: false, secrets: undefined },
+      undefined,
+    );
     expect(closed?.data).toMatchObject({
-      fromPosition: webhook?.first.place,
+      fromPosition: webhook?.first.position,
       removedUntil: 3 * PARTITION_EVENTS - 1,
     });
     expect(incomplete).toHaveBeenCalledWith(SITE, 3 * PARTITION_EVENTS - 1);

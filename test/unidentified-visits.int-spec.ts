@@ -11,7 +11,7 @@ import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
 import { IdentifierPruner, pruneUnidentified } from '../src/visitors/identifier-pruner.js';
 import { Matcher, matchOf } from '../src/visitors/matcher.js';
 import { createDatabase, openDatabase, useLog } from './support/databases.js';
-import { copySite } from './support/site-copies.js';
+import { arrive, copySite } from './support/site-copies.js';
 import { type DrawnCall, foldRecord, TagCallers } from './support/tag-callers.js';
 import { eventually } from './support/waiting.js';
 
@@ -182,6 +182,7 @@ describe('what anonymous callers store', () => {
     await tick();
     await young.send({ ...CALL, call: 'collect' });
     await copySite(postgres, target, site.host);
+    await arrive(target, site.host, 'a', 1);
     const visits = async () =>
       (await targetLog.read({ categories: ['visitor'] }))
         .filter(({ type, personal }) => type === 'visitor.visited.v1' && personal)

@@ -34,7 +34,6 @@ const beginningSchema = z
     epoch,
     from: cell.meta({ description: 'Name of the cell that the site is in.' }),
     aliases: z.array(host).max(50),
-    head: place.meta({ description: "Newest position of that cell's log." }),
     schema: z.int(),
     timeMs: z.number().meta({ description: "Of that cell's database." }),
     dedupSecret: base64.meta({ description: 'Base64.' }),
@@ -53,7 +52,6 @@ const arrivalSchema = z
     state: z.enum(['arriving', 'open']),
     reached: place.meta({ description: 'Everything up to this position of the other log is copied.' }),
     events: place.meta({ description: 'So many events.' }),
-    claimsUntilMs: z.number().optional().meta({ description: 'All dedup claims from before this time are copied.' }),
   })
   .meta({ id: 'Arrival' });
 
@@ -71,9 +69,14 @@ const number = z
   .string()
   .regex(/^\d{1,15}$/)
   .transform(Number);
-const stepQuery = z.object({ epoch: number }).strict();
-const claimsQuery = z.object({ epoch: number, until: number.optional() }).strict();
 const pageQuery = z.object({ epoch: number, after: number, last: number }).strict();
+
+const erasuresSchema = z
+  .object({
+    epoch,
+    events: z.array(z.object({ stream: z.uuid(), version: z.int().min(1), id: z.uuid() }).strict()).max(1_000),
+  })
+  .strict();
 
 const secretsSchema = z
   .object({ epoch, secrets: z.array(z.object({ name: z.string().max(200), value: base64 }).strict()).max(SECRETS_MAX) })
@@ -124,7 +127,7 @@ export class ArrivalController {
     projections: ProjectionRunner,
     commands: CommandBus,
   ) {
-    const inline = projections.all.filter((projection) => projection.inline && projection.name !== 'dedup');
+    const inline = projections.all.filter((projection) => projection.inline);
     this.arrival = new Arrival({ settings, postgres, log, sites, secrets, commands, erasure, inline });
   }
 
@@ -158,26 +161,14 @@ export class ArrivalController {
   }
 
   @Post('erased')
-  @Rows('Erase what the other cell has erased since it was copied')
+  @ApiOperation({ summary: 'Erase what the other cell has erased since it was copied' })
   @Returns(erasedSchema, 'It is erased, or a part of it: then the same is to be sent again.')
-  async storeErased(
+  storeErased(
     @Param('site', { schema: host }) site: string,
-    @Query({ schema: stepQuery }) { epoch }: z.output<typeof stepQuery>,
-    @Req() request: AdminRequest,
+    @Body({ schema: erasuresSchema }) { epoch, events }: z.output<typeof erasuresSchema>,
     @Caller() { actor }: Principal,
   ) {
-    return this.arrival.storeErased({ site, epoch }, actor, await readRows(request));
-  }
-
-  @Post('claims')
-  @Rows('Copy dedup claims of a site that arrives')
-  @ReturnsNothing('They are stored.')
-  async storeClaims(
-    @Param('site', { schema: host }) site: string,
-    @Query({ schema: claimsQuery }) { epoch, until }: z.output<typeof claimsQuery>,
-    @Req() request: AdminRequest,
-  ): Promise<void> {
-    await this.arrival.storeClaims({ site, epoch }, await readRows(request), until);
+    return this.arrival.storeErased({ site, epoch }, actor, events);
   }
 
   @Post('secrets')

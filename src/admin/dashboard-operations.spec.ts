@@ -14,15 +14,13 @@ const BROWSER = fileURLToPath(new URL('../dashboard/browser', import.meta.url));
 /** Operations that the dashboard does not call through its client, and why. */
 const OTHERS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    ['GET', 'POST', ...['claims', 'erased', 'events', 'leases', 'open', 'secrets'].map((step) => `POST ${step}`)].map(
-      (step) => [
-        step.replace(
-          /^(\w+) ?(\w*)$/,
-          (_, method, part) => `${method} /api/v1/sites/{site}/arrival${part && `/${part}`}`,
-        ),
-        'A step of "sites move", which another cell makes.',
-      ],
-    ),
+    ['GET', 'POST', ...['erased', 'events', 'leases', 'open', 'secrets'].map((step) => `POST ${step}`)].map((step) => [
+      step.replace(
+        /^(\w+) ?(\w*)$/,
+        (_, method, part) => `${method} /api/v1/sites/{site}/arrival${part && `/${part}`}`,
+      ),
+      'A step of "sites move", which another cell makes.',
+    ]),
   ),
   'GET /api/v1/events': 'A stream, which event-stream.ts reads with fetch.',
   'GET /api/v1/jobs/{id}/file': 'History has a link to it, which the browser downloads.',

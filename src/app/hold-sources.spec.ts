@@ -8,8 +8,8 @@ const webhook = (over: Partial<SiteWebhook>): SiteWebhook => ({
   url: 'https://hooks.example/',
   enabled: true,
   since: SINCE,
-  first: { place: 1, time: SINCE },
-  place: 1,
+  first: { position: 1, time: SINCE },
+  position: 1,
   secretSince: SINCE,
   ...over,
 });

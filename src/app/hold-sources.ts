@@ -6,7 +6,7 @@ import type { EventLog } from '../log/event-log.js';
 import { readOldestOpenings } from '../log/event-reader.js';
 import type { HoldSource, RetentionHold } from '../log/retention/retention-holds.js';
 import { readMoves } from '../moves/departures.js';
-import { type End, nextWindowStart, ownEnd, pendingOf, streamOf } from '../outbound/reporting-window.js';
+import { countedUpTo, type End, ownEnd, pendingOf, streamOf } from '../outbound/reporting-window.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { LATE_MATCHES_LEASE } from '../visitors/late-matches.js';
@@ -79,9 +79,9 @@ async function deliveryHolds({ postgres, projections }: HoldDependencies, until:
 
 /** Events that are in no reporting window which the receiver has accepted. */
 async function webhookHolds({ postgres, log, sites, settings }: HoldDependencies): Promise<RetentionHold[]> {
-  const set = (await sites.all()).flatMap(({ host, webhook, move }) =>
+  const set = (await sites.all()).flatMap(({ host, webhook, epoch, move }) =>
     // What a site that has left owes its webhook, the other cell owes it.
-    webhook && move?.state !== 'left' ? [{ host, webhook }] : [],
+    webhook && move?.state !== 'left' ? [{ host, webhook, hasMoved: epoch > 0 }] : [],
   );
   const events = await log.readEnds(
     OUTBOUND,
@@ -90,7 +90,7 @@ async function webhookHolds({ postgres, log, sites, settings }: HoldDependencies
   const ends = new Map(events.map((event) => [event.site, event]));
   const nowMs = postgres.clock.nowMs();
   const holding = set.filter(({ webhook }) => isHolding(webhook, nowMs, settings.logRetentionMs));
-  return Promise.all(holding.map(({ host, webhook }) => webhookHold(log, host, webhook, ends.get(host))));
+  return Promise.all(holding.map((receiver) => webhookHold(log, receiver, ends.get(receiver.host))));
 }
 
 /**
@@ -107,10 +107,14 @@ export function isHolding(
   return reason !== undefined && (disabledHoldMs === undefined || nowMs - Date.parse(since) < disabledHoldMs);
 }
 
-async function webhookHold(log: EventLog, host: string, webhook: SiteWebhook, end: End): Promise<RetentionHold> {
+async function webhookHold(
+  log: EventLog,
+  receiver: { readonly host: string; readonly webhook: SiteWebhook; readonly hasMoved: boolean },
+  end: End,
+): Promise<RetentionHold> {
+  const { host, webhook, hasMoved } = receiver;
   const pending = pendingOf(ownEnd(webhook, end));
-  const { fromPosition } = pending ?? nextWindowStart(webhook, end);
-  const position = await log.positionOf(host, fromPosition);
+  const position = pending && !hasMoved ? pending.fromPosition : await countedUpTo(log, receiver, end);
   if (webhook.enabled) {
     const fix = pending
       ? `The push is retried; "webhook show --site ${host}" shows the error. "webhook disable --site ${host}" gives up the totals.`

@@ -5,6 +5,7 @@ import type { Page, Projection } from '../log/projections/projection.js';
 import { listEvents } from '../log/projections/reducer.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { isUnknownOutcome } from '../platforms/unknown-outcome.js';
+import type { SettingsAsOf } from '../sites/connections/connection.js';
 import type { DeliveryTerms } from './delivery.js';
 
 /** A delivery that waits for its next attempt or for the platform's confirmation. */
@@ -28,9 +29,7 @@ export interface DueDelivery extends Omit<WaitingDelivery, 'platform' | 'due' | 
   readonly platform: ConnectionName;
 }
 
-export interface WaitingDetails extends Omit<DeliveryTerms, 'settingsPosition'> {
-  /** What the newest payload was built by, as `DeliveryTerms` has it. */
-  readonly settings?: number | undefined;
+export interface WaitingDetails extends Omit<DeliveryTerms, 'asOf'>, SettingsAsOf {
   readonly requestId?: string | undefined;
   /** Sent in a request of its own. */
   readonly alone?: boolean | undefined;
@@ -109,9 +108,9 @@ export const deliveriesProjection: Projection = {
 function toWaiting(event: StoredEvent<DeliveryEvent['type']>): WaitingDelivery | undefined {
   const base = { conversion: event.stream.slice(CONVERSION.length + 1), site: event.site, position: event.position };
   if (event.type === 'conversion.send_requested.v1') {
-    const { platform, eventId, attempt, settings, payloadVersion, reopened, without, unknownSince, bodySha256 } =
-      event.data;
-    const details = { bodySha256, eventId, settings, payloadVersion, reopened, without, unknownSince };
+    const { platform, eventId, attempt, siteVersion, settings, payloadVersion, reopened, without } = event.data;
+    const { unknownSince, bodySha256 } = event.data;
+    const details = { bodySha256, eventId, siteVersion, settings, payloadVersion, reopened, without, unknownSince };
     return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details, giveUpAt: null };
   }
   if (event.type === 'conversion.reopened.v1') {
@@ -120,11 +119,13 @@ function toWaiting(event: StoredEvent<DeliveryEvent['type']>): WaitingDelivery |
     return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details, giveUpAt: null };
   }
   const outcome = event.data;
-  const { platform, attempt, reason, nextTry, bodySha256, eventId, settings, reopened, requestId, alone } = outcome;
+  const { platform, attempt, reason, nextTry, bodySha256, eventId, siteVersion, settings, reopened, requestId, alone } =
+    outcome;
   if (nextTry === undefined) return undefined;
   const kind = outcome.status === 'accepted' ? 'confirm' : 'send';
   const { payloadVersion, without, unknown, unknownSince, giveUpAt = null } = outcome;
-  const sent = { bodySha256, eventId, settings, payloadVersion, reopened, without, unknown, unknownSince };
+  const terms = { bodySha256, eventId, siteVersion, settings, payloadVersion, reopened, without };
+  const sent = { ...terms, unknown, unknownSince };
   const details = kind === 'confirm' ? { ...sent, requestId } : { ...sent, alone };
   return { ...base, platform, kind, due: nextTry, attempt, reason: reason ?? null, details, giveUpAt };
 }

@@ -82,7 +82,7 @@ export function sentPayload(
   withhold?: Withhold,
 ): DeliveryPayload | undefined {
   if (!received.personal || delivery.bodySha256 === undefined) return undefined;
-  const asOf = settingsAsOf(connection, delivery.settingsPosition ?? received.data.settings);
+  const asOf = settingsAsOf(connection, delivery.asOf ?? received.data);
   const payload = rebuildPayload(received, platform, asOf, { ...delivery, withhold });
   return 'skip' in payload ? undefined : payload;
 }

@@ -9,9 +9,11 @@ const plans = new WeakMap<LoadedSite, DeliveryPlan>();
 export function deliveryPlanOf(site: LoadedSite): DeliveryPlan {
   let plan = plans.get(site);
   if (!plan) {
-    const { connections, settingsPosition: settings } = site;
+    const { connections, siteVersion } = site;
     plan =
-      connections.size === 0 ? {} : { platforms: [...connections.keys()], settings, payloadVersion: PAYLOAD_VERSION };
+      connections.size === 0
+        ? {}
+        : { platforms: [...connections.keys()], siteVersion, payloadVersion: PAYLOAD_VERSION };
     plans.set(site, plan);
   }
   return plan;

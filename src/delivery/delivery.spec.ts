@@ -83,14 +83,14 @@ describe('foldDeliveries', () => {
       attempts: 1,
       last: undefined,
       eventId: 'ORD-1-r2',
-      settingsPosition: 9,
+      asOf: { settings: 9 },
     });
     expect(resultsOf(events).meta).toEqual({ ok: false, status: 'queued', reason: 'pending' });
     const deferred = { attempt: 2, reason: 'timeout', bodySha256: 'b', settings: 9 };
     const after = [...events, outcome('meta', 'deferred', deferred)];
     expect(foldDeliveries(after)[0]).toMatchObject({
       eventId: 'ORD-1-r2',
-      settingsPosition: 9,
+      asOf: { settings: 9 },
       bodySha256: 'b',
       attempts: 2,
     });

@@ -5,6 +5,7 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import type { OptionalIdentifier } from '../platforms/optional-identifiers.js';
 import type { RetryReason } from '../platforms/platform.js';
 import { isUnknownOutcome } from '../platforms/unknown-outcome.js';
+import { asOfIn, type SettingsAsOf } from '../sites/connections/connection.js';
 
 export type DeferReason = RetryReason | 'authorization' | 'paused' | 'circuit_open' | 'pending';
 
@@ -37,8 +38,8 @@ export type Results = Record<string, PlatformResult>;
 export interface DeliveryTerms {
   /** Event id sent to the platform, when an operator forced a new delivery. */
   readonly eventId?: string | undefined;
-  /** Position as of which the settings of the newest payload apply, if they are not those of the receipt. */
-  readonly settingsPosition?: number | undefined;
+  /** As of which the settings of the newest payload apply, if they are not those of the receipt. */
+  readonly asOf?: SettingsAsOf | undefined;
   /** Version of the payload, if an operator requested another one than that of the receipt. */
   readonly payloadVersion?: number | undefined;
   /** Version of the event that added the visit, when the visitor was identified after the conversion. */
@@ -76,17 +77,22 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
       for (const platform of event.data.platforms ?? [])
         deliveries.set(platform, { platform, attempts: 0, last: undefined });
     } else if (event.type === 'conversion.send_requested.v1') {
-      const { attempt: attempts, settings: settingsPosition, conversionId: _, ...request } = event.data;
-      deliveries.set(request.platform, { ...request, attempts, last: undefined, settingsPosition });
+      const { attempt: attempts, siteVersion, settings, conversionId: _, ...request } = event.data;
+      deliveries.set(request.platform, {
+        ...request,
+        attempts,
+        last: undefined,
+        asOf: asOfIn({ siteVersion, settings }),
+      });
     } else if (event.type === 'conversion.reopened.v1') {
       const { platform, attempt } = event.data;
-      const { eventId, settingsPosition, payloadVersion } = deliveries.get(platform) ?? {};
-      const sent = { eventId, settingsPosition, payloadVersion };
+      const { eventId, asOf, payloadVersion } = deliveries.get(platform) ?? {};
+      const sent = { eventId, asOf, payloadVersion };
       deliveries.set(platform, { platform, attempts: attempt, last: undefined, ...sent, reopened: event.version });
     } else if (isOutcome(event)) {
       const outcome = event.data;
       const before = deliveries.get(outcome.platform);
-      const { bodySha256, settings: settingsPosition } = outcome;
+      const { bodySha256 } = outcome;
       const isUnknown = outcome.status === 'deferred' && isUnknownOutcome(outcome.unknown, outcome.reason ?? null);
       deliveries.set(outcome.platform, {
         platform: outcome.platform,
@@ -98,8 +104,8 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
         without: outcome.without ?? before?.without,
         // An outcome without a payload says nothing about what was sent before.
         ...(bodySha256 === undefined
-          ? { bodySha256: before?.bodySha256, settingsPosition: before?.settingsPosition }
-          : { bodySha256, settingsPosition }),
+          ? { bodySha256: before?.bodySha256, asOf: before?.asOf }
+          : { bodySha256, asOf: asOfIn(outcome) }),
         unknownSince: outcome.unknownSince ?? before?.unknownSince ?? (isUnknown ? event.time : undefined),
       });
     }

@@ -3,6 +3,7 @@ import type { Logger } from '../kernel/logger.js';
 import type { Settings as ServiceSettings } from '../kernel/settings/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Call, Platform, PlatformResponse, Settings, Verdict } from '../platforms/platform.js';
+import { asOfIn } from '../sites/connections/connection.js';
 import { NO_TRACING } from '../tracing/tracing.js';
 import type { AccessTokens } from './connections/access-tokens.js';
 import type { Connections, Destination } from './connections/connections.js';
@@ -49,13 +50,13 @@ describe('PlatformDelivery', () => {
       verdict: () => verdict,
     } as unknown as Platform;
     const versions = [
-      { place: 1, settings: { pixel_id: 'first' } },
-      { place: 8, settings: SECOND },
+      { version: 1, settings: { pixel_id: 'first' } },
+      { version: 8, settings: SECOND },
     ];
     destination = {
       site: { settings: { withhold: 'identifiers' }, host: 'shop.example' },
       platform,
-      siteConnection: { state: 'active', settings: SECOND, place: 8, versions },
+      siteConnection: { state: 'active', settings: SECOND, version: 8, versions },
       connection: { settings: SECOND, secrets: {} },
       state: 'active',
     } as unknown as Destination;
@@ -85,7 +86,7 @@ describe('PlatformDelivery', () => {
     deliveries.deliver({
       received: {
         ...{ site: 'shop.example', position: 5, time: new Date().toISOString(), personal: { subject: 's' } },
-        data: { conversionId: 'c1', event: 'purchase', currency: 'EUR', trial: false, settings: 5, ...data },
+        data: { conversionId: 'c1', event: 'purchase', currency: 'EUR', trial: false, siteVersion: 5, ...data },
         ...received,
       } as unknown as ReceivedConversion,
       platform: 'meta',
@@ -118,7 +119,7 @@ describe('PlatformDelivery', () => {
     verdict = { kind: 'delivered' };
     const { bodySha256, unknownSince } = refused as Outcome;
     const retried = await deliver({ attempt: 2, bodySha256, unknownSince });
-    expect(retried).toMatchObject({ status: 'delivered', settings: 8 });
+    expect(retried).toMatchObject({ status: 'delivered', siteVersion: 8 });
     expect([sent, pixels]).toEqual([
       ['{"pixel":"first"}', '{"pixel":"second"}'],
       ['first', 'second'],
@@ -145,11 +146,11 @@ describe('PlatformDelivery', () => {
     const first = (await deliver()) as Outcome;
     expect(first).toMatchObject({ status: 'deferred', unknown: true, unknownSince: expect.any(String) });
     verdict = { kind: 'retry', reason: 'server_error', unknown: false };
-    const { bodySha256, settings: settingsPosition, unknownSince } = first;
-    const second = (await deliver({ attempt: 2, bodySha256, settingsPosition, unknownSince })) as Outcome;
+    const { bodySha256, siteVersion, unknownSince } = first;
+    const second = (await deliver({ attempt: 2, bodySha256, asOf: asOfIn({ siteVersion }), unknownSince })) as Outcome;
     expect(second).toMatchObject({ status: 'deferred', unknown: false, unknownSince });
     verdict = { kind: 'delivered' };
-    expect(await deliver({ attempt: 3, bodySha256, settingsPosition, unknownSince })).toMatchObject({
+    expect(await deliver({ attempt: 3, bodySha256, asOf: asOfIn({ siteVersion }), unknownSince })).toMatchObject({
       status: 'delivered',
     });
     expect(new Set(sent)).toEqual(new Set(['{"pixel":"first"}']));
@@ -159,29 +160,31 @@ describe('PlatformDelivery', () => {
   it('stays with the pixel of a retry whose outcome was unknown', async () => {
     verdict = { kind: 'retry', reason: 'timeout' };
     const retried = (await deliver({ attempt: 2 })) as Outcome;
-    expect(retried).toMatchObject({ settings: 8, unknown: true });
+    expect(retried).toMatchObject({ siteVersion: 8, unknown: true });
     Object.assign(destination?.siteConnection as object, {
-      ...{ place: 20, settings: { pixel_id: 'third' } },
+      ...{ version: 20, settings: { pixel_id: 'third' } },
       versions: [
         ...(destination as Destination).siteConnection.versions,
-        { place: 20, settings: { pixel_id: 'third' } },
+        { version: 20, settings: { pixel_id: 'third' } },
       ],
     });
-    const { settings: settingsPosition, unknownSince, bodySha256 } = retried;
-    await deliver({ attempt: 3, settingsPosition, unknownSince, bodySha256 });
+    const { siteVersion, unknownSince, bodySha256 } = retried;
+    await deliver({ attempt: 3, asOf: asOfIn({ siteVersion }), unknownSince, bodySha256 });
     expect(pixels).toEqual(['second', 'second']);
   });
 
   it('reports that a bound delivery has lost its account when another one was connected after a disconnection', async () => {
     const { siteConnection } = destination as Destination;
     Object.assign(siteConnection, {
-      versions: [siteConnection.versions[0], { place: 8, settings: SECOND, reconnected: true }],
+      versions: [siteConnection.versions[0], { version: 8, settings: SECOND, reconnected: true }],
     });
     const unknownSince = isoAgo(1);
     expect(await deliver({ attempt: 2, unknownSince })).toMatchObject({
       ...{ status: 'failed', reason: 'account_disconnected', unknownSince },
     });
-    expect(await deliver({ attempt: 2, unknownSince, settingsPosition: 8 })).toMatchObject({ status: 'delivered' });
+    expect(await deliver({ attempt: 2, unknownSince, asOf: { siteVersion: 8 } })).toMatchObject({
+      status: 'delivered',
+    });
     expect(await deliver({ attempt: 2 })).toMatchObject({ status: 'delivered' });
     expect(pixels).toEqual(['second', 'second']);
   });
@@ -193,7 +196,7 @@ describe('PlatformDelivery', () => {
     expect(first).toMatchObject({ status: 'deferred', unknownSince: maybeSentAt, giveUpAt: isoAgo(-1) });
     verdict = { kind: 'delivered' };
     const retried = await deliver({ attempt: 2, maybeSentAt }, hoursAgo(60));
-    expect(retried).toMatchObject({ status: 'delivered', settings: 8, unknownSince: maybeSentAt });
+    expect(retried).toMatchObject({ status: 'delivered', siteVersion: 8, unknownSince: maybeSentAt });
     expect(pixels).toEqual(['first', 'second']);
     const tooLate = await deliver({ attempt: 2, maybeSentAt: isoAgo(47.1) }, hoursAgo(60));
     expect(tooLate).toMatchObject({ status: 'failed', reason: 'gave_up' });
@@ -367,7 +370,7 @@ describe('PlatformDelivery', () => {
       expect(sent).toEqual([]);
     });
 
-    const BOUND = { attempt: 3, unknownSince: new Date().toISOString(), settingsPosition: 8 };
+    const BOUND = { attempt: 3, unknownSince: new Date().toISOString(), asOf: { siteVersion: 8 } };
     const digestOf = async () => ((await deliver({ attempt: 2 }, withPersonal)) as Outcome).bodySha256;
 
     it('ends a retry with the consent of before, which may have been accepted', async () => {

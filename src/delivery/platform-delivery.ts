@@ -8,6 +8,7 @@ import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { OptionalIdentifier } from '../platforms/optional-identifiers.js';
 import type { DeliveryLimits, Settings as PlatformSettings } from '../platforms/platform.js';
+import type { SettingsAsOf } from '../sites/connections/connection.js';
 import { isHeld } from '../sites/site.js';
 import { type TraceSpan, Tracing } from '../tracing/tracing.js';
 import { AccessTokens, type TokenOwner } from './connections/access-tokens.js';
@@ -74,7 +75,7 @@ export class PlatformDelivery {
     const destination = this.destinationOf(request);
     const span = this.startSpan(request);
     const finish = (details: OutcomeDetails) => {
-      const outcome = toOutcome(request, details, recordedPosition(request, destination));
+      const outcome = toOutcome(request, details, recordedAsOf(request, destination));
       this.metrics.count(outcome);
       if (span) endSpan(span, outcome);
       return outcome;
@@ -119,7 +120,7 @@ export class PlatformDelivery {
   /** Undefined if it is not connected, also because the conversion is of an earlier site with the host. */
   private destinationOf({ received, platform }: DeliveryRequest): Destination | undefined {
     const found = this.connections.find(received.site, platform);
-    return found?.site.since && received.position < found.site.since.position ? undefined : found;
+    return found?.site.since && received.position < found.site.since ? undefined : found;
   }
 
   /** The same attempt for a person who has opted out. If the platform may have accepted it before, it stays bound to that. */
@@ -227,13 +228,13 @@ export class PlatformDelivery {
   }
 
   private settingsOf(request: DeliveryRequest, destination: Destination): PlatformSettings {
-    return settingsAsOf(destination.siteConnection, positionOf(request, destination));
+    return settingsAsOf(destination.siteConnection, asOfOf(request, destination));
   }
 
   private checkedPayload(request: DeliveryRequest, destination: Destination): DeliveryPayload | OutcomeDetails {
     const { received, unknownSince } = request;
     const { platform, siteConnection } = destination;
-    const position = positionOf(request, destination);
+    const asOf = asOfOf(request, destination);
     const build = unknownSince === undefined ? buildPayload : rebuildPayload;
     const { eventId, payloadVersion, platform: name } = request;
     const { withhold } = destination.site.settings;
@@ -248,7 +249,7 @@ export class PlatformDelivery {
       // Another version of the service may build a different payload. The platform may have the event id with another one.
       if (request.bodySha256 !== undefined && request.bodySha256 !== bodySha256)
         return { status: 'failed', reason: 'body_changed', bodySha256 };
-      if (!isStillConnected(platform, siteConnection, payload.account, position))
+      if (!isStillConnected(platform, siteConnection, payload.account, asOf))
         return { status: 'failed', reason: 'account_disconnected', bodySha256 };
     }
     return received.data.trial ? { status: 'validated', bodySha256 } : payload;
@@ -372,16 +373,16 @@ function unknownSinceOf({ unknownSince, maybeSentAt }: DeliveryRequest): string 
 }
 
 /**
- * Position as of which the settings apply; undefined: that of the receipt. A first attempt uses the settings of the receipt,
+ * As of which the settings apply; undefined: as of the receipt. A first attempt uses the settings of the receipt,
  * so that a process that takes over from a crashed one knows what that one may have sent.
  */
-function recordedPosition(request: DeliveryRequest, destination: Destination | undefined): number | undefined {
-  if (request.unknownSince !== undefined || !destination) return request.settingsPosition;
-  return request.attempt === 1 ? undefined : destination.siteConnection.place;
+function recordedAsOf(request: DeliveryRequest, destination: Destination | undefined): SettingsAsOf | undefined {
+  if (request.unknownSince !== undefined || !destination) return request.asOf;
+  return request.attempt === 1 ? undefined : { siteVersion: destination.siteConnection.version };
 }
 
-function positionOf(request: DeliveryRequest, destination: Destination): number | undefined {
-  return recordedPosition(request, destination) ?? request.received.data.settings;
+function asOfOf(request: DeliveryRequest, destination: Destination): SettingsAsOf {
+  return recordedAsOf(request, destination) ?? request.received.data;
 }
 
 /** Undefined if the conversion was decided as after an opt-out. */
@@ -395,7 +396,7 @@ function isHeldBack(reason: string | undefined): boolean {
 }
 
 /** Assigns each field: this runs for every delivery, and object spread is measurably slower. */
-function toOutcome(request: DeliveryRequest, details: OutcomeDetails, settings: number | undefined): Outcome {
+function toOutcome(request: DeliveryRequest, details: OutcomeDetails, asOf: SettingsAsOf | undefined): Outcome {
   const { received, platform, attempt, eventId, payloadVersion, reopened, without, alone } = request;
   return {
     conversionId: received.data.conversionId,
@@ -411,7 +412,8 @@ function toOutcome(request: DeliveryRequest, details: OutcomeDetails, settings: 
     nextTry: details.nextTry,
     alone: alone && details.status === 'deferred' ? true : undefined,
     eventId,
-    settings,
+    siteVersion: asOf?.siteVersion,
+    settings: asOf?.settings,
     payloadVersion,
     reopened,
     without: details.without ?? without,

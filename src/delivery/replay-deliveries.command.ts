@@ -10,8 +10,8 @@ export interface ReplayRequest {
   readonly platform: ConnectionName;
   /** A position range (`after` exclusive, `until` inclusive), or one conversion. */
   readonly range: { readonly after: number; readonly until: number } | { readonly conversion: string };
-  /** Place of the site's newest event in the order of its events (`siteOrder`). */
-  readonly settingsPosition: number;
+  /** The newest version of the site's stream. */
+  readonly siteVersion: number;
   readonly statuses: readonly ReplayStatus[];
   /** The database's time. A conversion that was received just now is being attempted. */
   readonly nowMs: number;

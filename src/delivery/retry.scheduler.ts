@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Poller } from '../kernel/poller.js';
 import { Postgres } from '../postgres/postgres.js';
+import { asOfIn } from '../sites/connections/connection.js';
 import { Confirmations } from './confirmations.js';
 import { type DueDelivery, unknownSinceOf } from './deliveries.projection.js';
 import { nextAttempt } from './delivery.saga.js';
@@ -150,15 +151,7 @@ export class RetryScheduler {
 
   private toAttempt(due: DueDelivery, isProbe = true): DueAttempt {
     const { conversion, platform, site, position, kind, details } = due;
-    const {
-      alone = false,
-      settings: settingsPosition,
-      bodySha256,
-      eventId,
-      payloadVersion,
-      reopened,
-      without,
-    } = details;
+    const { alone = false, bodySha256, eventId, payloadVersion, reopened, without } = details;
     const attempt = nextAttempt(due.attempt);
     return {
       conversion,
@@ -173,7 +166,7 @@ export class RetryScheduler {
         const mayDeliver = () => permit.mayStart;
         const unknownSince = unknownSinceOf(due, received.time);
         const { maybeSentAt } = permit;
-        const sent = { bodySha256, eventId, payloadVersion, settingsPosition, reopened, without };
+        const sent = { bodySha256, eventId, payloadVersion, asOf: asOfIn(details), reopened, without };
         const request = { received, platform, attempt, ...sent };
         return this.deliveries.deliver({ ...request, unknownSince, maybeSentAt, alone, probe, mayDeliver });
       },

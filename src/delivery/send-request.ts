@@ -3,6 +3,7 @@ import type { SendRequest } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import { platformOf } from '../platforms/index.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
+import { asOfIn, type SettingsAsOf } from '../sites/connections/connection.js';
 import type { Delivery } from './delivery.js';
 import { eventIdOf } from './received-conversion.js';
 import type { ReplayRequest } from './replay-deliveries.command.js';
@@ -12,31 +13,33 @@ export function sendRequestOf(
   data: ConversionData,
   events: readonly StoredEvent[],
   delivery: Delivery,
-  { platform, settingsPosition, force }: Pick<ReplayRequest, 'platform' | 'settingsPosition' | 'force'>,
+  { platform, siteVersion, force }: Pick<ReplayRequest, 'platform' | 'siteVersion' | 'force'>,
 ): SendRequest {
   const eventId = force ? nextEventId(eventIdOf(data, platformOf(platform)), events) : delivery.eventId;
   return {
     conversionId: data.conversionId,
     platform,
     attempt: delivery.attempts,
-    settings: settingsPosition,
+    siteVersion,
     // A first attempt without an outcome may have been sent in the version of the receipt.
     ...((force || delivery.last) && { payloadVersion: PAYLOAD_VERSION }),
     reopened: delivery.reopened,
     ...(eventId !== undefined && { eventId }),
     // The platform cannot have accepted a new event id.
-    ...(force ? undefined : bindingOf(delivery, data.settings ?? settingsPosition)),
+    ...(force ? undefined : bindingOf(delivery, asOfIn(data) ?? { siteVersion })),
   };
 }
 
 /** What keeps a delivery bound that the platform may have accepted under this event id; undefined if it cannot have. */
 function bindingOf(
-  { unknownSince, bodySha256, settingsPosition, payloadVersion, without }: Delivery,
-  receiptSettings: number,
-): Pick<SendRequest, 'unknownSince' | 'bodySha256' | 'settings' | 'payloadVersion' | 'without'> | undefined {
+  { unknownSince, bodySha256, asOf, payloadVersion, without }: Delivery,
+  receipt: SettingsAsOf,
+):
+  | Pick<SendRequest, 'unknownSince' | 'bodySha256' | 'siteVersion' | 'settings' | 'payloadVersion' | 'without'>
+  | undefined {
   if (unknownSince === undefined) return undefined;
-  const settings = settingsPosition ?? receiptSettings;
-  return { unknownSince, bodySha256, settings, payloadVersion, ...(without && { without }) };
+  const { siteVersion, settings } = asOf ?? receipt;
+  return { unknownSince, bodySha256, siteVersion, settings, payloadVersion, ...(without && { without }) };
 }
 
 /** `<id>-r2`, `-r3`, …: unique among the forced deliveries of the conversion, at all platforms. */

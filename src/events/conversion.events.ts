@@ -18,7 +18,8 @@ import {
   integerFrom,
   payloadVersion,
   personal,
-  position,
+  settingsPosition,
+  siteVersion,
   strings,
   text,
   time,
@@ -53,12 +54,8 @@ const plan = {
       'Platforms connected when the conversion was received. An outcome follows for each of them.',
     ),
   ),
-  settings: z.optional(
-    described(
-      position,
-      "Position of the site's newest event at that time: payloads are built with the settings as of it.",
-    ),
-  ),
+  siteVersion: z.optional(siteVersion),
+  settings: z.optional(settingsPosition),
   // `platforms/payload-version.ts`
   payloadVersion: z.optional(payloadVersion),
   instance: z.optional(text('The instance that received the conversion. Version 0.3 and later omit it.')),

@@ -15,6 +15,8 @@ import {
   personal,
   connectionName as platform,
   position,
+  settingsPosition,
+  siteVersion,
   text,
   time,
   uuid,
@@ -74,7 +76,9 @@ const outcome = (status: OutcomeStatus) => ({
   // So that the response concerns this conversion alone.
   alone: z.optional(described(z.boolean(), 'The next attempt is sent in a request of its own.')),
   eventId: z.optional(text('Event id sent to the platform, when an operator forced a new delivery.')),
-  settings: z.optional(described(position, 'As of which the settings apply, if they are not those of the receipt.')),
+  // Absent if the settings are those of the receipt.
+  siteVersion: z.optional(siteVersion),
+  settings: z.optional(settingsPosition),
   // Version of a delivery that an operator requested, if it is not that of the receipt.
   payloadVersion: z.optional(payloadVersion),
   reopened,
@@ -106,8 +110,9 @@ const sendRequest = {
   platform,
   eventId: z.optional(text('A new event id, so that the platform counts the conversion again.')),
   attempt: earlierAttempts,
-  // Position of the site's newest event; of a bound delivery, the position as of which its settings apply.
-  settings: position,
+  // The newest one; of a bound delivery, the one as of which its settings apply.
+  siteVersion: z.optional(siteVersion),
+  settings: z.optional(settingsPosition),
   payloadVersion: z.optional(payloadVersion),
   reopened,
   without,
@@ -120,7 +125,7 @@ const reopening = {
   conversionId: uuid,
   platform,
   attempt: earlierAttempts,
-  by: described(position, 'Position of the event that identified the visitor.'),
+  by: described(position, 'Position of the event that identified the visitor, in the log that stored this one first.'),
   consent: adConsent,
   // Used by the match rate.
   joins: z.exactOptional(described(z.iso.date(), 'Day of the conversion, if this first matches it.')),

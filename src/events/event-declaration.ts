@@ -55,6 +55,14 @@ export const connectionName = described(
 export const uuid = z.guid();
 export const sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/));
 export const position = described(integerFrom(0), 'Position in the log.');
+export const siteVersion = described(
+  integerFrom(1),
+  "Version of the site's stream as of which the settings apply: the same in every cell.",
+);
+export const settingsPosition = described(
+  position,
+  'In place of `siteVersion`, in events of versions before 0.3: a position of the log.',
+);
 export const payloadVersion = described(integerFrom(1), 'Version of the payloads that platforms get. Absent: 1.');
 export const time = z.iso.datetime({ offset: true });
 export const count = integerFrom(0);

@@ -22,8 +22,17 @@ export type Totals = ValueOf<typeof totals>;
 /** A position range of the log that was counted and closed. It never changes. */
 const window = {
   stretchId: described(uuid, 'Id of the reporting window: the webhook-id of every push of it.'),
-  fromPosition: described(position, 'Exclusive: the end of the previous window.'),
+  fromPosition: described(
+    position,
+    'Exclusive: the end of the previous window, also after the site has moved to another log.',
+  ),
   toPosition: described(position, 'Inclusive.'),
+  counted: z.optional(
+    described(
+      z.nullable(z.strictObject({ stream: uuid, version: integerFrom(1) })),
+      'The last event that this window or an earlier one counts: the same in every cell. Null if there is none; absent in events of versions before 0.3.',
+    ),
+  ),
   windowStart: time,
   windowEnd: time,
   body: described(totals, 'The body of the push.'),

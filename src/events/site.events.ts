@@ -136,6 +136,12 @@ const movedOut = {
   epoch,
   events: described(integerFrom(1), 'Events of the site in this log, this one included.'),
   address: z.optional(text('Where the cell accepts requests for the site.')),
+  positions: z.optional(
+    described(
+      z.array(position),
+      'Of the events that versions before 0.3 stored of the site itself, by version: their conversions refer to them.',
+    ),
+  ),
 };
 export type MovedOut = DataOf<typeof movedOut>;
 const movedIn = {
@@ -144,16 +150,17 @@ const movedIn = {
   // Its `site.moved_out.v1` included.
   events: described(integerFrom(1), 'Events of the site, as the other log counted them.'),
   position: described(position, 'Of site.moved_out.v1 in the other log.'),
+  after: described(position, 'In this log: the events that came with the site follow it.'),
   head: described(sha256, "Of the other log's hash chain, at the seal that covers that event."),
 };
 export type MovedIn = DataOf<typeof movedIn>;
 
 const moveEvents = {
-  'site.move_started.v1': event(
-    'The site is about to move to another cell: deliveries and pushes wait, conversions are accepted.',
+  'site.move_started.v1': event('The site is about to move to another cell: it is paused.', { to: cell, epoch }),
+  'site.move_cancelled.v1': event(
+    'The site stays in this cell. It is paused no longer, unless an operator had paused it.',
     { to: cell, epoch },
   ),
-  'site.move_cancelled.v1': event('The site stays in this cell. Deliveries and pushes continue.', { to: cell, epoch }),
   'site.moved_out.v1': event(
     'The site has left for another cell. This log stores nothing more of it but erasures.',
     movedOut,

@@ -1,6 +1,7 @@
 import { UserError } from '../kernel/errors.js';
 import type { PositionRange } from '../log/event.js';
 import type { EventLog, LogReads } from '../log/event-log.js';
+import { positionBefore } from '../sites/position-before.js';
 import { type SiteScope, scopeStart } from '../sites/site.js';
 
 /** A point in the log: a position, or a time. */
@@ -19,8 +20,12 @@ export function parseBound(text: string): Bound | undefined {
 }
 
 /** The last position before the bound. A time separates the events of a site by when they were stored first, if a site is given. */
-export async function lastBefore(log: Pick<LogReads, 'positionBefore'>, bound: Bound, site?: string): Promise<number> {
-  return 'position' in bound ? bound.position - 1 : log.positionBefore(bound.time, site);
+export async function lastBefore(
+  log: Pick<LogReads, 'positionBefore' | 'read' | 'readStreams'>,
+  bound: Bound,
+  site?: string,
+): Promise<number> {
+  return 'position' in bound ? bound.position - 1 : positionBefore(log, bound.time, site);
 }
 
 /** `from` is inclusive, `to` exclusive; an error if `from` is the later one. The defaults are the start of the log and its head. */

@@ -1,5 +1,5 @@
 import type { ProjectionRunner } from '../log/projections/projection-runner.js';
-import type { SiteScope } from '../sites/site.js';
+import type { Site, SiteScope } from '../sites/site.js';
 import { checkpointsCheck } from './reconciliation/checkpoints.check.js';
 import { conversionsCheck } from './reconciliation/conversions.check.js';
 import { deliveriesCheck } from './reconciliation/deliveries.check.js';
@@ -16,7 +16,7 @@ import { schemasCheck } from './reconciliation/schemas.check.js';
 import { recordsCheck, topicsCheck } from './reconciliation/topics.check.js';
 import { usersCheck } from './reconciliation/users.check.js';
 import { versionsCheck } from './reconciliation/versions.check.js';
-import type { Check, EventCheck, StreamCheck } from './verify.js';
+import type { Check, EventCheck, IsPartial, StreamCheck } from './verify.js';
 
 export interface VerifyOptions {
   /** Compare every record of the topics with the log. */
@@ -29,15 +29,22 @@ export function allEventChecks(): EventCheck[] {
 }
 
 /**
- * Checks of `history verify` that share one pass over the log. `isShortened`: retention has removed events from its start.
- * `nowMs`: the database's time. `scopes`: the sites that have their hosts now.
+ * Checks of `history verify` that share one pass over the log.
+ * `isShortened`: retention has removed events from its start. `nowMs`: the database's time. `scopes`: the sites that have their hosts now.
+ * `arrived`: those whose events came from another log, which may have been shortened.
  */
-export function allStreamChecks(isShortened: boolean, nowMs: number, scopes: readonly SiteScope[] = []): StreamCheck[] {
+export function allStreamChecks(
+  isShortened: boolean,
+  nowMs: number,
+  scopes: readonly (SiteScope & Pick<Site, 'move'>)[] = [],
+  arrived: ReadonlySet<string> = new Set(),
+): StreamCheck[] {
+  const isPartial: IsPartial = (site) => isShortened || arrived.has(site);
   return [
-    versionsCheck(isShortened),
-    conversionsCheck(isShortened),
-    deliveriesCheck(isShortened),
-    owedCheck(isShortened, nowMs, scopes),
+    versionsCheck(isPartial),
+    conversionsCheck(isPartial),
+    deliveriesCheck(isPartial),
+    owedCheck(isPartial, nowMs, scopes),
   ];
 }
 

@@ -42,10 +42,6 @@ const odd = event(4, 'test.odd.v1', {
   personal: null,
 });
 const EVENTS = [conversion, visit, outcome, odd];
-const copied: StoredEvent = {
-  ...event(5, 'test.copied.v1', { data: {}, personal: null }),
-  origin: 3_000_000_001,
-};
 
 describe('the flat columns', () => {
   it('have the same names and one type in ndjson, whatever the events hold', () => {
@@ -112,8 +108,8 @@ describe('CSV', () => {
     const [header = '', first = '', , third = ''] = textOf('csv', { flat: true }).split('\r\n');
     expect(header.split(',').slice(10)).toEqual(FLAT_COLUMNS.map(({ name }) => name));
     expect(first).toMatch(/,"ORD ""1"", second",purchase,19\.99,EUR,2026-03-01T00:30:00\.500Z,,false,/);
-    // utm_source, utm_medium, utm_campaign, utm_term, utm_content, utm_id, origin, event_id
-    expect(first).toMatch(/,google,,"",,,,,$/);
+    // utm_source, utm_medium, utm_campaign, utm_term, utm_content, utm_id, event_id
+    expect(first).toMatch(/,google,,"",,,,$/);
     expect(third).not.toContain('null');
   });
 });
@@ -130,21 +126,6 @@ describe('CSV that a spreadsheet opens', () => {
       expect(cells.filter((cell) => cell === `'${orderId}`)).toHaveLength(2);
       expect(JSON.parse(cells[8] as string)).toEqual({ orderId, value: -1 });
     }
-  });
-});
-
-describe('the place of a copied event in the order of its site', () => {
-  it('is in ndjson, in the flat columns and in Parquet, and null in those for events that were not copied', async () => {
-    expect(JSON.parse(textOf('ndjson', {}, [copied]))).toMatchObject({ origin: 3_000_000_001 });
-    const flat = textOf('ndjson', { flat: true }, [copied, odd])
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(flat.map(({ origin }) => origin)).toEqual([3_000_000_001, null]);
-    expect(Object.keys(flat[0])).toEqual(Object.keys(flat[1]));
-    expect(textOf('csv', { flat: true }, [copied])).toMatch(/,3000000001,\r?\n$/);
-    const rows = await parquetReadObjects({ file: bytesOf('parquet', {}, [copied, odd]) });
-    expect(rows.map(({ origin }) => origin)).toEqual([3_000_000_001n, null]);
   });
 });
 

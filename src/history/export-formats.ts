@@ -109,10 +109,8 @@ class FlatNdjsonFormat extends TextFormat {
   add(row: LoggedRow): void {
     const event = this.read(row);
     const flat = Object.fromEntries(FLAT_COLUMNS.map((column) => [column.name, column.of(event)]));
-    // One of the flat columns.
-    const { origin: _, ...logged } = event;
     this.lines.text(
-      `${JSON.stringify({ ...logged, data: jsonOf(event.data), personal: jsonOf(event.personal), ...flat })}\n`,
+      `${JSON.stringify({ ...event, data: jsonOf(event.data), personal: jsonOf(event.personal), ...flat })}\n`,
     );
   }
 }

@@ -51,7 +51,6 @@ export const FLAT_COLUMNS: readonly FlatColumn[] = [
   column('bot_score', 'integer', botScore),
   column('click_kind', 'text', clickKinds),
   ...UTM_FIELDS.map((field) => column(`utm_${field}`, 'text', ({ personal }) => utmOf(fieldsOf(personal))[field])),
-  column('origin', 'position', ({ origin }) => origin),
   ofData('event_id', 'text', 'eventId'),
 ];
 

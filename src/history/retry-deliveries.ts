@@ -9,7 +9,7 @@ import {
 import { SITE, streamIdOf } from '../events/site.events.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
-import { type StoredEvent, siteOrder } from '../log/event.js';
+import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
@@ -93,7 +93,7 @@ export async function retryDeliveries(
   const page = await findAttempts({ log, dedupSecret, read: (read) => postgres.read(read) }, site, search);
   const targets = targetsOf(site, page.events);
   const [newest] = await log.readEnds(SITE, [streamIdOf(site.host)]);
-  const common = { site: site.host, settingsPosition: newest ? siteOrder(newest) : 0, statuses, force, dryRun };
+  const common = { site: site.host, siteVersion: newest?.version ?? 1, statuses, force, dryRun };
   // With `force` the filter names one delivery: another page would only have earlier attempts of it, and send it again.
   const next = force ? undefined : page.next;
   const result: RetryResult = {

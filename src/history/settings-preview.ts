@@ -4,6 +4,7 @@ import { CONVERSION } from '../events/conversion.events.js';
 import { SITE, type SiteSettings, streamIdOf } from '../events/site.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { positionBefore } from '../sites/position-before.js';
 import { type Site, scopeStart } from '../sites/site.js';
 import type { BotScorer } from '../visitors/bots/bot-scorer.js';
 import { type Compared, compareVisits, VISIT_TYPES, type VisitComparison } from './compare-visits.js';
@@ -112,13 +113,12 @@ export async function previewSettings(
 async function readBack(log: EventLog, { host: site, since }: Site, sinceMs: number, types: readonly ExaminedType[]) {
   const untilMs = performance.now() + WITHIN_MS;
   const events: StoredEvent<ExaminedType>[] = [];
-  const least = Math.max(scopeStart({ since }), await log.positionBefore(new Date(sinceMs), site));
+  const least = Math.max(scopeStart({ since }), await positionBefore(log, new Date(sinceMs), site));
   let before: number | undefined = (await log.head()) + 1;
   while (before !== undefined && before > least + 1) {
     if (events.length >= EVENTS_MAX || performance.now() > untilMs) {
-      const [next] = await log.read({ after: before - 1, limit: 1 });
-      // The time of an event that was copied with another site says nothing about this one.
-      const reached = next?.origin === undefined ? next : events.at(-1);
+      // Of this site: another one may have come here with older events.
+      const [reached] = await log.read({ site, after: before - 1, limit: 1 });
       return { events: events.reverse(), reachedMs: reached ? Date.parse(reached.time) : Number.POSITIVE_INFINITY };
     }
     const page: { events: StoredEvent<ExaminedType>[]; next?: number } = await pageBackwards<ExaminedType>(log, {

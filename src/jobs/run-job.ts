@@ -7,8 +7,7 @@ import { runExport } from '../history/run-export.js';
 import { runShadow } from '../history/shadow/run-shadow.js';
 import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings/settings.js';
-import type { PositionRange } from '../log/event.js';
-import { type StoredEvent, siteOrder } from '../log/event.js';
+import type { PositionRange, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { type ReaderHold, withReaderHold } from '../log/retention/retention-holds.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -92,7 +91,7 @@ async function replayJob(
     ...request,
     site: host,
     range,
-    settingsPosition: siteOrder((await log.readStream(SITE, streamIdOf(site.host))).at(-1) as StoredEvent),
+    siteVersion: ((await log.readStream(SITE, streamIdOf(site.host))).at(-1) as StoredEvent).version,
     nowMs: postgres.clock.nowMs(),
   });
   let savedMs = performance.now();

@@ -65,7 +65,7 @@ export function makeBatch(
   for (const event of events) {
     const { category } = event;
     const partitions = published.partitionsOf(category);
-    if (partitions !== undefined && !event.isCopied) {
+    if (partitions !== undefined) {
       const partition = shardOf(event.stream, partitions);
       if (event.position > published.get(category, partition)) {
         const key = `${category} ${partition}`;

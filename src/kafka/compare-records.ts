@@ -115,8 +115,6 @@ class Comparison {
       this.begins.set(key, Math.min(position, this.begins.get(key) ?? position));
       const event = events.get(position);
       if (!event) unknown.push(position);
-      else if (event.isCopied)
-        this.report(`the event at position ${position} was copied from another log, and is on ${where}`);
       else {
         const difference = this.differenceOf(message, event, topic, partition);
         if (difference) this.report(`the event at position ${position} differs from ${where} in ${difference}`);

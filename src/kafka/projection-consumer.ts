@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { messageOf } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
-import { hasCopied, readHead } from '../log/event-reader.js';
+import { readHead } from '../log/event-reader.js';
 import { readJump, readServerLineage } from '../log/lineage.js';
 import type { Projection } from '../log/projections/projection.js';
 import type { ProjectionRunner } from '../log/projections/projection-runner.js';
@@ -202,10 +202,7 @@ export class ProjectionConsumer {
       partitionPositions,
       isLost,
     );
-    if (reached > position && (await hasCopied(pool, position, reached))) {
-      // They are on no topic. The runner folds them from the log, with those of the others that no consumer has folded.
-      await this.runner.catchUp(this.projection.name);
-    } else if (reached > position) {
+    if (reached > position) {
       await pool.query('UPDATE cc.projections SET position = $2 WHERE name = $1 AND position < $2', [
         this.projection.name,
         reached,

@@ -113,7 +113,7 @@ async function findPersonal(
       WHERE p.site = $1 AND p.subject = ANY ($2) AND p.position > $3 AND p.position <= $4
         AND ($5::bigint IS NULL OR EXISTS (
           SELECT FROM cc.events e JOIN cc.events other USING (stream) JOIN cc.personal part ON part.position = other.position
-           WHERE e.position = p.position AND part.subject = p.subject AND coalesce(other.origin, other.position) <= $5))`,
+           WHERE e.position = p.position AND part.subject = p.subject AND other.position <= $5))`,
     [site, bytesOf(subjects), Math.max(start, after), until, place],
   );
   return rows;

@@ -8,11 +8,10 @@ import { readBeginning } from './beginnings.js';
 import { countRows, deleteRows, type FoldedPosition, foldLeft } from './erasure-rows.js';
 import { type ErasureSearch, erasureParts, type FoundEvent, findAppended, findWithLinked } from './erasure-search.js';
 import type { AppendRequest, PositionRange } from './event.js';
-import { readEventsAt, readHead } from './event-reader.js';
+import { NEWEST_POSITION, readEventsAt, readHead } from './event-reader.js';
 import { followLineage, readJump } from './lineage.js';
 import { erasureLock } from './projections/projection-rebuild.js';
 import { RETENTION_LOCK } from './retention/retention-holds.js';
-import { deleteClaims } from './site-copy/site-claims.js';
 
 /** The projection of dedup claims, which the append writes and this file erases. */
 const DEDUP = 'dedup';
@@ -143,7 +142,7 @@ async function erasePart(
   const together = [...found, ...appended.filter(({ stream }) => isLast || streams.has(stream))];
   const positions = together.map(({ position }) => position);
   await forgetEvents(client, options, foldedPositions, positions);
-  let events = totalOf(await deletePersonalParts(client, 'position = ANY ($1)', [positions]));
+  const erasedParts = await deletePersonalParts(client, 'position = ANY ($1)', [positions]);
   const { rows: claiming } = await client.query<{ stream: string }>(CLAIMING, [positions]);
   let claims = await deleteClaims(
     client,
@@ -151,12 +150,11 @@ async function erasePart(
     claiming.map(({ stream }) => stream),
   );
   await lockAppends(client);
-  let lastPositions: readonly number[] = [];
   if (isLast) {
     const last = await findAppended(client, options, subjects, reached, Number.MAX_SAFE_INTEGER);
     if (!last) return rollBack(client);
-    lastPositions = last.map(({ position }) => position);
-    events += totalOf(await deletePersonalParts(client, 'position = ANY ($1)', [lastPositions]));
+    const lastPositions = last.map(({ position }) => position);
+    erasedParts.push(...(await deletePersonalParts(client, 'position = ANY ($1)', [lastPositions])));
     // A claim has the time of its event, and no index has its stream.
     const newer = await client.query(
       `DELETE FROM cc.dedup WHERE site = $2 AND stream = ANY (${CLAIMING})
@@ -166,23 +164,11 @@ async function erasePart(
     claims += newer.rowCount ?? 0;
   }
   const rows = await eraseRows(client, options, { subjects, isLast, foldedPositions });
-  const erased = { events, claims, rows };
+  await recordErased(client, erasedParts);
+  const erased = { events: erasedParts.length, claims, rows };
   const { position } = await appendInTransaction(client, clock, options.record(erased));
-  await recordForMove(client, site, [...positions, ...lastPositions]);
   await client.query('COMMIT');
   return { ...erased, position };
-}
-
-/**
- * Records an erasure for a site that moves to another cell, which may have copied the events with their personal parts.
- * The append lock is held: a move that begins later reads the log after this transaction.
- */
-async function recordForMove(client: ClientBase, site: string, positions: readonly number[]): Promise<void> {
-  await client.query(
-    `INSERT INTO cc.moved_erasures (site, position) SELECT m.site, p FROM cc.site_moves m CROSS JOIN unnest($2::bigint[]) AS p
-      WHERE m.site = $1 AND m.direction = 'out' AND NOT m.done ON CONFLICT DO NOTHING`,
-    [site, positions],
-  );
 }
 
 async function eraseRows(
@@ -201,6 +187,23 @@ async function eraseRows(
   const left = await foldLeft(client, options, subjects, foldedPositions);
   for (const [table, count] of left) rows.set(table, (rows.get(table) ?? 0) - count);
   return rows;
+}
+
+/** Deletes the claims of these streams; appends wait for the end of the transaction if there are any. Returns their number. */
+async function deleteClaims(client: ClientBase, site: string, streams: readonly string[]): Promise<number> {
+  if (streams.length === 0) return 0;
+  // No index has the stream of a claim, so they are searched for before appends wait.
+  const { rows } = await client.query<{ key: string }>(
+    'SELECT key FROM cc.dedup WHERE site = $1 AND stream = ANY ($2)',
+    [site, streams],
+  );
+  if (rows.length === 0) return 0;
+  await lockAppends(client);
+  const { rowCount } = await client.query(
+    'DELETE FROM cc.dedup WHERE site = $1 AND key = ANY ($2) AND stream = ANY ($3)',
+    [site, rows.map(({ key }) => key), streams],
+  );
+  return rowCount ?? 0;
 }
 
 async function rollBack(client: ClientBase): Promise<undefined> {
@@ -273,10 +276,16 @@ async function expire(
     await client.query('BEGIN');
     await lockForDeletion(client);
     const deleted = await deletePersonalParts(client, condition, values);
-    for (const { site, count } of deleted) await appendInTransaction(client, postgres.clock, record(site, count));
-    for (const { site, positions } of deleted) await recordForMove(client, site, positions);
+    await lockAppends(client);
+    await recordErased(client, deleted);
+    for (const site of [...new Set(deleted.map((part) => part.site))].sort())
+      await appendInTransaction(
+        client,
+        postgres.clock,
+        record(site, deleted.filter((part) => part.site === site).length),
+      );
     await client.query('COMMIT');
-    return totalOf(deleted);
+    return deleted.length;
   });
 }
 
@@ -284,11 +293,11 @@ async function expire(
  * Deletes the personal parts of these events of a site in a transaction of the caller, which appends an event that accounts for them.
  * Holds the append lock from here on.
  */
-export async function deletePartsAt(client: ClientBase, site: string, positions: readonly number[]): Promise<void> {
+export async function deletePartsAt(client: ClientBase, positions: readonly number[]): Promise<void> {
   await lockForDeletion(client);
-  await deletePersonalParts(client, 'position = ANY ($1)', [positions]);
+  const deleted = await deletePersonalParts(client, 'position = ANY ($1)', [positions]);
   await lockAppends(client);
-  await recordForMove(client, site, positions);
+  await recordErased(client, deleted);
 }
 
 async function lockForDeletion(client: ClientBase): Promise<void> {
@@ -298,25 +307,35 @@ async function lockForDeletion(client: ClientBase): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
 }
 
-/**
- * Their digests stay, so that the hash chain of the log can still be computed. Parts from before the chain have no salt.
- * Returns which were deleted, by site.
- */
+interface ErasedPart {
+  readonly site: string;
+  readonly position: string;
+  /** In hex; null for a part from before the chain, which has no salt. */
+  readonly digest: string | null;
+}
+
 async function deletePersonalParts(
   client: ClientBase,
   condition: string,
   values: readonly unknown[],
-): Promise<{ site: string; count: number; positions: number[] }[]> {
-  const { rows } = await client.query<{ site: string; count: number; positions: number[] }>(
-    `WITH erased AS (DELETE FROM cc.personal WHERE ${condition} RETURNING position, site, salt, subject, data),
-          kept AS (INSERT INTO cc.erased_parts (position, digest)
-                   SELECT position, cc.personal_digest(salt, subject, data) FROM erased WHERE salt IS NOT NULL)
-     SELECT site, count(*)::float8 AS count, array_agg(position::float8) AS positions FROM erased GROUP BY site ORDER BY site`,
+): Promise<ErasedPart[]> {
+  const { rows } = await client.query<ErasedPart>(
+    `WITH erased AS (DELETE FROM cc.personal WHERE ${condition} RETURNING position, site, salt, subject, data)
+     SELECT site, position, CASE WHEN salt IS NOT NULL THEN encode(cc.personal_digest(salt, subject, data), 'hex') END AS digest
+       FROM erased`,
     [...values],
   );
   return rows;
 }
 
-function totalOf(deleted: readonly { readonly count: number }[]): number {
-  return deleted.reduce((sum, { count }) => sum + count, 0);
+/**
+ * The digests stay, so that the hash chain of the log can still be computed. Under the append lock: the next event is stored by this
+ * transaction, or after it.
+ */
+async function recordErased(client: ClientBase, parts: readonly ErasedPart[]): Promise<void> {
+  await client.query(
+    `INSERT INTO cc.erased_parts (position, digest, since)
+     SELECT position, decode(digest, 'hex'), ${NEWEST_POSITION} + 1 FROM unnest($1::bigint[], $2::text[]) AS part (position, digest)`,
+    [parts.map(({ position }) => position), parts.map(({ digest }) => digest)],
+  );
 }

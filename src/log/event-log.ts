@@ -83,16 +83,15 @@ export abstract class EventLog {
 
   /**
    * The last position before a time. An event that was stored while the database's clock was ahead counts from the moment at
-   * which the clock was set back, a copied one from when it was copied. With a site it separates the events of this site, of
-   * which copied ones count from when they were stored first.
+   * which the clock was set back, a copied one from when it was copied.
    */
-  abstract positionBefore(time: Date, site?: string): Promise<number>;
+  abstract positionBefore(time: Date): Promise<number>;
 
-  /**
-   * The position that separates the events of a site up to a place of its order (`siteOrder`) from the later ones. The place itself,
-   * unless the site came from another log.
-   */
-  abstract positionOf(site: string, place: number): Promise<number>;
+  /** Sites whose events are being copied into this log: it does not have them until they have arrived, whatever these events say. */
+  abstract incompleteSites(): Promise<ReadonlySet<string>>;
+
+  /** Where an event is; undefined if the log does not have it. */
+  abstract positionOf(stream: string, version: number): Promise<number | undefined>;
 
   /** Delivers every event after a position, in order and without gaps, until stopped. Resolves once caught up. */
   abstract follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower>;

@@ -52,13 +52,12 @@ interface Row {
   has_personal: boolean;
   subject: string | null;
   personal: Record<string, unknown> | null;
-  origin: string | null;
 }
 
 // Listed by name: a prepared `SELECT *` breaks when a migration adds a column.
 const COLUMNS = `e.position, e.id, e.category, e.stream, e.version, e.type, e.site, e.actor, e.data,
   extract(epoch FROM e.time) * 1000 AS time,
-  p.position IS NOT NULL AS has_personal, encode(p.subject, 'hex') AS subject, p.data AS personal, e.origin`;
+  p.position IS NOT NULL AS has_personal, encode(p.subject, 'hex') AS subject, p.data AS personal`;
 const FROM = 'cc.events e LEFT JOIN cc.personal p ON p.position = e.position';
 
 export async function readEvents<Type extends string = string>(
@@ -178,6 +177,15 @@ export function readEnds<Category extends string>(
              LEFT JOIN cc.personal p ON p.position = e.position`,
     values: [streams, category],
   });
+}
+
+/** Where an event is; undefined if the log does not have it. */
+export async function readPositionOf(source: Queryable, stream: string, version: number): Promise<number | undefined> {
+  const { rows } = await source.query<{ position: number }>(
+    'SELECT position::float8 AS position FROM cc.events WHERE stream = $1 AND version = $2',
+    [stream, version],
+  );
+  return rows[0]?.position;
 }
 
 /** All events of these streams, each in version order, without personal parts. */
@@ -302,15 +310,12 @@ export interface PublicEvent {
   readonly time: string;
   readonly actor: string;
   readonly data: string;
-  /** From another log, which has published it: it is passed over, and its data is not read. */
-  readonly isCopied?: boolean;
 }
 
 type PublicRow = Omit<PublicEvent, 'position'> & { position: string };
 
 const PUBLIC_COLUMNS = `position, id, category, category || '-' || stream AS stream, version, type, site,
-                  extract(epoch FROM time) * 1000 AS time, actor, CASE WHEN origin IS NULL THEN data::text ELSE '' END AS data,
-                  origin IS NOT NULL AS "isCopied"`;
+                  extract(epoch FROM time) * 1000 AS time, actor, data::text AS data`;
 
 export async function readPublicEvents(source: Queryable, after: number, limit: number): Promise<PublicEvent[]> {
   const { rows } = await source.query<PublicRow>({
@@ -379,16 +384,6 @@ export async function countAfter(source: Queryable, after: number, limit: number
     [after, limit],
   );
   return Number(rows[0]?.count ?? 0);
-}
-
-/** Whether some of the events in (after, until] were copied from another log. */
-export async function hasCopied(source: Queryable, after: number, until: number): Promise<boolean> {
-  const { rows } = await source.query<{ has: boolean }>({
-    name: 'has-copied-events',
-    text: 'SELECT EXISTS (SELECT FROM cc.events WHERE position > $1 AND position <= $2 AND origin IS NOT NULL) AS has',
-    values: [after, until],
-  });
-  return rows[0]?.has ?? false;
 }
 
 export interface StreamGroup {
@@ -582,7 +577,6 @@ function toEvent<Event = StoredEvent>(row: Row): Event {
     site: row.site,
     time: new Date(Number(row.time)).toISOString(),
     actor: row.actor,
-    ...(row.origin !== null && { origin: Number(row.origin) }),
     data: row.data,
     personal: row.has_personal ? { ...(row.subject && { subject: row.subject }), ...row.personal } : null,
   } as Event;

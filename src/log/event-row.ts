@@ -4,7 +4,7 @@ import type { StoredEvent } from './event.js';
 export function rowColumns(personal: 'all' | 'subject'): string {
   return `e.position, e.id, e.category, e.stream, e.version, e.type, e.site,
     (extract(epoch FROM e.time) * 1000)::bigint, e.actor, e.data,
-    p.position IS NOT NULL, encode(p.subject, 'hex'), ${personal === 'all' ? 'p.data' : 'NULL'}, e.origin`;
+    p.position IS NOT NULL, encode(p.subject, 'hex'), ${personal === 'all' ? 'p.data' : 'NULL'}`;
 }
 
 export const NULL = '\\N';
@@ -64,12 +64,6 @@ export class EventRow implements LoggedRow {
     return plain(this.fields[8] as string);
   }
 
-  /** Where the other log had stored a copied event; undefined for other events. */
-  get origin(): number | undefined {
-    const origin = this.fields[13] as string;
-    return origin === NULL ? undefined : Number(origin);
-  }
-
   /** Without the category. */
   get streamId(): string {
     return this.fields[3] as string;
@@ -96,7 +90,7 @@ export class EventRow implements LoggedRow {
   }
 
   event(): StoredEvent {
-    const [position, id, category, stream, version, type, site, time, actor, , beside, subject, personal, origin] = this
+    const [position, id, category, stream, version, type, site, time, actor, , beside, subject, personal] = this
       .fields as Fields;
     return {
       position: Number(position),
@@ -107,7 +101,6 @@ export class EventRow implements LoggedRow {
       site: plain(site),
       time: isoTime(time),
       actor: plain(actor),
-      ...(origin !== NULL && { origin: Number(origin) }),
       data: this.data(),
       personal: beside === 't' ? personalOf(subject, personal) : null,
     } as StoredEvent;
@@ -115,8 +108,8 @@ export class EventRow implements LoggedRow {
 
   /** Equals `JSON.stringify(event)` except for whitespace and number formats, which stay as stored. */
   writeLine(lines: LineBuffer): void {
-    const [position, id, category, stream, version, type, site, time, actor, data, beside, subject, personal, origin] =
-      this.fields as Fields;
+    const [position, id, category, stream, version, type, site, time, actor, data, beside, subject, personal] = this
+      .fields as Fields;
     const personalJson = beside === 't' ? withSubject(subject, plain(personal)) : 'null';
     const dataJson = plain(data);
     // The stored JSON may contain line breaks: then it is serialised again.
@@ -125,12 +118,12 @@ export class EventRow implements LoggedRow {
       lines.text(
         `{"position":${position},"id":"${id}","type":"${type}","stream":"${category}-${stream}","version":${version},` +
           `"site":${quotedSite(site)},"time":"${isoTime(time)}","actor":${quotedActor(actor)},` +
-          `${origin === NULL ? '' : `"origin":${origin},`}"data":${dataJson},"personal":${personalJson}}\n`,
+          `"data":${dataJson},"personal":${personalJson}}\n`,
       );
   }
 }
 
-type Fields = [...string[]] & Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13, string>;
+type Fields = [...string[]] & Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12, string>;
 
 const ESCAPED: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 

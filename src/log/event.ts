@@ -22,21 +22,6 @@ interface Envelope {
   /** ISO 8601, milliseconds, UTC. */
   readonly time: string;
   readonly actor: string;
-  /** Position at which another log stored the event first; absent if the event was not copied with its site. */
-  readonly origin?: number;
-}
-
-/**
- * The place of an event among those of its site, which stays the same when the site moves to another log. Positions that events
- * refer to in their data are such places.
- */
-export function siteOrder({ position, origin }: Pick<Envelope, 'position' | 'origin'>): number {
-  return origin ?? position;
-}
-
-/** The event was copied from another log, with its site. */
-export function isCopied(event: Pick<Envelope, 'origin'> | undefined): boolean {
-  return event?.origin !== undefined;
 }
 
 /**

@@ -1,11 +1,9 @@
-import { type ClientBase, DatabaseError } from 'pg';
-import { UserError } from '../kernel/errors.js';
+import type { ClientBase } from 'pg';
 import { LINEAGE, STORED_LINEAGE } from '../postgres/lineage.js';
 import type { Queryable } from './event-reader.js';
 
 /** Larger than any number of events that a failover or an old backup can lose. */
 export const POSITION_JUMP = 1_000_000_000;
-const INVALID_PARAMETER = '22023';
 
 /**
  * A failover or a restored backup may have lost the last events of the log, and would reuse their positions for new events: a
@@ -40,8 +38,7 @@ export interface Jump {
 }
 
 /**
- * The last position before the log jumped ahead the last time, and the one at which it continues; undefined if it never has. A site
- * that arrives from another log moves the position sequence as well, which is no such jump.
+ * The last position before the log jumped ahead the last time, and the one at which it continues; undefined if it never has.
  */
 export async function readJump(source: Queryable): Promise<Jump | undefined> {
   const { rows } = await source.query<Jump>(
@@ -49,27 +46,6 @@ export async function readJump(source: Queryable): Promise<Jump | undefined> {
        FROM cc.lineage WHERE start IS NOT NULL`,
   );
   return rows[0];
-}
-
-/**
- * Moves the positions of this log beyond one of another log from which a site arrives, with room for what that log appends
- * meanwhile: a site's events keep their order. Must not be called in a transaction, which could undo the half of it. Returns the
- * position at which the log continues; undefined if it was far enough.
- */
-export async function leapBeyond(client: ClientBase, position: number): Promise<number | undefined> {
-  try {
-    // Without parameters: only then the database can tell that there is no transaction.
-    const { rows } = await client.query<{ start: string | null }>(
-      `SELECT cc.leap_beyond(${Number(position)}) AS start`,
-    );
-    return rows[0]?.start ? Number(rows[0].start) : undefined;
-  } catch (error) {
-    if (!(error instanceof DatabaseError && error.code === INVALID_PARAMETER)) throw error;
-    throw new UserError(
-      `The log that the site comes from states position ${position}, too far beyond this one: other cells could not follow. ` +
-        'Run "history verify" there, and compare its newest position. If it is that, choose another cell.',
-    );
-  }
 }
 
 /** Lineage of the database that answers, before or after `followLineage`. */

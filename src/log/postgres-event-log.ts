@@ -25,6 +25,7 @@ import {
   readIdsAt,
   readOpenings,
   readPageEnd,
+  readPositionOf,
   readStream,
   readStreams,
   readSubjects,
@@ -36,7 +37,6 @@ import { Follower, type FollowerSource, type FollowOptions } from './follower.js
 import { followLineage, type Jump, readJump } from './lineage.js';
 import { sharedRead } from './projections/shared-read.js';
 import { fieldsOf, RecentEvents, subjectsOf } from './recent-events.js';
-import { readPositionOf } from './site-copy/site-order.js';
 import { readPositionBefore } from './stored-time.js';
 
 export interface LogObserver {
@@ -162,12 +162,19 @@ export class PostgresEventLog extends EventLog {
     return readPageEnd(this.postgres.pool, after, limit);
   }
 
-  positionBefore(time: Date, site?: string): Promise<number> {
-    return readPositionBefore(this.postgres.pool, time, site);
+  positionBefore(time: Date): Promise<number> {
+    return readPositionBefore(this.postgres.pool, time);
   }
 
-  positionOf(site: string, place: number): Promise<number> {
-    return readPositionOf(this.postgres.pool, site, place);
+  async incompleteSites(): Promise<ReadonlySet<string>> {
+    const { rows } = await this.postgres.pool.query<{ site: string }>(
+      `SELECT site FROM cc.site_moves WHERE direction = 'in' AND NOT done`,
+    );
+    return new Set(rows.map(({ site }) => site));
+  }
+
+  positionOf(stream: string, version: number): Promise<number | undefined> {
+    return readPositionOf(this.postgres.pool, stream, version);
   }
 
   async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {

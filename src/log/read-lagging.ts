@@ -39,6 +39,6 @@ function readsOf(client: ClientBase, head: number): LogReads {
     readOpenings: (category, streams) => readOpenings(client, category, streams),
     find: (site, reference, some) => findByReference(client, site, reference, some),
     head: async () => head,
-    positionBefore: (time, site) => readPositionBefore(client, time, site),
+    positionBefore: (time) => readPositionBefore(client, time),
   };
 }

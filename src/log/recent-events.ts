@@ -205,7 +205,7 @@ export class RecentRow implements PageRow {
   publicEvent(): PublicEvent {
     const { position, id, category, stream, version, type, site, time, actor } = this;
     const data = JSON.stringify(this.content);
-    return { position, id, category, stream, version, type, site, time, actor, data, isCopied: false };
+    return { position, id, category, stream, version, type, site, time, actor, data };
   }
 
   private get stream(): string {

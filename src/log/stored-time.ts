@@ -1,11 +1,10 @@
 import { findLastBefore } from './bisect.js';
 import { type ClockStep, effectiveTimeMs, latestTimeMs, readClockSteps } from './clock-steps.js';
 import { type Queryable, readHead } from './event-reader.js';
-import { readCopiedBefore } from './site-copy/site-order.js';
 
-/** When an event was stored in this log. A copied one keeps the time at which another log stored it, so its seal tells. */
-export const STORED_TIME = `CASE WHEN e.origin IS NULL THEN e.time
-  ELSE coalesce((SELECT s.time FROM cc.seals s WHERE s.last >= e.position ORDER BY s.last LIMIT 1), e.time) END`;
+/** When an event was stored in this log: its own time may be that at which another log stored it. Those from before the seals have none. */
+export const STORED_TIME = `coalesce((SELECT s.time FROM (
+  SELECT first, time FROM cc.seals WHERE last >= e.position ORDER BY last LIMIT 1) s WHERE s.first <= e.position), e.time)`;
 
 /** When the first event after a position was stored. */
 export async function readTimeAfter(source: Queryable, after: number): Promise<Date | undefined> {
@@ -16,13 +15,9 @@ export async function readTimeAfter(source: Queryable, after: number): Promise<D
   return rows[0]?.time;
 }
 
-/**
- * The last position before a time, by when events were stored in this log. With a site it separates the events of this site, and
- * copied ones count by when they were stored first.
- */
-export async function readPositionBefore(source: Queryable, time: Date, site?: string): Promise<number> {
-  const stored = await readStoredBefore(source, time, effectiveTimeMs);
-  return site === undefined ? stored : Math.max(stored, await readCopiedBefore(source, site, time));
+/** The last position before a time, by when events were stored in this log. */
+export function readPositionBefore(source: Queryable, time: Date): Promise<number> {
+  return readStoredBefore(source, time, effectiveTimeMs);
 }
 
 /** The last position up to which everything was certainly stored before a time: for what cannot be undone (`latestTimeMs`). */

@@ -6,13 +6,14 @@ import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings/settings.js';
 import { appendInTransaction, appendingTransaction } from '../log/append/append-in-transaction.js';
 import { lockAppends } from '../log/append/append-lock.js';
-import { isCopied, type StoredEvent } from '../log/event.js';
+import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { followLineage, leapBeyond, readJump } from '../log/lineage.js';
+import { readHead } from '../log/event-reader.js';
+import { followLineage, readJump } from '../log/lineage.js';
 import type { Projection } from '../log/projections/projection.js';
-import { deleteClaims, storeClaims } from '../log/site-copy/site-claims.js';
-import { findErased, storeSiteCopy } from '../log/site-copy/site-copy.js';
-import { countCopiedEvents } from '../log/site-copy/site-events.js';
+import { type CopiedEvent, parseCopiedRows } from '../log/site-copy/copied-rows.js';
+import type { EventName } from '../log/site-copy/site-pages.js';
+import { findErased, storePage } from '../log/site-copy/store-page.js';
 import { SCHEMA } from '../postgres/migrations/index.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { transaction } from '../postgres/transaction.js';
@@ -39,7 +40,7 @@ export interface ArrivalDependencies {
   readonly secrets: SiteSecrets;
   readonly commands: CommandExecutor;
   readonly erasure: Erasure;
-  /** Those that the append writes, without dedup claims. */
+  /** Those that the append writes. */
   readonly inline: readonly Projection[];
 }
 
@@ -52,8 +53,6 @@ export interface ArrivalState {
   /** Everything up to this position of the other log is copied: so many events. */
   readonly reached: number;
   readonly events: number;
-  /** All dedup claims from before this time of the other cell are copied; absent until that is so. */
-  readonly claimsUntilMs?: number;
 }
 
 /** What a cell tells the one that wants to move a site to it. */
@@ -77,8 +76,6 @@ export interface Beginning extends Step {
   readonly from: string;
   /** Hosts of the site. */
   readonly aliases: readonly string[];
-  /** Newest position of the other log. */
-  readonly head: number;
   readonly schema: number;
   readonly timeMs: number;
   readonly dedupSecret: Buffer;
@@ -94,12 +91,12 @@ interface MoveRow {
   readonly cell: string;
   readonly reached: number;
   readonly events: number;
-  readonly claimsUntilMs: number | null;
+  /** What is copied follows this position here. */
+  readonly after: number;
   readonly done: boolean;
 }
 
-const COLUMNS =
-  'epoch, cell, reached::float8 AS reached, events::float8 AS events, claims_until::float8 AS "claimsUntilMs", done';
+const COLUMNS = 'epoch, cell, reached::float8 AS reached, events::float8 AS events, after::float8 AS after, done';
 
 /** The steps of a move in the cell that a site moves to. Each can be repeated, and is one transaction that locks the row of the move. */
 export class Arrival {
@@ -122,16 +119,17 @@ export class Arrival {
 
   /** Closes the site here before any of its events is copied, and stores the secret that readers of its events need. */
   async begin(beginning: Beginning): Promise<ArrivalState> {
-    const { postgres, secrets } = this.dependencies;
-    const { site, epoch, from, head, dedupSecret } = beginning;
+    const { secrets } = this.dependencies;
+    const { site, epoch, from, dedupSecret } = beginning;
     this.requireSameVersion(beginning);
     const history = await this.history(site);
     const here = history.reduce(evolve, undefined as Site | undefined);
     const { arrival } = await this.state(site);
     if (arrival?.epoch === epoch && arrival.from === from && arrival.state === 'open') return arrival;
-    if (here && !here.removed && !isClosed(here)) await this.requireLost(beginning);
+    const isArriving = arrival?.state === 'arriving';
+    if (here && !here.removed && !isClosed(here) && !isArriving) await this.requireLost(beginning);
     if (here && here.epoch >= epoch && arrival?.epoch !== epoch) throw outdated(site, here.epoch);
-    if (here?.removed && !isClosed(here))
+    if (here?.removed && !isClosed(here) && !isArriving)
       throw new UserError(
         `Cell ${this.dependencies.settings.cell} had a site ${site} of its own, which was removed there. Its history cannot continue with that of another site: move ${site} to another cell.`,
       );
@@ -141,19 +139,14 @@ export class Arrival {
     // Not again for a move that has begun: the site may be closed in both cells until it ends.
     if (arrival?.epoch !== epoch) await requireNewest(settings.otherCells, beginning);
     await secrets.recordKey();
-    const client = await postgres.pool.connect();
-    try {
-      await leapBeyond(client, head);
-    } finally {
-      client.release();
-    }
     return this.transaction(async (tx) => {
       const start = startOf(history, here, beginning);
       await tx.query(
-        `INSERT INTO cc.site_moves AS m (site, direction, epoch, cell, reached, events) VALUES ($1, 'in', $2, $3, $4, $5)
-         ON CONFLICT (site, direction) DO UPDATE SET (epoch, cell, reached, events, claims_until, done, updated_at) =
-           (excluded.epoch, excluded.cell, excluded.reached, excluded.events, NULL, false, now()) WHERE m.epoch < excluded.epoch`,
-        [site, epoch, from, start.reached, start.events],
+        `INSERT INTO cc.site_moves AS m (site, direction, epoch, cell, reached, events, after) VALUES ($1, 'in', $2, $3, $4, $5, $6)
+         ON CONFLICT (site, direction) DO UPDATE SET (epoch, cell, reached, events, after, done, updated_at) =
+           (excluded.epoch, excluded.cell, excluded.reached, excluded.events,
+            CASE WHEN m.done THEN excluded.after ELSE m.after END, false, now()) WHERE m.epoch < excluded.epoch`,
+        [site, epoch, from, start.reached, start.events, await readHead(tx)],
       );
       const row = await this.lock(tx, { site, epoch });
       if (row.cell !== from)
@@ -167,79 +160,65 @@ export class Arrival {
 
   /**
    * A page of events after what is copied. A page that is, or that leaves a gap, changes nothing: the answer says where to continue.
-   * Nor does one with erased events that this log has with their personal parts, from an earlier move: these are erased first, and
-   * the page is to be sent again. What follows it is not concerned by the erasure.
+   * What arrives erased, and is here with its personal part from an earlier move, is erased first: what follows is not concerned by that.
    */
   async storeEvents(
     step: Step,
     actor: Actor,
-    page: { readonly after: number; readonly last: number; readonly rows: Buffer },
-  ): Promise<ArrivalState> {
-    try {
-      return await this.storePage(step, actor, page);
-    } catch (error) {
-      if (!(error instanceof ErasedElsewhere)) throw error;
-      await this.storeErased(step, actor, page.rows);
-      return error.state;
-    }
-  }
-
-  private storePage(
-    step: Step,
-    actor: Actor,
     { after, last, rows }: { readonly after: number; readonly last: number; readonly rows: Buffer },
   ): Promise<ArrivalState> {
+    const { inline, postgres } = this.dependencies;
+    const { site } = step;
+    const events = parseCopiedRows(rows, site);
+    const erased = events.filter((event) => event.erased !== null);
+    while (erased.length > 0 && (await this.storeErased(step, actor, erased)).left > 0);
     return this.transaction(async (tx) => {
       const row = await this.lock(tx, step);
       if (row.done || row.reached !== after || last < after) return stateOf(row);
-      const copied = await storeSiteCopy(tx, step.site, rows, this.dependencies.inline);
-      if (copied.erased.length > 0) throw new ErasedElsewhere(stateOf(row));
-      // Who had access to an earlier site with the host, when this cell had it, has none to the one that arrives.
-      if (copied.begins && (await this.history(step.site)).some((event) => !isCopied(event)))
-        await endEarlierSite(
-          tx,
-          (request) => appendInTransaction(tx, this.dependencies.postgres.clock, request),
-          step.site,
-          actor,
-        );
-      const events = row.events + copied.stored + copied.present;
+      await this.endEarlier(tx, site, actor, events, row.after);
+      await storePage(tx, site, events, { clock: postgres.clock, inline, after: row.after });
+      const state = { ...row, reached: last, events: row.events + events.length };
       await tx.query(
         `UPDATE cc.site_moves SET reached = $2, events = $3, updated_at = now() WHERE site = $1 AND direction = 'in'`,
-        [step.site, last, events],
+        [site, state.reached, state.events],
       );
-      return stateOf({ ...row, reached: last, events });
+      return stateOf(state);
     });
   }
 
   /**
-   * Events that were copied before, of which the other log has erased the personal parts since: also after the site is open. Returns
-   * how many people of the page are left: it is to be sent again then.
+   * If another site begins in the page, with the host of one that was here. Who had access to the earlier one has none to the one that
+   * arrives, and nothing is left of it that appends have written beside the log.
    */
-  async storeErased(step: Step, actor: Actor, rows: Buffer): Promise<{ left: number }> {
+  private async endEarlier(
+    tx: PoolClient,
+    site: string,
+    actor: Actor,
+    events: readonly CopiedEvent[],
+    after: number,
+  ): Promise<void> {
+    const begins = events.find(({ type, data }) => type === 'site.registered.v1' && 'id' in data);
+    if (!begins) return;
+    const history = await this.history(site);
+    if (!history.some(({ position }) => position <= after) || history.some(({ id }) => id === begins.id)) return;
+    const { clock } = this.dependencies.postgres;
+    await endEarlierSite(tx, (request) => appendInTransaction(tx, clock, request), site, actor);
+  }
+
+  /**
+   * Events of which the other log has erased the personal parts since they were copied: also after the site is open. Returns
+   * how many people are left: the same is to be sent again then.
+   */
+  async storeErased(step: Step, actor: Actor, events: readonly EventName[]): Promise<{ left: number }> {
     const { commands, erasure } = this.dependencies;
     const { people, visits } = await this.transaction(async (tx) => {
       await this.lock(tx, step);
-      const found = await findErased(tx, step.site, rows);
-      await deleteClaims(tx, step.site, found.claimed);
-      return found;
+      return findErased(tx, step.site, events);
     });
     if (visits.length > 0) await erasure.expireVisits(visits);
     for (const subject of people.slice(0, PEOPLE_ERASED_MAX))
       await commands.execute(new EraseSubject(actor, step.site, subject));
     return { left: Math.max(0, people.length - PEOPLE_ERASED_MAX) };
-  }
-
-  /** `untilMs`, with the last page: all from before this time have been sent. */
-  async storeClaims(step: Step, rows: Buffer, untilMs?: number): Promise<void> {
-    await this.transaction(async (tx) => {
-      if ((await this.lock(tx, step)).done) return;
-      await storeClaims(tx, step.site, rows);
-      if (untilMs !== undefined)
-        await tx.query(
-          `UPDATE cc.site_moves SET claims_until = $2, updated_at = now() WHERE site = $1 AND direction = 'in'`,
-          [step.site, untilMs],
-        );
-    });
   }
 
   /** After the site has left: until then, its secrets change. */
@@ -281,11 +260,9 @@ export class Arrival {
       const history = await this.history(site);
       const here = history.reduce(evolve, undefined as Site | undefined) as Site;
       const left = this.requireDeparture(history, step, row);
-      // Erasures may have followed it in the other log.
-      const later = await countCopiedEvents(tx, site, left.position);
-      if (row.events - later !== left.data.events)
+      if (row.events !== left.data.events)
         throw new UserError(
-          `${row.events - later} events of ${site} were copied, and ${left.data.events} had been stored in cell ${row.cell}. Run "history verify" in both cells before you go on.`,
+          `${row.events} events of ${site} were copied, and ${left.data.events} had been stored in cell ${row.cell}. Run "history verify" in both cells before you go on.`,
         );
       await this.refuseTaken(site, here.aliases);
       // Before the rows, as everywhere.
@@ -302,7 +279,12 @@ export class Arrival {
       ]);
       await append({
         ...{ category: SITE, stream: streamIdOf(site), expected: history.length, site, actor },
-        events: [{ type: 'site.moved_in.v1', data: { from: row.cell, epoch, events: left.data.events, ...other } }],
+        events: [
+          {
+            type: 'site.moved_in.v1',
+            data: { from: row.cell, epoch, events: left.data.events, ...other, after: row.after },
+          },
+        ],
       });
       return stateOf({ ...row, done: true });
     });
@@ -380,16 +362,8 @@ export class Arrival {
   }
 }
 
-/** The other log has erased what this one has. */
-class ErasedElsewhere extends Error {
-  constructor(readonly state: ArrivalState) {
-    super('Events of the page are erased in the other log');
-  }
-}
-
-function stateOf({ epoch, cell, reached, events, claimsUntilMs, done }: MoveRow): ArrivalState {
-  const state = done ? 'open' : 'arriving';
-  return { epoch, from: cell, state, reached, events, ...(claimsUntilMs !== null && { claimsUntilMs }) };
+function stateOf({ epoch, cell, reached, events, done }: MoveRow): ArrivalState {
+  return { epoch, from: cell, state: done ? 'open' : 'arriving', reached, events };
 }
 
 function outdated(site: string, epoch: number): UserError {
@@ -402,7 +376,7 @@ function startOf(
   here: Site | undefined,
   { from, epoch, known }: Beginning,
 ): { reached: number; events: number } {
-  const left = history.findLast((event) => event.type === 'site.moved_out.v1' && event.origin === undefined);
+  const left = history.findLast((event) => event.type === 'site.moved_out.v1');
   const isKnown =
     known &&
     here?.epoch === epoch - 1 &&

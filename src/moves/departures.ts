@@ -30,8 +30,8 @@ export async function readMoves(pool: Pick<Pool, 'query'>): Promise<MoveProgress
 }
 
 /**
- * The move is under way from here on: log retention waits, and what is erased is recorded for the other cell. Erasures and removals
- * that are being stored have ended before, so that a read of the log sees what they did. `isIncomplete`: the site has left and not
+ * The move is under way from here on: log retention waits. Removals that are being stored have ended before, so that a read of the log
+ * sees what they did. `isIncomplete`: the site has left and not
  * arrived, whatever was recorded, as after the other cell was restored. False if the move has ended before.
  */
 export async function beginDeparture(
@@ -86,10 +86,16 @@ export async function recordDeparture(
   );
 }
 
-/** The move is complete. False if the other cell still has to erase what was erased here meanwhile. */
-export async function endDeparture({ pool }: Pick<Postgres, 'pool'>, site: string, epoch: number): Promise<boolean> {
+/** The move is complete. False if something was erased after the position, which the other cell still has to erase. */
+export async function endDeparture(
+  { pool }: Pick<Postgres, 'pool'>,
+  { site, epoch, erasedUntil }: { readonly site: string; readonly epoch: number; readonly erasedUntil: number },
+): Promise<boolean> {
   return withLocks(pool, async (client) => {
-    const { rowCount } = await client.query('SELECT FROM cc.moved_erasures WHERE site = $1 LIMIT 1', [site]);
+    const { rowCount } = await client.query(
+      'SELECT FROM cc.erased_parts x JOIN cc.events e USING (position) WHERE x.since > $2 AND e.site = $1 LIMIT 1',
+      [site, erasedUntil],
+    );
     if (rowCount) return false;
     await setDone(client, site, epoch);
     return true;
@@ -98,14 +104,7 @@ export async function endDeparture({ pool }: Pick<Postgres, 'pool'>, site: strin
 
 /** The move was cancelled. What was copied stays in the other cell, which is told to discard it. */
 export async function cancelDeparture({ pool }: Pick<Postgres, 'pool'>, site: string, epoch: number): Promise<void> {
-  await withLocks(pool, async (client) => {
-    await setDone(client, site, epoch);
-    await client.query(
-      `DELETE FROM cc.moved_erasures m WHERE m.site = $1 AND NOT EXISTS (
-         SELECT FROM cc.site_moves s WHERE s.site = $1 AND s.direction = 'out' AND NOT s.done)`,
-      [site],
-    );
-  });
+  await withLocks(pool, (client) => setDone(client, site, epoch));
 }
 
 async function setDone(client: Queries, site: string, epoch: number): Promise<void> {
@@ -116,7 +115,7 @@ async function setDone(client: Queries, site: string, epoch: number): Promise<vo
   );
 }
 
-/** Erasures hold the second lock when they look whether a site moves, and retention the first one when it removes. */
+/** Erasures hold the second lock until they are stored, and retention the first one when it removes. */
 function withLocks<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
   return transaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
@@ -145,18 +144,4 @@ export async function findOtherCopies(pool: Queries, site: string, own: string):
   const cells = new Set([...(await readMoveCells(pool, site)), ...isCarried.keys()]);
   cells.delete(own);
   return [...cells].sort().map((cell) => ({ cell, isCarried: isCarried.get(cell) ?? false }));
-}
-
-/** Positions of events up to one that were erased while the move was under way, in order. */
-export async function readMovedErasures(pool: Queries, site: string, until: number, limit: number): Promise<number[]> {
-  const { rows } = await pool.query<{ position: number }>(
-    `SELECT position::float8 AS position FROM cc.moved_erasures WHERE site = $1 AND position <= $2 ORDER BY position LIMIT $3`,
-    [site, until, limit],
-  );
-  return rows.map(({ position }) => position);
-}
-
-/** The other cell has erased them. */
-export async function forgetMovedErasures(pool: Queries, site: string, positions: readonly number[]): Promise<void> {
-  await pool.query('DELETE FROM cc.moved_erasures WHERE site = $1 AND position = ANY ($2)', [site, positions]);
 }

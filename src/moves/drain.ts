@@ -1,4 +1,4 @@
-import { beforeArrived, readArrived } from '../delivery/arrivals.js';
+import { beforeArrived } from '../delivery/arrivals.js';
 import { isRefreshing } from '../delivery/connections/token-store.js';
 import { type CopiedLease, readLeases } from '../delivery/delivery-leases.js';
 import { UnsettledConversions } from '../delivery/owed/owed.js';
@@ -16,7 +16,7 @@ interface DrainDependencies {
 
 /** What is still under way for a site whose deliveries and pushes wait. */
 export interface UnderWay {
-  /** Conversions without an outcome for some platform, received before deliveries waited, or by an instance that did not know yet. */
+  /** Without an outcome for some platform. */
   readonly conversions: number;
   /** Attempts under a lease. */
   readonly attempts: number;
@@ -25,24 +25,15 @@ export interface UnderWay {
   readonly isRefreshing: boolean;
 }
 
-/** `until`: position of the event from which on deliveries wait. Outcomes follow it. */
-export async function readUnderWay(
-  { postgres, log }: DrainDependencies,
-  site: string,
-  until: number,
-): Promise<UnderWay> {
+/** After the site was paused: outcomes follow, and no conversion. */
+export async function readUnderWay({ postgres, log }: DrainDependencies, site: string): Promise<UnderWay> {
   const reached = await readScanProgress(postgres);
   const head = await log.head();
-  const from = beforeArrived(reached, await readArrived(log, reached, head));
+  const from = await beforeArrived(log, reached, reached, head);
   const unsettled = new UnsettledConversions(from, () => 0, Number.POSITIVE_INFINITY);
   await readUnsettled(log, unsettled, head, () => true);
   const conversions = new Set<string>();
-  const later = new Set<string>();
-  for (const owed of unsettled.owed(Number.POSITIVE_INFINITY))
-    if (owed.site === site) (owed.position <= until ? conversions : later).add(owed.conversion);
-  // Sent by an instance that had not read the event yet: the outcome must not come after the site has left.
-  for (const { type, data } of await readOpenings(log, [...later]))
-    if (type === 'conversion.received.v1' && (data.settings ?? 0) < until) conversions.add(data.conversionId);
+  for (const owed of unsettled.owed(Number.POSITIVE_INFINITY)) if (owed.site === site) conversions.add(owed.conversion);
   const nowMs = postgres.clock.nowMs();
   const leases = await readSiteLeases({ postgres, log }, site);
   return {
@@ -69,13 +60,9 @@ export async function readSiteLeases({ postgres, log }: DrainDependencies, site:
 
 /** Those of these conversions that belong to the site. */
 async function conversionsOf(log: EventLog, site: string, ids: readonly string[]): Promise<Set<string>> {
-  const opened = (await readOpenings(log, ids)).filter((event) => event.site === site);
-  return new Set(opened.map(({ stream }) => stream.slice(CONVERSION.length + 1)));
-}
-
-async function readOpenings(log: EventLog, ids: readonly string[]) {
-  const opened = [];
+  const found = new Set<string>();
   for (let from = 0; from < ids.length; from += 1_000)
-    opened.push(...(await log.readOpenings(CONVERSION, ids.slice(from, from + 1_000))));
-  return opened;
+    for (const event of await log.readOpenings(CONVERSION, ids.slice(from, from + 1_000)))
+      if (event.site === site) found.add(event.stream.slice(CONVERSION.length + 1));
+  return found;
 }

@@ -1,7 +1,7 @@
 import { proofOf } from '../sites/holding.js';
 import type { OtherCell, SiteElsewhere } from '../sites/other-cells.js';
 import type { SiteMove } from '../sites/site.js';
-import { adviceFor, judgeClaims, unconfirmed, withdrawn } from './held-elsewhere.js';
+import { adviceFor, judgeClaims, withdrawn } from './held-elsewhere.js';
 
 const HOST = 'shop.example';
 const SECRET = 'ab'.repeat(32);
@@ -101,13 +101,5 @@ describe('withdrawn', () => {
     );
     expect(adviceFor(holding, [listing('b', { state: 'left', to: 'c' })], 'a')).toBe('Let its DNS name lead to cell b');
     expect(adviceFor(holding, [], 'a')).toContain(`"sites move ${HOST} --cancel"`);
-  });
-});
-
-describe('unconfirmed', () => {
-  it('names sites whose move has started to a cell that has not answered', () => {
-    const leaving = own(undefined, { state: 'leaving', to: 'b' }, 1);
-    expect(unconfirmed([leaving, own()], new Set(['b']))).toEqual([{ site: HOST, cell: 'b', epoch: 1 }]);
-    expect(unconfirmed([leaving], new Set(['c']))).toEqual([]);
   });
 });

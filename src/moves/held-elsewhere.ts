@@ -77,10 +77,3 @@ export function adviceFor({ site, cell }: Holding, cells: readonly OtherCell[], 
     ? `${site} has left cell ${cell} for this one: run "sites move ${site} --to ${own}" there, which brings it back`
     : `Let its DNS name lead to cell ${cell}`;
 }
-
-/** Sites whose move has started, and which the other cell has not been asked about yet. It may have them already. */
-export function unconfirmed(sites: readonly OwnSite[], unasked: ReadonlySet<string>): Holding[] {
-  return sites.flatMap(({ site: { host, epoch, move } }) =>
-    move?.state === 'leaving' && unasked.has(move.to) ? [{ site: host, cell: move.to, epoch }] : [],
-  );
-}

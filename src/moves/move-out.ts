@@ -4,6 +4,7 @@ import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { appendingTransaction, VersionConflict } from '../log/append/append-in-transaction.js';
 import { lockAppends } from '../log/append/append-lock.js';
+import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { countSiteEvents } from '../log/site-copy/site-events.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -12,7 +13,7 @@ import { SiteMoved } from '../sites/site-repository.js';
 
 const ATTEMPTS_MAX = 5;
 
-export interface MoveOut extends Omit<MovedOut, 'events'> {
+export interface MoveOut extends Omit<MovedOut, 'events' | 'positions'> {
   readonly actor: Actor;
   readonly host: string;
 }
@@ -55,7 +56,12 @@ export async function moveOut(
     try {
       return await appendingTransaction(postgres, async (client, append) => {
         await lockAppends(client);
-        const data: MovedOut = { ...move, events: before + (await countSiteEvents(client, host, head)) + 1 };
+        const positions = await readEarlierPositions(client, history);
+        const data: MovedOut = {
+          ...move,
+          ...(positions.length > 0 && { positions }),
+          events: before + (await countSiteEvents(client, host, head)) + 1,
+        };
         const request = { category: SITE, stream, expected: history.length, site: host, actor };
         const outcome = await append({ ...request, events: [{ type: 'site.moved_out.v1', data }] });
         // After the event, which the append would refuse otherwise.
@@ -84,4 +90,11 @@ export async function close(client: Pick<ClientBase | Pool, 'query'>, host: stri
      ON CONFLICT (site) DO UPDATE SET closed = true WHERE NOT paused_sites.closed`,
     [host],
   );
+}
+
+/** Of the events that versions before 0.3 stored of the site in this log: those have no seal. */
+async function readEarlierPositions(client: ClientBase, history: readonly StoredEvent[]): Promise<number[]> {
+  const { rows } = await client.query<{ first: number | null }>('SELECT min(first)::float8 AS first FROM cc.seals');
+  const first = rows[0]?.first ?? 0;
+  return history.map(({ position }) => position).filter((position) => position < first);
 }

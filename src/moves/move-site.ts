@@ -6,8 +6,8 @@ import { UserError } from '../kernel/errors.js';
 import type { Cell, Settings } from '../kernel/settings/settings.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { countSite, type SiteSize } from '../log/site-copy/site-copy.js';
-import { chainHeadAt, countSiteEvents, firstOwnPosition } from '../log/site-copy/site-events.js';
+import { chainHeadAt, countSiteEvents } from '../log/site-copy/site-events.js';
+import { countSite, type SiteSize } from '../log/site-copy/site-pages.js';
 import { SCHEMA } from '../postgres/migrations/index.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { StartMove } from '../sites/move.commands.js';
@@ -111,13 +111,14 @@ export class SiteMover {
       },
       counted,
     );
-    reporter.step(`${this.host} has left. Until cell ${this.cell.name} opens it, senders are asked to try again.`);
+    reporter.step(`${this.host} has left.`);
     if (copier.arrival.state !== 'open') await this.complete(epoch, copier, departure);
-    // The other cell may have been restored since an earlier run sent it what was erased.
-    if (isUnderWay && hasLeft) await copier.compareErased(departure.position);
-    // What was erased here while the other cell opened the site.
-    do await copier.copyErasures(Number.MAX_SAFE_INTEGER);
-    while (!(await endDeparture(postgres, this.host, epoch)));
+    // Another mover may have ended it.
+    for (let isEnded = !isUnderWay; !isEnded; ) {
+      await copier.copyErasures();
+      stop.throwIfAborted();
+      isEnded = await endDeparture(postgres, { site: this.host, epoch, erasedUntil: copier.erasedUntil });
+    }
     return departure;
   }
 
@@ -127,14 +128,13 @@ export class SiteMover {
     const { unreadable } = await this.openSecrets();
     if (unreadable.length > 0)
       reporter.step(`SECRET_KEY does not open ${unreadable.join(', ')}: set them again in cell ${this.cell.name}.`);
-    await copier.compareErased(copier.arrival.reached);
+    await copier.copyErasures();
     await copier.copyMost();
     await copier.confirmCount();
-    reporter.step(`Copied ${copier.arrival.events} events.`);
+    reporter.step(`Copied ${copier.arrival.events} events. From here on, senders are asked to try again.`);
     await this.drain(epoch);
-    reporter.step('Deliveries and pushes have ended; conversions are still accepted.');
-    // So that little is left for the time in which neither cell accepts conversions.
-    await copier.copyMost();
+    reporter.step('Deliveries and pushes have ended.');
+    await copier.copyAll();
     return copier.confirmCount();
   }
 
@@ -192,10 +192,9 @@ export class SiteMover {
   }
 
   private async begin(site: Site, epoch: number): Promise<ArrivalState> {
-    const { settings, postgres, log, secrets } = this.dependencies;
+    const { settings, postgres, secrets } = this.dependencies;
     const beginning: Omit<Beginning, 'timeMs'> = {
       ...{ site: this.host, epoch, from: settings.cell, aliases: site.aliases, schema: SCHEMA },
-      head: await log.head(),
       dedupSecret: Buffer.from(await secrets.dedupSecret(this.host), 'hex'),
       known: await this.knownThere(epoch),
     };
@@ -206,30 +205,25 @@ export class SiteMover {
   private async knownThere(epoch: number): Promise<Beginning['known']> {
     const { postgres, log } = this.dependencies;
     const history = (await log.readStream(SITE, streamIdOf(this.host))) as StoredEvent[];
-    const own = history.filter(({ origin }) => origin === undefined);
-    const arrived = own.findLast((event) => event.type === 'site.moved_in.v1');
+    const arrived = history.findLast((event) => event.type === 'site.moved_in.v1');
     if (arrived?.type !== 'site.moved_in.v1' || arrived.data.epoch !== epoch - 1) return undefined;
     if (arrived.data.from !== this.cell.name) return undefined;
-    const left = own.findLast((event) => event.type === 'site.moved_out.v1' && event.position < arrived.position);
-    const first = await firstOwnPosition(postgres.pool, this.host, left?.position ?? 0);
-    const after = (first ?? arrived.position) - 1;
+    const after = arrived.position - 1;
     const count = await countSiteEvents(postgres.pool, this.host, 0, after);
     return { events: arrived.data.events, after, count };
   }
 
-  /** Deliveries and pushes wait from here on. Ends when none is under way. */
+  /** The site is paused from here on. Ends when nothing is under way. */
   private async drain(epoch: number): Promise<void> {
-    const { commands, log } = this.dependencies;
+    const { commands } = this.dependencies;
     try {
       await commands.execute(new StartMove(this.options.actor, this.host, this.cell.name, epoch));
     } catch (error) {
       // Another mover has closed it since.
       if (!(error instanceof SiteMoved) || (await this.requireSite()).move?.state !== 'left') throw error;
     }
-    const history = (await log.readStream(SITE, streamIdOf(this.host))) as StoredEvent[];
-    const started = history.findLast((event) => event.type === 'site.move_started.v1');
     for (;;) {
-      const underWay = await readUnderWay(this.dependencies, this.host, started?.position ?? 0);
+      const underWay = await readUnderWay(this.dependencies, this.host);
       if (isDrained(underWay)) return;
       const { conversions, attempts, isPushing, isRefreshing } = underWay;
       const push = isPushing ? ', a push of totals' : '';

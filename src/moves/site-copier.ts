@@ -1,22 +1,16 @@
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
-import { readClaims, readNewestTimeMs } from '../log/site-copy/site-claims.js';
-import { readErasedAt, readSiteCopy, type SiteCopy } from '../log/site-copy/site-copy.js';
 import { countSiteEvents } from '../log/site-copy/site-events.js';
+import { readErased, readSitePage } from '../log/site-copy/site-pages.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { ArrivalState } from './arrival.js';
 import { afterPass } from './copy-passes.js';
-import { forgetMovedErasures, readMovedErasures, recordDeparture } from './departures.js';
+import { recordDeparture } from './departures.js';
 import type { Counted } from './move-out.js';
 import type { TargetCell } from './target-cell.js';
 
-/** The other cell holds its append lock while it stores a page, of claims too. */
+/** The other cell holds its append lock while it stores a page. */
 const PAGE_EVENTS = 1_000;
-const PAGE_CLAIMS = 2_000;
-/** A claim has the time of its event, which may be stored a little later than it was drawn. */
-const CLAIMS_OVERLAP_MS = 60_000;
-/** Erasures of the site while it is copied. */
-const ERASED = 'visitor.erased.v1';
 
 interface CopierDependencies {
   readonly postgres: Postgres;
@@ -34,9 +28,10 @@ export interface CopierOptions {
   onCopied(events: number, total: number): void;
 }
 
-/** Copies events and dedup claims of a site to another cell, which remembers how far. */
+/** Copies events of a site to another cell, which remembers how far. */
 export class SiteCopier {
   private counted: Counted = { until: 0, events: 0 };
+  private erased = 0;
 
   constructor(
     private readonly dependencies: CopierDependencies,
@@ -45,7 +40,12 @@ export class SiteCopier {
     public arrival: ArrivalState,
   ) {}
 
-  /** Until little is left. Throws if events arrive as fast as they are copied: the site would be closed for long. */
+  /** The other cell has erased what was erased here by events up to this position. */
+  get erasedUntil(): number {
+    return this.erased;
+  }
+
+  /** Until little is left. Throws if events arrive as fast as they are copied: the site would be paused for long. */
   async copyMost(): Promise<void> {
     const { host } = this.options;
     const copied: number[] = [];
@@ -54,20 +54,23 @@ export class SiteCopier {
       await this.copyEvents(await this.dependencies.log.head(), false);
       copied.push(this.arrival.events - before);
       const next = afterPass(copied);
-      if (next === 'enough') break;
+      if (next === 'enough') return;
       if (next === 'stop')
         throw new UserError(
           `${host} gets events as fast as they are copied: ${copied.at(-1)} arrived during the last of ${copied.length} passes. It stays in this cell. Run the same command again when fewer arrive, or after "sites pause ${host}": the move keeps the pause.`,
         );
     }
-    await this.copyClaims();
+  }
+
+  /** What the log has, of a site that is paused. */
+  async copyAll(): Promise<void> {
+    await this.copyEvents(await this.dependencies.log.head(), false);
   }
 
   /** What is left after the site has left, with the event at this position. */
   async copyRest(position: number): Promise<void> {
     await this.copyEvents(position, true);
-    await this.copyErasures(this.arrival.reached);
-    await this.copyClaims();
+    await this.copyErasures();
   }
 
   /**
@@ -77,8 +80,9 @@ export class SiteCopier {
   async confirmCount(): Promise<Counted> {
     const { host, to } = this.options;
     const { reached, events } = this.arrival;
-    const added = await countSiteEvents(this.dependencies.postgres.pool, host, this.counted.until, reached);
-    this.counted = { until: reached, events: this.counted.events + added };
+    const before = this.counted.until <= reached ? this.counted : { until: 0, events: 0 };
+    const added = await countSiteEvents(this.dependencies.postgres.pool, host, before.until, reached);
+    this.counted = { until: reached, events: before.events + added };
     if (this.counted.events !== events)
       throw new UserError(
         `Cell ${to} has counted ${events} copied events of ${host}, and this cell has ${this.counted.events} up to the same one, perhaps because log retention has removed some. ` +
@@ -87,88 +91,52 @@ export class SiteCopier {
     return this.counted;
   }
 
+  /** Up to a position of this log. */
   private async copyEvents(until: number, hasLeft: boolean): Promise<void> {
-    const { epoch, host, total, stop, onCopied } = this.options;
+    const { epoch, host, stop, total, onCopied } = this.options;
     await this.record(hasLeft);
     await this.dependencies.postgres.read(async (client) => {
-      const read = (after: number) => readSiteCopy(client, host, after, PAGE_EVENTS);
-      let next: SiteCopy | undefined;
+      const read = (after: number) => readSitePage(client, host, { after, until, limit: PAGE_EVENTS });
+      let next: Awaited<ReturnType<typeof read>> | undefined;
       // What an interrupted run has copied may end with an erasure that the other cell has not carried out.
-      await this.copyErasures(this.arrival.reached);
+      await this.copyErasures();
       // Another mover may have completed the move.
       while (this.arrival.state !== 'open' && this.arrival.reached < until) {
         stop.throwIfAborted();
         const after = this.arrival.reached;
-        const { rows, last } = next ?? (await read(after));
+        const { rows, last, endsWithErasure } = next ?? (await read(after));
         if (last === after) return;
         // The next one is read while the other cell stores this one.
         const stored = this.target.storeEvents(epoch, { after, last, rows });
         [this.arrival, next] = await Promise.all([stored, last < until ? read(last) : undefined]);
         const isNext = this.arrival.reached === last;
-        if (!isNext) next = undefined;
         onCopied(this.arrival.events, total);
         await this.record(hasLeft);
         // The other cell was rolled back, and has again what was erased there since.
-        if (this.arrival.reached < after) await this.compareErased(this.arrival.reached);
+        if (this.arrival.reached < after) this.erased = 0;
         // Before the same person's next events follow: the erasure does not concern those.
-        if (!isNext || rows.includes(ERASED)) await this.copyErasures(this.arrival.reached);
+        if (!isNext || endsWithErasure) {
+          await this.copyErasures();
+          // It may have been read before.
+          next = undefined;
+        }
       }
     });
   }
 
-  /** What was erased here since the move began. `until`: what follows is not copied yet. */
-  async copyErasures(until: number): Promise<void> {
-    const { host, stop } = this.options;
-    const { pool } = this.dependencies.postgres;
-    for (;;) {
-      stop.throwIfAborted();
-      const positions = await readMovedErasures(pool, host, until, PAGE_EVENTS);
-      if (positions.length === 0) return;
-      await this.erase(await this.dependencies.postgres.read((client) => readErasedAt(client, host, positions)));
-      await forgetMovedErasures(pool, host, positions);
-    }
-  }
-
-  /** Compares all that is erased here, also from before the move began: the other cell may have it because the site was there. */
-  async compareErased(until: number): Promise<void> {
-    const { host, stop } = this.options;
-    await this.dependencies.postgres.read(async (client) => {
-      for (let after = 0; after < until; ) {
-        stop.throwIfAborted();
-        const page = await readSiteCopy(client, host, after, PAGE_EVENTS, { erased: true, until });
-        await this.erase(page.rows);
-        if (page.isLast || page.last === after) return;
-        after = page.last;
-      }
-    });
-  }
-
-  private async erase(rows: Buffer): Promise<void> {
-    const { epoch, stop } = this.options;
-    while (rows.length > 0 && (await this.target.storeErased(epoch, rows)).left > 0) stop.throwIfAborted();
-  }
-
-  /** Those since the last time, also by another run: the other cell remembers it, so that a restore of it forgets both. */
-  private async copyClaims(): Promise<void> {
+  /** What was erased here since the last time; at first, all of it: the other cell may have it because the site was there. */
+  async copyErasures(): Promise<void> {
     const { epoch, host, stop } = this.options;
-    const newestMs = await readNewestTimeMs(this.dependencies.postgres.pool);
-    const claimsUntilMs = Math.max(0, newestMs - CLAIMS_OVERLAP_MS);
-    const sinceMs = this.arrival.claimsUntilMs;
-    await this.dependencies.postgres.read(async (client) => {
-      for (let after: string | undefined; ; ) {
-        stop.throwIfAborted();
-        const page = await readClaims(client, host, {
-          limit: PAGE_CLAIMS,
-          ...(after !== undefined && { after }),
-          ...(sinceMs !== undefined && { since: new Date(sinceMs) }),
-        });
-        const isLast = page.count < PAGE_CLAIMS;
-        await this.target.storeClaims(epoch, page.rows, isLast ? claimsUntilMs : undefined);
-        if (isLast) break;
-        after = page.last;
-      }
-    });
-    this.arrival = { ...this.arrival, claimsUntilMs };
+    const { postgres, log } = this.dependencies;
+    const until = await log.head();
+    const range = { after: this.erased, until, reached: this.arrival.reached };
+    const erased = await postgres.read((client) => readErased(client, host, range));
+    for (let from = 0; from < erased.length; from += PAGE_EVENTS) {
+      const events = erased.slice(from, from + PAGE_EVENTS);
+      do stop.throwIfAborted();
+      while ((await this.target.storeErased(epoch, events)).left > 0);
+    }
+    this.erased = until;
   }
 
   private async record(hasLeft: boolean): Promise<void> {

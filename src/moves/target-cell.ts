@@ -4,6 +4,7 @@ import { HttpClient, type HttpRequest } from '../http/client/http-client.js';
 import type { HttpResponse } from '../http/client/response.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Cell } from '../kernel/settings/settings.js';
+import type { EventName } from '../log/site-copy/site-pages.js';
 import type { SiteSecret } from '../sites/site-secrets.js';
 import type { ArrivalState, Beginning, CellState } from './arrival.js';
 import { encodeSecrets } from './secrets-limit.js';
@@ -45,13 +46,8 @@ export class TargetCell {
     return this.call<ArrivalState>('POST', `/events?epoch=${epoch}&after=${after}&last=${last}`, rows);
   }
 
-  storeErased(epoch: number, rows: Buffer): Promise<{ left: number }> {
-    return this.call<{ left: number }>('POST', `/erased?epoch=${epoch}`, rows);
-  }
-
-  async storeClaims(epoch: number, rows: Buffer, untilMs: number | undefined): Promise<void> {
-    const until = untilMs === undefined ? '' : `&until=${untilMs}`;
-    await this.call('POST', `/claims?epoch=${epoch}${until}`, rows);
+  storeErased(epoch: number, events: readonly EventName[]): Promise<{ left: number }> {
+    return this.call<{ left: number }>('POST', '/erased', { epoch, events });
   }
 
   async storeSecrets(epoch: number, secrets: readonly SiteSecret[]): Promise<void> {

@@ -8,7 +8,7 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { readJump } from '../log/lineage.js';
 import { countOpenings } from '../log/site-copy/site-events.js';
-import { adviceFor, judgeClaims, PAUSE_ONE, unconfirmed, withdrawn } from '../moves/held-elsewhere.js';
+import { adviceFor, judgeClaims, PAUSE_ONE, withdrawn } from '../moves/held-elsewhere.js';
 import { closeElsewhere, readElsewhere, reopen } from '../moves/sites-elsewhere.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { Holding } from '../sites/holding.js';
@@ -130,26 +130,19 @@ export class CellWatch implements OnModuleInit, OnApplicationShutdown {
     for (const { name, problem } of cells) if (problem === undefined) question.answered(name);
     const open = this.sites.logged().filter(({ site }) => !isClosed(site));
     const { held, disputed, unproved } = judgeClaims(open, cells);
-    const waiting = unconfirmed(open, this.answers.missing);
     // First in memory: this instance refuses them also if the database cannot be changed.
-    this.sites.setElsewhere([...waiting, ...held, ...known]);
+    this.sites.setElsewhere([...held, ...known]);
     for (const holding of held) await this.close(holding);
     if (question.isCurrent())
       for (const holding of withdrawn(known, held, cells))
         if (await reopen(this.postgres, holding))
           this.logger.warn('Another cell no longer states that it has a site: it is open here again', { ...holding });
     const found = await readElsewhere(this.postgres.pool);
-    this.sites.setElsewhere([...waiting, ...held, ...found]);
+    this.sites.setElsewhere([...held, ...found]);
     this.closed.set(found.length + disputed.length);
     this.hasFound = found.length > 0;
     for (const holding of found) await this.tellClosed(holding, adviceFor(holding, cells, this.settings.cell));
     for (const { site, cell, epoch } of disputed) this.tellDisputed({ site, cell, epoch });
-    for (const holding of waiting)
-      this.tell(
-        `waiting ${holding.site}`,
-        'The move of a site has started, and the other cell does not answer whether it has the site: senders get 503 until it does. Check that cell, or run "sites move <host> --cancel" if the site is not open there',
-        { ...holding },
-      );
     for (const holding of unproved)
       this.tell(
         `unproved ${holding.site}`,

@@ -67,7 +67,7 @@ async function receiverOf(
       `SECRET_KEY does not open the secret of ${site.host}'s webhook. Use the key that sealed it, or set it again: "webhook set --site ${site.host} --url … --secret …".`,
     );
   }
-  return { site: site.host, webhook, secrets: stored };
+  return { site: site.host, webhook, hasMoved: site.epoch > 0, secrets: stored };
 }
 
 async function withPusher<Result>(

@@ -65,12 +65,13 @@ export class OutboundSync {
     // Read again under the lease: another process may have pushed between the check and the lease.
     const ends = await this.pusher.readEnds(hosts);
     const secrets = await this.secrets.connectionSecretsOf(hosts);
-    for (const { site, webhook } of selected) {
+    for (const receiver of selected) {
+      const { site, webhook } = receiver;
       const lease = leases.get(site);
       if (!lease) this.nextCheckMs.set(webhook, this.pusher.now() + RECHECK_MS);
       else {
         const decrypted = webhookSecrets(webhook, secrets.get(site)?.get('outbound'));
-        this.start({ site, webhook, secrets: decrypted }, ends.get(site), lease);
+        this.start({ ...receiver, secrets: decrypted }, ends.get(site), lease);
       }
     }
   }
@@ -87,17 +88,17 @@ export class OutboundSync {
     await this.pusher.end();
   }
 
-  private waiting(): { site: string; webhook: SiteWebhook }[] {
+  private waiting(): Omit<Receiver, 'secrets'>[] {
     const nowMs = this.pusher.now();
     return this.directory.all().flatMap(({ site }) => {
-      const { host, webhook } = site;
+      const { host, webhook, epoch } = site;
       if (isHeld(site) || !webhook?.enabled || this.inFlight.has(host) || (this.nextCheckMs.get(webhook) ?? 0) > nowMs)
         return [];
-      return [{ site: host, webhook }];
+      return [{ site: host, webhook, hasMoved: epoch > 0 }];
     });
   }
 
-  private async due(waiting: readonly { site: string; webhook: SiteWebhook }[]) {
+  private async due(waiting: readonly Omit<Receiver, 'secrets'>[]) {
     const ends = await this.pusher.readEnds(waiting.map(({ site }) => site));
     return waiting.filter(({ site, webhook }) => this.isDue(webhook, ends.get(site)));
   }

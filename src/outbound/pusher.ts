@@ -6,6 +6,7 @@ import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings/settings.js';
 import { uuidv7 } from '../kernel/uuid.js';
+import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Lease } from '../postgres/lease.js';
 import { DisableWebhook } from '../sites/webhook.commands.js';
@@ -13,7 +14,16 @@ import type { SiteWebhook } from '../sites/webhook.js';
 import { maySend } from './push-lease.js';
 import { pushRequest, testRequest, type WebhookSecrets } from './push-request.js';
 import { afterFailure, type RetryRules, type Verdict, verdictOf, verdictOfFailure } from './push-verdict.js';
-import { attemptsOf, type End, failuresOf, nextWindowStart, streamOf } from './reporting-window.js';
+import {
+  attemptsOf,
+  countedUpTo,
+  type End,
+  endOf,
+  failuresOf,
+  nextWindowStart,
+  ownEnd,
+  streamOf,
+} from './reporting-window.js';
 import { COUNTED, COUNTED_BY, sumTotals } from './totals.js';
 
 const RECORD_RETRY_MS = 500;
@@ -50,6 +60,8 @@ export function openHttpClient({
 export interface Receiver {
   readonly site: string;
   readonly webhook: SiteWebhook;
+  /** It may have come from another log. */
+  readonly hasMoved: boolean;
   /** Undefined when they cannot be decrypted. */
   readonly secrets: WebhookSecrets | undefined;
 }
@@ -74,12 +86,15 @@ export class Pusher {
   }
 
   /** Counts from the end of the last window to the head of the log and records the result. Undefined if another process did. */
-  async close({ site, webhook }: Receiver, end: End): Promise<End> {
+  async close(receiver: Receiver, end: End): Promise<End> {
+    const { site, webhook } = receiver;
     // Before the events are counted: a window without those of another lineage belongs to this one.
     const begin = nextWindowStart(webhook, end, await this.log.lastJump());
-    const after = await this.log.positionOf(site, begin.fromPosition);
+    const after = await countedUpTo(this.log, receiver, end);
     const until = Math.max(after, await this.log.head());
-    const counts = await this.log.count({ site, after, until, types: COUNTED, by: COUNTED_BY });
+    const range = { site, after, until, types: COUNTED };
+    const counts = await this.log.count({ ...range, by: COUNTED_BY });
+    const [last] = counts.length > 0 ? await this.log.read({ ...range, limit: 1, newest: true }) : [];
     const removedUntil = await this.log.removedUntil();
     const isIncomplete = removedUntil > after;
     if (isIncomplete) this.options.incomplete?.(site, removedUntil);
@@ -88,7 +103,8 @@ export class Pusher {
     const window: ReportingWindow = {
       stretchId: uuidv7(),
       ...begin,
-      toPosition: until,
+      toPosition: endOf(begin.fromPosition, until),
+      counted: last ? countedEvent(last) : (ownEnd(webhook, end)?.data.counted ?? null),
       windowEnd,
       body: sumTotals(counts),
     };
@@ -186,4 +202,8 @@ export class Pusher {
     if (outcome.status !== 'appended') return undefined;
     return { ...event, version: version + 1, position: outcome.position, time: outcome.time };
   }
+}
+
+function countedEvent({ stream, version }: Pick<StoredEvent, 'stream' | 'version'>) {
+  return { stream: stream.slice(stream.indexOf('-') + 1), version };
 }

@@ -12,8 +12,8 @@ const webhook: SiteWebhook = {
   url: 'https://hooks.shop.example/totals',
   enabled: true,
   since: iso('09:50:00'),
-  first: { place: 10, time: iso('09:50:00') },
-  place: 10,
+  first: { position: 10, time: iso('09:50:00') },
+  position: 10,
   secretSince: iso('09:50:00'),
 };
 const window: ReportingWindow = {
@@ -69,17 +69,19 @@ describe('the series of a window', () => {
   });
 
   it('begins at the last event that is left, if the webhook was set after the restore', () => {
-    const first = { place: 1_000_000_003, time: iso('11:00:00') };
+    const first = { position: 1_000_000_003, time: iso('11:00:00') };
     expect(nextWindowStart({ ...webhook, first }, undefined, jump)).toMatchObject({
       ...{ fromPosition: 1_000_000_003, series: 1_000_000_000, seriesStart: 40 },
     });
   });
 
   it('continues until the next restore, also in another log that was restored before', () => {
-    expect(nextWindowStart(webhook, inSeries(1_000_000_000), jump)).toEqual({
+    const since = { ...inSeries(1_000_000_000), position: 1_000_000_020 } as End;
+    expect(nextWindowStart(webhook, since, jump)).toEqual({
       ...{ ...begun, series: 1_000_000_000, seriesStart: 7 },
     });
-    expect(nextWindowStart(webhook, inSeries(2_000_000_000), jump)).toMatchObject({ series: 2_000_000_000 });
+    const elsewhere = { ...inSeries(2_000_000_000), position: 1_000_000_020 } as End;
+    expect(nextWindowStart(webhook, elsewhere, jump)).toMatchObject({ series: 2_000_000_000 });
     expect(nextWindowStart(webhook, inSeries(2_000_000_000))).toMatchObject({ series: 2_000_000_000 });
   });
 
@@ -108,7 +110,7 @@ describe('a webhook after a failed attempt', () => {
   });
 
   it('sends at once and resets the failure count when the webhook was set or enabled since', () => {
-    const enabled = { ...webhook, place: 50 };
+    const enabled = { ...webhook, position: 50 };
     expect(step(failed(), '10:00:04', enabled)).toEqual({ kind: 'send', window });
     expect(step(failed(iso('20:00:00')), '10:00:04', enabled)).toEqual({ kind: 'send', window });
     expect(failuresOf(enabled, failed())).toBeUndefined();

@@ -1,6 +1,7 @@
 import { type FailedPushAttempt, type OutboundEvent, type ReportingWindow } from '../events/outbound.events.js';
 import { derivedUuid } from '../kernel/uuid.js';
-import { type StoredEvent, siteOrder } from '../log/event.js';
+import type { StoredEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
 import type { Jump } from '../log/lineage.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { nextTickMs } from './ticks.js';
@@ -9,7 +10,7 @@ import { nextTickMs } from './ticks.js';
 const PROPAGATED_WITHIN_MS = 60_000;
 
 /** The last event of a site's stream; undefined before the first window. */
-export type End = (OutboundEvent & Pick<StoredEvent, 'position' | 'origin' | 'version' | 'time'>) | undefined;
+export type End = (OutboundEvent & Pick<StoredEvent, 'position' | 'version' | 'time'>) | undefined;
 
 export type Step =
   | { readonly kind: 'wait'; readonly untilMs: number }
@@ -35,14 +36,15 @@ export function nextStep(webhook: SiteWebhook, last: End, nowMs: number, everyMs
 
 /** The last event of the site's stream, unless it is of an earlier site with the host: that is before the webhook was first set. */
 export function ownEnd({ first }: Pick<SiteWebhook, 'first'>, end: End): End {
-  return end && siteOrder(end) < first.place ? undefined : end;
+  return end && end.position < first.position ? undefined : end;
 }
 
 /** Closed, and not yet accepted by the receiver. */
 export function pendingOf(end: End): ReportingWindow | undefined {
   if (!end || end.type === 'outbound.delivered.v1') return undefined;
-  const { stretchId, fromPosition, toPosition, windowStart, windowEnd, body, ...others } = end.data;
-  return { stretchId, fromPosition, toPosition, windowStart, windowEnd, body, ...seriesOf(others) };
+  const { stretchId, fromPosition, toPosition, counted, windowStart, windowEnd, body, ...others } = end.data;
+  const range = { fromPosition, toPosition, ...(counted !== undefined && { counted }), windowStart, windowEnd };
+  return { stretchId, ...range, body, ...seriesOf(others) };
 }
 
 /** Start of the next window of a log that `jump` has cut off. */
@@ -52,8 +54,8 @@ export function nextWindowStart(
   jump?: Jump,
 ): Pick<ReportingWindow, 'fromPosition' | 'windowStart' | 'series' | 'seriesStart'> {
   const end = ownEnd(webhook, last);
-  const { place, time } = webhook.first;
-  const fromPosition = end?.data.toPosition ?? place;
+  const { position, time } = webhook.first;
+  const fromPosition = end?.data.toPosition ?? position;
   return {
     fromPosition,
     windowStart: end?.data.windowEnd ?? time,
@@ -61,16 +63,42 @@ export function nextWindowStart(
   };
 }
 
+/**
+ * The position of this log after which nothing was counted. A log that the site has moved to has other positions than those that windows
+ * state, so there the last counted event tells.
+ */
+export async function countedUpTo(
+  log: Pick<EventLog, 'positionOf' | 'removedUntil'>,
+  { webhook, hasMoved }: { readonly webhook: SiteWebhook; readonly hasMoved: boolean },
+  last: End,
+): Promise<number> {
+  const end = ownEnd(webhook, last);
+  if (!end) return webhook.first.position;
+  const { counted, toPosition } = end.data;
+  if (!hasMoved) return toPosition;
+  if (counted === undefined) return end.position;
+  if (counted === null) return webhook.first.position;
+  return (await log.positionOf(counted.stream, counted.version)) ?? log.removedUntil();
+}
+
+/** The end of a window that was counted up to a position of this log. It follows the previous one also where positions are lower. */
+export function endOf(fromPosition: number, until: number): number {
+  return until >= fromPosition ? until : fromPosition + 1;
+}
+
 type Series = Pick<ReportingWindow, 'series' | 'seriesStart'>;
 
 /**
  * After a jump the receiver may have windows that this log does not know of: they end beyond the last one that it knows. If it knows none,
- * because the webhook was set after the jump, they end beyond the last event that is left. A site that came from a log with a later
- * jump keeps its series.
+ * because the webhook was set after the jump, they end beyond the last event that is left. A site that came here since the jump keeps
+ * its series.
  */
 function nextSeries(end: End, fromPosition: number, jump: Jump | undefined): Series {
-  if (jump && jump.continuesAt > (end?.data.series ?? 0))
-    return { series: jump.continuesAt, seriesStart: end ? fromPosition : Math.min(fromPosition, jump.kept) };
+  if (jump && (end?.position ?? 0) < jump.continuesAt)
+    return {
+      series: Math.max(jump.continuesAt, (end?.data.series ?? 0) + 1),
+      seriesStart: end ? fromPosition : Math.min(fromPosition, jump.kept),
+    };
   return seriesOf(end?.data ?? {});
 }
 
@@ -96,7 +124,7 @@ export function streamOf(site: string): string {
 }
 
 function isChangedSince(webhook: SiteWebhook, end: End): boolean {
-  return end !== undefined && webhook.place > siteOrder(end);
+  return end !== undefined && webhook.position > end.position;
 }
 
 function nextAttemptMs(end: End): number {

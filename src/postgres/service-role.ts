@@ -34,8 +34,8 @@ export async function grantServiceRole(owner: ClientBase): Promise<void> {
         EXECUTE format('REVOKE ALL ON %s FROM ${SERVICE_ROLE}', part);
       END LOOP;
     END $$;
-    GRANT EXECUTE ON FUNCTION cc.follow_lineage(bigint), cc.leap_beyond(bigint) TO ${SERVICE_ROLE};
-    -- Retention, migrations and these two functions, which run as the owner, write them.
+    GRANT EXECUTE ON FUNCTION cc.follow_lineage(bigint) TO ${SERVICE_ROLE};
+    -- Retention, migrations and this function, which runs as the owner, write them.
     REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON cc.removed_events, cc.lineage, cc.log_partitions, cc.schema_migrations,
       cc.schema_compatibility FROM ${SERVICE_ROLE};
     REVOKE ALL ON cc.service_login FROM ${SERVICE_ROLE};

@@ -51,6 +51,11 @@ interface Held {
   readonly move?: SiteMove | null | undefined;
 }
 
+/** A site of which the log has only a part of the events does not belong to this cell, whatever they say. */
+export function asArriving(site: Site, incomplete: ReadonlySet<string>): Site {
+  return incomplete.has(site.host) ? { ...site, arrivedBy: undefined, move: { state: 'arriving' } } : site;
+}
+
 /** The site as this cell has to treat it, by what the log says and what other cells have proved. */
 export function asHeld<Of extends Held>(site: Of, elsewhere: readonly Holding[]): Of {
   const holding = elsewhere.find((each) => each.site === site.host);

@@ -2,6 +2,7 @@ import type { ICommandHandler } from '@nestjs/cqrs';
 import { CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { CancelMove, StartMove } from './move.commands.js';
+import { beginPause, endPause } from './pause.js';
 import type { Site } from './site.js';
 import type { SiteRepository } from './site-repository.js';
 
@@ -21,7 +22,10 @@ export class StartMoveHandler implements ICommandHandler<StartMove> {
         throw new UserError(
           `Site ${host} has moved in the meantime, or its move was cancelled. Run "sites show ${host}", then decide.`,
         );
-      return { type: 'site.move_started.v1', data: { to, epoch } };
+      return {
+        events: [{ type: 'site.move_started.v1', data: { to, epoch } }],
+        change: (client) => beginPause(client, host),
+      };
     });
   }
 }
@@ -30,9 +34,13 @@ export class StartMoveHandler implements ICommandHandler<StartMove> {
 export class CancelMoveHandler implements ICommandHandler<CancelMove> {
   constructor(private readonly sites: SiteRepository) {}
 
-  execute({ host, actor, copying }: CancelMove): Promise<Site> {
-    return this.sites.change(host, actor, ({ move, epoch }) => {
-      if (move?.state === 'leaving') return { type: 'site.move_cancelled.v1', data: { to: move.to, epoch } };
+  execute({ host: name, actor, copying }: CancelMove): Promise<Site> {
+    return this.sites.change(name, actor, ({ host, paused, move, epoch }) => {
+      if (move?.state === 'leaving')
+        return {
+          events: [{ type: 'site.move_cancelled.v1', data: { to: move.to, epoch } }],
+          change: (client) => (paused ? Promise.resolve() : endPause(client, host)),
+        };
       if (move || copying?.epoch !== epoch + 1) return undefined;
       const { to } = copying;
       // The epoch is used up, so that a mover which wakes up later cannot start the move.

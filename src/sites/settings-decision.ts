@@ -26,7 +26,7 @@ export function settingsDecision(site: Site, changed: Partial<SiteSettings>): Ev
   }
   const others: SiteEvent[] =
     Object.keys(settings).length === 0 ? [] : [{ type: 'site.settings_changed.v1', data: { settings } }];
-  const removal = removalOf(site.host, removed);
+  const removal = removalOf(removed);
   const [first, ...more] = [...others, ...removal.events, ...added];
   return first && { events: [first, ...more], change: removal.change };
 }
@@ -43,7 +43,7 @@ export function withoutErased(site: Site, subject: string): EventsWithChange | u
 }
 
 /** The events that remove filters, and what deletes their values in the transaction that appends them. */
-export function removalOf(host: string, filters: readonly SiteFilter[]) {
+export function removalOf(filters: readonly SiteFilter[]) {
   const events = filters.flatMap(({ id, list }): SiteEvent[] =>
     id === undefined ? [] : [{ type: 'site.filter_removed.v1', data: { filterId: id, list } }],
   );
@@ -51,7 +51,7 @@ export function removalOf(host: string, filters: readonly SiteFilter[]) {
     id === undefined || value === undefined ? [] : [position],
   );
   const change = async (client: ClientBase) => {
-    if (positions.length > 0) await deletePartsAt(client, host, positions);
+    if (positions.length > 0) await deletePartsAt(client, positions);
   };
   return { events, change };
 }

@@ -192,7 +192,7 @@ describe('site commands', () => {
       expect(added).toMatchObject({ keys: [], connections: [], filters: [], aliases: [] });
       expect(added.webhook).toBeUndefined();
       expect(await newest()).toMatchObject({ type: 'site.registered.v1', data: { host: HOST, id: added.id } });
-      expect(added.since?.position).toBe((await newest())?.position);
+      expect(added.since).toBe((await newest())?.position);
       await remove();
       expect((await commands.execute(new AddSite('cli', HOST))).id).not.toBe(added.id);
     });

@@ -4,12 +4,12 @@ import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { derivedUuid } from '../kernel/uuid.js';
-import { type StoredEvent, siteOrder } from '../log/event.js';
+import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Follower } from '../log/follower.js';
 import { type ConnectionName, compareConnections, isConnectionName } from '../platforms/connection-name.js';
 import type { SiteConnection } from './connections/connection.js';
-import { asHeld, type Holding } from './holding.js';
+import { asArriving, asHeld, type Holding } from './holding.js';
 import { normaliseHost } from './host.js';
 import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './keys/api-key.js';
 import { AuthThrottle } from './keys/auth-throttle.js';
@@ -40,8 +40,8 @@ export interface LoadedSite {
   readonly keysByHash: ReadonlyMap<string, SiteKey>;
   /** Without disconnected ones, in the order of a receipt. */
   readonly connections: ReadonlyMap<ConnectionName, LoadedConnection>;
-  /** Place of the newest applied event in the order of the site's events. Reading the settings as of this place gives the same ones. */
-  readonly settingsPosition: number;
+  /** Version of its stream: reading the settings as of it gives the same ones. */
+  readonly siteVersion: number;
 }
 
 export interface LoadedConnection {
@@ -55,6 +55,8 @@ export interface LoadedConnection {
 export class SiteDirectory {
   /** As the log says. */
   private byId: ReadonlyMap<string, LoadedSite> = new Map();
+  /** Sites whose events are being copied. */
+  private incomplete: ReadonlySet<string> = new Set();
   /** Sites that other cells have, which this log does not know. */
   private elsewhere: readonly Holding[] = [];
   private present: readonly LoadedSite[] = [];
@@ -107,7 +109,9 @@ export class SiteDirectory {
 
   /** All sites as the log says, whatever other cells say. */
   logged(): LoadedSite[] {
-    return [...this.byId.values()].filter(({ site }) => !site.removed);
+    return [...this.byId.values()]
+      .filter(({ site }) => !site.removed)
+      .map((loaded) => withSite(loaded, asArriving(loaded.site, this.incomplete)));
   }
 
   /** Closes these sites until another call, or until they come here by a later move. */
@@ -181,14 +185,16 @@ export class SiteDirectory {
 
   /** Folds into a copy and swaps it in at the end, so that a batch that fails can be applied again as a whole. */
   private async applyAll(events: StoredEvent[], known: ReadonlyMap<string, LoadedSite>): Promise<void> {
-    const folded = new Map<string, { site: Site; place: number }>();
+    // After the events: a site arrives before the first of its own.
+    const incomplete = await this.log.incompleteSites();
+    const folded = new Map<string, { site: Site; version: number }>();
     const connected = new Set<string>();
     const begun = new Set<string>();
     for (const event of events) {
       const before = folded.get(event.stream)?.site ?? known.get(event.stream)?.site;
       const site = evolve(before, event);
       if (!site) continue;
-      folded.set(event.stream, { site, place: siteOrder(event) });
+      folded.set(event.stream, { site, version: event.version });
       if (event.type === 'site.registered.v1') begun.add(event.stream);
       // The secrets of a site that moves follow its events.
       if (event.type === 'site.platform_connected.v1' || event.type === 'site.moved_in.v1') connected.add(site.host);
@@ -202,7 +208,7 @@ export class SiteDirectory {
     const stored =
       connected.size > 0 ? await withLogTimeout(this.secrets.connectionSecretsOf([...connected])) : undefined;
     const loaded = new Map(known);
-    for (const [id, { site, place }] of folded) {
+    for (const [id, { site, version }] of folded) {
       const before = known.get(id)?.connections;
       const reloaded = connected.has(site.host)
         ? (stored?.get(site.host) ?? new Map<string, ConnectionSecrets>())
@@ -210,24 +216,23 @@ export class SiteDirectory {
       const connections = loadConnections(site, (platform) =>
         reloaded ? reloaded.get(platform) : before?.get(platform)?.secrets,
       );
-      if (reloaded && !isClosed(site)) this.warnAboutMissingSecrets(site.host, connections);
+      if (reloaded && !isClosed(site) && !incomplete.has(site.host))
+        this.warnAboutMissingSecrets(site.host, connections);
       loaded.set(id, {
         site,
         dedupSecret: dedupSecrets.get(id) as string,
         keysByHash: new Map(site.keys.map((key) => [key.hash, key])),
         connections,
-        settingsPosition: place,
+        siteVersion: version,
       });
     }
     this.byId = loaded;
+    this.incomplete = incomplete;
     this.indexHosts();
   }
 
   private indexHosts(): void {
-    this.present = this.logged().map((loaded) => {
-      const site = asHeld(loaded.site, this.elsewhere);
-      return site === loaded.site ? loaded : { ...loaded, site };
-    });
+    this.present = this.logged().map((loaded) => withSite(loaded, asHeld(loaded.site, this.elsewhere)));
     this.byHost = new Map();
     for (const loaded of this.present) {
       // Hosts take precedence over aliases and earlier sites over later ones, so an alias cannot take over a host.
@@ -247,6 +252,10 @@ export class SiteDirectory {
       );
     }
   }
+}
+
+function withSite(loaded: LoadedSite, site: Site): LoadedSite {
+  return site === loaded.site ? loaded : { ...loaded, site };
 }
 
 function loadConnections(

@@ -4,6 +4,7 @@ import { UserError } from '../kernel/errors.js';
 import type { ChangeWithEvents } from '../log/append/append-in-transaction.js';
 import type { NewEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { asArriving } from './holding.js';
 import { normaliseHost } from './host.js';
 import { evolve, isClosed, type Site, scopeStart } from './site.js';
 
@@ -46,7 +47,8 @@ export class SiteRepository {
   async findByHost(host: string): Promise<Site | undefined> {
     const history = await this.log.readStream(SITE, streamIdOf(host));
     const site = history.reduce(evolve, undefined as Site | undefined);
-    return site?.removed ? undefined : site;
+    if (!site || site.removed) return undefined;
+    return asArriving(site, await this.log.incompleteSites());
   }
 
   /** The site that has this host or alias. */
@@ -72,7 +74,9 @@ export class SiteRepository {
       if (!last) break;
       after = last.position;
     }
-    return [...sites.values()];
+    // After the events: a site arrives before the first of its own.
+    const incomplete = await this.log.incompleteSites();
+    return [...sites.values()].map((site) => asArriving(site, incomplete));
   }
 
   /** Adds a site by the event that `decide` returns, which knows whether an earlier site had the host. */
@@ -110,7 +114,8 @@ export class SiteRepository {
     const stream = streamIdOf(host);
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       const history = await this.log.readStream(SITE, stream);
-      const site = history.reduce(evolve, undefined as Site | undefined);
+      const folded = history.reduce(evolve, undefined as Site | undefined);
+      const site = folded && asArriving(folded, await this.log.incompleteSites());
       const decision = await decide(site);
       if (!decision || this.options.isDryRun) return site as Site;
       const events: readonly [NewEvent, ...NewEvent[]] =

@@ -4,9 +4,9 @@ import type { SiteEvent } from '../events/site.events.js';
 import { type Actor, CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import { lockAppends } from '../log/append/append-lock.js';
 import { disconnect } from './connections/connection.handlers.js';
 import { endEarlierSite } from './earlier-site.js';
+import { beginPause, endPause } from './pause.js';
 import { refuseOwned } from './refuse-taken.js';
 import { removalOf, settingsDecision } from './settings-decision.js';
 import {
@@ -102,7 +102,7 @@ export class RemoveSiteHandler extends SecretsHandler implements ICommandHandler
     }
     // The removal ends a pause, also one that began during the steps before.
     return this.sites.change(host, actor, (site) => {
-      const filters = removalOf(site.host, site.filters);
+      const filters = removalOf(site.filters);
       const change = async (client: ClientBase) => {
         await filters.change(client);
         await this.secrets.within(client).deleteWebhookSecrets(site.host);
@@ -113,16 +113,6 @@ export class RemoveSiteHandler extends SecretsHandler implements ICommandHandler
       return { events: [first, ...more], change };
     });
   }
-}
-
-/** Not the hold of a site that another cell has, which the log here may not know: the append refuses the event then. */
-async function endPause(client: ClientBase, host: string): Promise<void> {
-  // Taken before the row is read: what closes a site, or opens it again, holds this lock.
-  await lockAppends(client);
-  const { rowCount } = await client.query('SELECT FROM cc.paused_sites WHERE site = $1 AND closed', [host]);
-  if (rowCount)
-    throw new UserError(`Another cell has ${host}, or is about to get it. "sites list" shows which: change it there.`);
-  await client.query('DELETE FROM cc.paused_sites WHERE site = $1 AND NOT closed', [host]);
 }
 
 @CommandHandler(EnableInbound)
@@ -151,11 +141,7 @@ export class PauseSiteHandler extends SiteHandler implements ICommandHandler<Pau
         ? undefined
         : {
             events: [{ type: 'site.paused.v1', data: {} }],
-            change: async (client) => {
-              // Before the row: with the end of a hold because of another cell, the row is deleted.
-              await lockAppends(client);
-              await client.query('INSERT INTO cc.paused_sites (site) VALUES ($1) ON CONFLICT DO NOTHING', [site.host]);
-            },
+            change: (client) => beginPause(client, site.host),
           },
     );
   }
@@ -166,7 +152,13 @@ export class ResumeSiteHandler extends SiteHandler implements ICommandHandler<Re
   execute({ host, actor }: ResumeSite): Promise<Site> {
     return this.sites.change(host, actor, (site) =>
       site.paused
-        ? { events: [{ type: 'site.resumed.v1', data: {} }], change: (client) => endPause(client, site.host) }
+        ? {
+            events: [{ type: 'site.resumed.v1', data: {} }],
+            // A move that has started keeps it paused.
+            change: async (client) => {
+              if (!site.move) await endPause(client, site.host);
+            },
+          }
         : undefined,
     );
   }

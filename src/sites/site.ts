@@ -1,6 +1,6 @@
 import { SITE, type SiteSettings } from '../events/site.events.js';
-import { type StoredEvent, siteOrder } from '../log/event.js';
-import { evolveConnections, type SiteConnection } from './connections/connection.js';
+import type { StoredEvent } from '../log/event.js';
+import { evolveConnections, type SiteConnection, withPositions } from './connections/connection.js';
 import { evolveFilters, listsOf, type SiteFilter } from './site-filters.js';
 import { DEFAULT_SITE_SETTINGS } from './site-settings.js';
 import { evolveWebhook, type SiteWebhook } from './webhook.js';
@@ -25,7 +25,7 @@ export function keyState({ status, rotation }: SiteKey, nowMs: number): SiteKey[
 
 /** State of a site that is not, or will not stay, in this cell. */
 export type SiteMove =
-  /** Deliveries and pushes wait. Conversions are accepted. */
+  /** It is paused until the rest is copied. */
   | { readonly state: 'leaving'; readonly to: string }
   /** `address`: where the other cell accepts requests for the site. */
   | { readonly state: 'left'; readonly to: string; readonly address?: string | undefined }
@@ -34,25 +34,37 @@ export type SiteMove =
   /** Another cell has proved that it got the site from here. This log does not know: it was restored, or failed over. */
   | { readonly state: 'elsewhere'; readonly to: string };
 
-/** Another cell acts for the site, or none until its move is complete. The append enforces that, by `cc.paused_sites`. */
-export function isClosed({ move }: { readonly move?: SiteMove | null | undefined }): boolean {
-  return move !== undefined && move !== null && move.state !== 'leaving';
+interface Held {
+  readonly paused?: boolean;
+  readonly move?: SiteMove | null | undefined;
 }
 
-/** Nothing is sent for the site: no delivery, and no totals. */
-export function isHeld({ paused, move }: Pick<Site, 'paused' | 'move'>): boolean {
-  return paused || move !== undefined;
+/**
+ * Paused: nothing new is stored for the site, and nothing is sent: no delivery, and no totals. Moved: another cell acts for it, or none
+ * until its move is complete. The append enforces both, by `cc.paused_sites`.
+ */
+export function stateOf({ paused, move }: Held): 'open' | 'paused' | 'moved' {
+  if (move && move.state !== 'leaving') return 'moved';
+  return paused || move ? 'paused' : 'open';
+}
+
+export function isClosed(site: Held): boolean {
+  return stateOf(site) === 'moved';
+}
+
+export function isHeld(site: Held): boolean {
+  return stateOf(site) !== 'open';
 }
 
 /** A customer's site with its API keys, platform connections and webhook, folded from its events. */
 export interface Site {
   readonly id: string;
   readonly host: string;
-  /** Its first event, if an earlier site had the host: what came before is not of this site. `place`: in the order of the events. */
-  readonly since?: { readonly position: number; readonly place: number } | undefined;
+  /** Position of its first event, if an earlier site had the host: what came before is not of this site. */
+  readonly since?: number | undefined;
   readonly aliases: readonly string[];
   readonly inbound: boolean;
-  /** Nothing new is stored for it, and nothing is sent. The append enforces the former, by `cc.paused_sites`. */
+  /** By an operator. */
   readonly paused: boolean;
   /** How often the site has moved from cell to cell, or was about to. */
   readonly epoch: number;
@@ -73,15 +85,10 @@ export interface Site {
 }
 
 /**
- * Ignores unknown types: an older version of the service may read the log of a newer one. A copied event says that the site is
- * on its way into this log, whatever it meant in the other one. Only an event that this log stored itself ends that.
+ * Ignores unknown types: an older version of the service may read the log of a newer one. The events do not tell whether the site is
+ * on its way into this log (`asHeld`).
  */
 export function evolve(site: Site | undefined, event: StoredEvent): Site | undefined {
-  const next = evolveHere(site, event);
-  return next && event.origin !== undefined ? { ...next, move: { state: 'arriving' } } : next;
-}
-
-function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefined {
   if (event.type === 'site.registered.v1') {
     const { host, aliases, id } = event.data;
     // Without an id, a site that versions before 0.3 added again continues the earlier one.
@@ -89,7 +96,7 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
     return {
       id: id ?? event.stream.slice(SITE.length + 1),
       host,
-      since: id === undefined ? site?.since : { position: event.position, place: siteOrder(event) },
+      since: id === undefined ? site?.since : event.position,
       aliases,
       inbound: false,
       paused: false,
@@ -122,12 +129,13 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
     case 'site.move_started.v1':
       return { ...site, epoch: event.data.epoch, move: { state: 'leaving', to: event.data.to } };
     case 'site.moved_out.v1': {
-      const { to, epoch, address } = event.data;
-      return { ...site, epoch, move: { state: 'left', to, ...(address !== undefined && { address }) } };
+      const { to, epoch, address, positions } = event.data;
+      const connections = positions ? site.connections.map((each) => withPositions(each, positions)) : site.connections;
+      return { ...site, epoch, connections, move: { state: 'left', to, ...(address !== undefined && { address }) } };
     }
     case 'site.moved_in.v1': {
       const { epoch } = event.data;
-      return { ...site, epoch, move: undefined, ...(event.origin === undefined && { arrivedBy: epoch }) };
+      return { ...site, epoch, move: undefined, arrivedBy: epoch };
     }
     case 'site.move_cancelled.v1':
       return { ...site, move: undefined };
@@ -152,7 +160,13 @@ function evolveHere(site: Site | undefined, event: StoredEvent): Site | undefine
     case 'site.platform_paused.v1':
     case 'site.platform_resumed.v1':
     case 'site.platform_parked.v1':
-      return { ...site, connections: evolveConnections(site.connections, event, event) };
+      return {
+        ...site,
+        connections: evolveConnections(site.connections, event, {
+          ...event,
+          position: site.epoch === 0 ? event.position : undefined,
+        }),
+      };
     case 'site.webhook_configured.v1':
     case 'site.webhook_enabled.v1':
     case 'site.webhook_disabled.v1':
@@ -167,7 +181,7 @@ export type SiteScope = Pick<Site, 'host' | 'since'>;
 
 /** The position after which the events of the host are in the scope. */
 export function scopeStart({ since }: Pick<Site, 'since'>): number {
-  return since === undefined ? 0 : since.position - 1;
+  return since === undefined ? 0 : since - 1;
 }
 
 function withFilters(site: Site, event: StoredEvent): Site {

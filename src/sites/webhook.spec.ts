@@ -24,12 +24,12 @@ const set = (url = URL, newSecret = false): WebhookEvent => ({
 const disabled = (reason?: string) => disableWebhook(fold(set()), reason);
 
 describe('webhook', () => {
-  it('is enabled when it is set and keeps the place of the first event', () => {
+  it('is enabled when it is set and keeps the position of the first event', () => {
     expect(fold(set(), set('https://other.example'))).toMatchObject({
       url: 'https://other.example',
       enabled: true,
-      first: { place: 1 },
-      place: 2,
+      first: { position: 1 },
+      position: 2,
       secretSince: '2026-03-29T01:00:01.000Z',
     });
   });
@@ -51,10 +51,10 @@ describe('webhook', () => {
     expect(disabledByService).toMatchObject({ enabled: false, reason: 'HTTP 410' });
     expect(fold(set(), disabled('HTTP 410'), configureWebhook(disabledByService, URL, false, false))).toMatchObject({
       enabled: true,
-      place: 3,
+      position: 3,
     });
     const again = fold(set(), disabled('HTTP 410'), enableWebhook(disabledByService));
-    expect(again).toMatchObject({ enabled: true, place: 3, first: { place: 1 } });
+    expect(again).toMatchObject({ enabled: true, position: 3, first: { position: 1 } });
     expect(again).not.toHaveProperty('reason');
   });
 

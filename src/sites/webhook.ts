@@ -4,7 +4,7 @@ import { isGlobalUnicast } from '../http/client/global-unicast.js';
 import { targetOf } from '../http/client/target.js';
 import { secretProblem } from '../http/webhook-signature.js';
 import { messageOf, UserError } from '../kernel/errors.js';
-import { type StoredEvent, siteOrder } from '../log/event.js';
+import type { StoredEvent } from '../log/event.js';
 
 const URL_LENGTH_MAX = 2_048;
 const SECRET_LENGTH_MAX = 1_024;
@@ -20,10 +20,10 @@ export interface SiteWebhook {
   readonly reason?: string;
   /** When it was last enabled or disabled. */
   readonly since: string;
-  /** When it was first set, with the place of that event in the order of the site's events. Earlier events are in no reporting window. */
-  readonly first: { readonly place: number; readonly time: string };
-  /** Place of the event that last set or enabled it. Pushes held back before it are due at once. */
-  readonly place: number;
+  /** When it was first set, with the position of that event. Earlier events are in no reporting window. */
+  readonly first: { readonly position: number; readonly time: string };
+  /** Position of the event that last set or enabled it. Pushes held back before it are due at once. */
+  readonly position: number;
   /** When the secret was last changed. For 24 h requests are also signed with the previous secret. */
   readonly secretSince: string;
 }
@@ -38,22 +38,21 @@ export interface WebhookRequest {
 export function evolveWebhook(
   before: SiteWebhook | undefined,
   event: WebhookEvent,
-  stored: Pick<StoredEvent, 'position' | 'origin' | 'time'>,
+  stored: Pick<StoredEvent, 'position' | 'time'>,
 ): SiteWebhook | undefined {
-  const { time } = stored;
-  const place = siteOrder(stored);
+  const { time, position } = stored;
   if (event.type === 'site.webhook_configured.v1') {
     const { url, newSecret } = event.data;
-    const first = before?.first ?? { place, time };
+    const first = before?.first ?? { position, time };
     const secretSince = newSecret || !before ? time : before.secretSince;
     // A webhook that an operator disabled stays disabled until an operator enables it.
-    if (before && !before.enabled && before.reason === undefined) return { ...before, url, place, secretSince };
+    if (before && !before.enabled && before.reason === undefined) return { ...before, url, position, secretSince };
     const since = before?.enabled ? before.since : time;
-    return { url, enabled: true, since, first, place, secretSince };
+    return { url, enabled: true, since, first, position, secretSince };
   }
   if (!before) return undefined;
   const { reason: _, ...webhook } = before;
-  if (event.type === 'site.webhook_enabled.v1') return { ...webhook, enabled: true, since: time, place };
+  if (event.type === 'site.webhook_enabled.v1') return { ...webhook, enabled: true, since: time, position };
   const { reason } = event.data;
   return { ...webhook, enabled: false, since: time, ...(reason !== undefined && { reason }) };
 }

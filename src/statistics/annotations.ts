@@ -1,6 +1,7 @@
 import { LOG, VERSION_STREAM } from '../events/log.events.js';
 import { SITE } from '../events/site.events.js';
 import type { EventLog } from '../log/event-log.js';
+import { positionBefore } from '../sites/position-before.js';
 import type { Period } from './buckets.js';
 
 const ANNOTATIONS_MAX = 200;
@@ -42,8 +43,8 @@ export async function readAnnotations(
   { fromMs, toMs }: Period,
 ): Promise<Annotation[]> {
   const rangeOf = async (site?: string) => ({
-    after: await log.positionBefore(new Date(fromMs), site),
-    until: await log.positionBefore(new Date(toMs), site),
+    after: await positionBefore(log, new Date(fromMs), site),
+    until: await positionBefore(log, new Date(toMs), site),
   });
   const stored = await rangeOf();
   const ofSites = sites.length === 1 ? await rangeOf(sites[0]) : stored;

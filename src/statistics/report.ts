@@ -1,5 +1,6 @@
 import type { EventLog } from '../log/event-log.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { positionBefore } from '../sites/position-before.js';
 import { type Period, toQuarters } from './buckets.js';
 import { DecimalSum } from './decimal-sum.js';
 import { countDeliveries, type DeliveryCounts } from './series.js';
@@ -78,8 +79,8 @@ async function reportEvents(log: EventLog, { sites, period, onProgress }: Report
   const sums = new EventSums();
   let read = 0;
   for (const site of sites) {
-    const until = await log.positionBefore(new Date(toMs), site);
-    for (let at = await log.positionBefore(new Date(fromMs), site); at < until; ) {
+    const until = await positionBefore(log, new Date(toMs), site);
+    for (let at = await positionBefore(log, new Date(fromMs), site); at < until; ) {
       const end = Math.min(await log.pageEnd(at, PAGE_EVENTS), until);
       if (end === at) break;
       for (const { data } of await log.read({ after: at, until: end, site, types: ['conversion.received.v1'] })) {

@@ -5,10 +5,11 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { expirePersonalParts } from '../log/erasure.js';
 import { EventLog } from '../log/event-log.js';
-import { readCopiedBefore, readCopiedSites } from '../log/site-copy/site-order.js';
+import { readArrivedSites } from '../log/site-copy/arrived-sites.js';
 import { readCertainlyBefore } from '../log/stored-time.js';
 import { Lease } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
+import { positionBefore } from '../sites/position-before.js';
 import { expiry } from './erasure/erasure.js';
 import { VISITOR_BYTES } from './visitor.js';
 
@@ -90,8 +91,8 @@ export async function pruneUnidentified(
       lease.reached = until;
     }
     // A visit that came from another log is as old as it says, whenever it came. Those up to `end` are done.
-    for (const site of await readCopiedSites(postgres.pool)) {
-      const last = await readCopiedBefore(postgres.pool, site, before);
+    for (const site of await readArrivedSites(postgres.pool)) {
+      const last = await positionBefore(log, before, site);
       for (let after = Math.max(end, copied.get(site) ?? 0); lease.held && after < last; ) {
         const until = Math.min(last, await log.pageEnd(after, PAGE_EVENTS));
         total += await expirePersonalParts(postgres, { after, until, subjectBytes: VISITOR_BYTES, site }, expiry);

@@ -7,7 +7,7 @@ import { SITE } from '../events/site.events.js';
 import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { Poller } from '../kernel/poller.js';
-import { type NewEvent, type StoredEvent, siteOrder } from '../log/event.js';
+import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Platform, Settings } from '../platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../postgres/lease.js';
@@ -126,7 +126,7 @@ export class LateMatches {
   /** All that are unmatched of sites that arrived in this position range: while their events were copied, nothing was decided. */
   private async unmatchedOfArrived(after: number, until: number): Promise<Unmatched[]> {
     const arrivals = await this.log.read({ after, until, categories: [SITE], types: ['site.moved_in.v1'] });
-    const sites = arrivals.filter(({ origin }) => origin === undefined).map(({ site }) => site);
+    const sites = arrivals.map(({ site }) => site);
     if (sites.length === 0) return [];
     // It may not have read the arrival yet.
     await this.directory.refresh();
@@ -151,7 +151,7 @@ export class LateMatches {
       const events = await this.log.readStream(CONVERSION, conversion);
       const decided = this.decide(events, open, record);
       if (decided.length === 0) return;
-      const by = await this.placeOf(visitPosition);
+      const by = visitPosition;
       const [first, ...others] = decided.map(({ data, ...event }) => ({ ...event, data: { ...data, by } }));
       const outcome = await this.log.append({
         ...{ category: CONVERSION, stream: conversion, site, actor: 'system' },
@@ -164,12 +164,6 @@ export class LateMatches {
     }
     // Ends the scan before its position advances, so that the next one decides again.
     throw new LogUnavailable('What is stored about the person changes again and again');
-  }
-
-  /** Place of the visitor event in the order of the site's events. */
-  private async placeOf(position: number): Promise<number> {
-    const [visit] = await this.log.read({ after: position - 1, until: position });
-    return visit ? siteOrder(visit) : position;
   }
 
   /** Without `by`, which all of them have in common. */

@@ -163,7 +163,7 @@ async function openSites(commands, url, count) {
     const { host } = await commands.execute(new AddSite('cli', `shop-${number}.example`));
     const request = { url: `${url}/${host}`, allowPrivate: true };
     const { webhook } = await commands.execute(new SetWebhook('cli', host, request));
-    hosts.set(host, webhook.first.place);
+    hosts.set(host, webhook.first.position);
   }
   return hosts;
 }

@@ -247,7 +247,7 @@ describe('a fenced append', () => {
         dryRun: false,
         statuses: [],
         nowMs: Date.now(),
-        settingsPosition: 1,
+        siteVersion: 1,
       };
       const command = new ReplayDeliveries('cli', { ...request, range: { conversion: stream } });
       expect(await new ReplayDeliveriesHandler(log).execute(command)).toMatchObject({ requested: 1 });

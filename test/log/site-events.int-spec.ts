@@ -1,5 +1,5 @@
-import { countSite } from '../../src/log/site-copy/site-copy.js';
-import { countCopiedEvents, countSiteEvents, firstOwnPosition } from '../../src/log/site-copy/site-events.js';
+import { countSiteEvents } from '../../src/log/site-copy/site-events.js';
+import { countSite } from '../../src/log/site-copy/site-pages.js';
 import { useLog } from '../support/databases.js';
 
 /** More than two queries look at. */
@@ -8,11 +8,11 @@ const EVENTS = 250_000;
 const { postgres } = await useLog();
 
 beforeAll(async () => {
-  // Every third event is of the site, those of the first half were copied, and every eleventh position is missing.
+  // Every third event is of the site, and every eleventh position is missing.
   await postgres.pool.query(
-    `INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, data, origin)
+    `INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, data)
      SELECT p, gen_random_uuid(), 'visitor', gen_random_uuid(), 1, 'visitor.erased.v1',
-            CASE WHEN p % 3 = 0 THEN 'shop.example' ELSE 'other.example' END, now(), 'cli', '{}', CASE WHEN p <= $1 / 2 THEN p END
+            CASE WHEN p % 3 = 0 THEN 'shop.example' ELSE 'other.example' END, now(), 'cli', '{}'
        FROM generate_series(1, $1::bigint) AS p WHERE p % 11 <> 0`,
     [EVENTS],
   );
@@ -37,18 +37,10 @@ describe('events of a site in a log that one query does not look at as a whole',
     expect(await countSiteEvents(postgres.pool, 'shop.example', after, until)).toBe(expected);
   });
 
-  it('are counted to the end, by their origin and with their size', async () => {
+  it('are counted to the end, and with their size', async () => {
     const { pool } = postgres;
     expect(await countSiteEvents(pool, 'shop.example', 7)).toBe(positions(7, EVENTS).length);
-    expect(await countCopiedEvents(pool, 'shop.example', 7)).toBe(positions(7, EVENTS / 2).length);
     const size = await postgres.read((client) => countSite(client, 'shop.example'));
-    expect(size).toMatchObject({ events: positions(0, EVENTS).length, claims: 0 });
-  });
-
-  it('tell the first one that this log has stored itself', async () => {
-    const { pool } = postgres;
-    expect(await firstOwnPosition(pool, 'shop.example', 0)).toBe(positions(EVENTS / 2, EVENTS)[0]);
-    expect(await firstOwnPosition(pool, 'shop.example', EVENTS)).toBeUndefined();
-    expect(await firstOwnPosition(pool, 'none.example', 0)).toBeUndefined();
+    expect(size).toMatchObject({ events: positions(0, EVENTS).length });
   });
 });

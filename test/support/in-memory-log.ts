@@ -205,8 +205,12 @@ export class InMemoryLog extends EventLog {
     return this.all().findLast((event) => Date.parse(event.time) < time.getTime())?.position ?? 0;
   }
 
-  async positionOf(_site: string, place: number): Promise<number> {
-    return place;
+  async incompleteSites(): Promise<ReadonlySet<string>> {
+    return new Set();
+  }
+
+  async positionOf(stream: string, version: number): Promise<number | undefined> {
+    return this.all().find((event) => event.stream.endsWith(`-${stream}`) && event.version === version)?.position;
   }
 
   async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {

@@ -2,23 +2,23 @@ import { hash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { ClientBase } from 'pg';
 import { runCli } from '../../src/cli/run-cli.js';
+import { dedupProjection } from '../../src/conversions/dedup.projection.js';
+import { Sealer } from '../../src/kernel/sealing.js';
 import { derivedUuid } from '../../src/kernel/uuid.js';
 import { appendingTransaction } from '../../src/log/append/append-in-transaction.js';
 import { readHead } from '../../src/log/event-reader.js';
-import { leapBeyond } from '../../src/log/lineage.js';
-import type { Projection } from '../../src/log/projections/projection.js';
-import { readClaims, storeClaims } from '../../src/log/site-copy/site-claims.js';
-import { readSiteCopy, type StoredCopy, storeSiteCopy } from '../../src/log/site-copy/site-copy.js';
+import { parseCopiedRows } from '../../src/log/site-copy/copied-rows.js';
+import { readSitePage } from '../../src/log/site-copy/site-pages.js';
+import { storePage as store } from '../../src/log/site-copy/store-page.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { Sandbox } from '../../src/sandbox/sandbox.js';
+import { SiteSecrets } from '../../src/sites/site-secrets.js';
 import { consentProjection, identifiersProjection } from '../../src/visitors/inline.projections.js';
 import { Collector } from './collector.js';
 import { temporaryFolder } from './folders.js';
 import { SECRET_KEY } from './secret-key.js';
 import { post, send, type TestService, type TestSite } from './service.js';
 import { startReceiver } from './webhook-receiver.js';
-
-export const INLINE: readonly Projection[] = [identifiersProjection, consentProjection];
 
 const folder = temporaryFolder('cc-site-copies-');
 
@@ -64,6 +64,7 @@ export async function close(target: Postgres, site: string): Promise<void> {
 
 export async function open(target: Postgres, site: string): Promise<void> {
   await target.pool.query('DELETE FROM cc.paused_sites WHERE site = $1', [site]);
+  await target.pool.query(`UPDATE cc.site_moves SET done = true WHERE site = $1 AND direction = 'in'`, [site]);
 }
 
 /** The site leaves the log: its last event there, and from then on it is closed. */
@@ -80,7 +81,8 @@ export async function leave(source: Postgres, site: string, to: string, epoch: n
 export async function arrive(target: Postgres, site: string, from: string, epoch: number): Promise<void> {
   await appendingTransaction(target, async (client, append) => {
     await client.query('DELETE FROM cc.paused_sites WHERE site = $1', [site]);
-    const data = { from, epoch, events: 1, position: 1, head: '0'.repeat(64) };
+    await client.query(`UPDATE cc.site_moves SET done = true WHERE site = $1 AND direction = 'in'`, [site]);
+    const data = { from, epoch, events: 1, position: 1, head: '0'.repeat(64), after: 0 };
     await append({ ...ofSite(site), events: [{ type: 'site.moved_in.v1', data }] });
   });
 }
@@ -89,16 +91,23 @@ function ofSite(site: string) {
   return { category: 'site', stream: derivedUuid(`site ${site}`), expected: 'any', site, actor: 'cli' } as const;
 }
 
-/** What the copy does before the first event: the site is closed, its secrets are there, and positions are beyond the source's. */
+/** What a move does before the first event: the site does not belong to the log, and its secrets are there. */
 export async function begin(source: Postgres, target: Postgres, site: string): Promise<void> {
   await close(target, site);
+  await target.pool.query(
+    `INSERT INTO cc.site_moves (site, direction, epoch, cell, after) VALUES ($1, 'in', 1, 'a', $2)
+     ON CONFLICT (site, direction) DO UPDATE SET done = false,
+       after = CASE WHEN site_moves.done THEN excluded.after ELSE site_moves.after END`,
+    [site, await readHead(target.pool)],
+  );
   const { rows } = await source.pool.query<{ name: string; sealed: Buffer }>(
     'SELECT name, sealed FROM cc.secrets WHERE site = $1',
     [site],
   );
+  const secrets = new SiteSecrets(target.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
+  if (rows.length === 0) await secrets.replaceDedupSecret(site, Buffer.alloc(32, 1));
   for (const { name, sealed } of rows)
     await target.pool.query('INSERT INTO cc.secrets VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [site, name, sealed]);
-  await target.read(async (client) => leapBeyond(client, await readHead(source.pool)));
 }
 
 export async function inTransaction<Result>(
@@ -116,54 +125,53 @@ export async function inTransaction<Result>(
   }
 }
 
-export function storePage(target: Postgres, site: string, rows: Buffer): Promise<StoredCopy> {
-  return inTransaction(target, (client) => storeSiteCopy(client, site, rows, INLINE));
+/** Returns how many events were stored. */
+export async function storeRows(target: Postgres, client: ClientBase, site: string, rows: Buffer): Promise<number> {
+  const { rows: moves } = await client.query<{ after: number }>(
+    `SELECT after::float8 AS after FROM cc.site_moves WHERE site = $1 AND direction = 'in' FOR UPDATE`,
+    [site],
+  );
+  const after = moves[0]?.after ?? 0;
+  const secrets = new SiteSecrets(target.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
+  const inline = [identifiersProjection, consentProjection, dedupProjection(secrets)];
+  return store(client, site, parseCopiedRows(rows, site), { clock: target.clock, inline, after });
 }
 
-/** All pages as one. */
-export function readAll(source: Postgres, site: string): Promise<Buffer> {
+export function storePage(target: Postgres, site: string, rows: Buffer): Promise<number> {
+  return inTransaction(target, (client) => storeRows(target, client, site, rows));
+}
+
+/** All pages of this size. */
+export function readPages(source: Postgres, site: string, limit: number): Promise<Buffer[]> {
   return source.read(async (client) => {
-    const parts: Buffer[] = [];
-    for (let after = 0, isLast = false; !isLast; ) {
-      const page = await readSiteCopy(client, site, after, 1_000);
-      parts.push(page.rows);
-      ({ last: after, isLast } = page);
+    const until = await readHead(client);
+    const pages: Buffer[] = [];
+    for (let after = 0; after < until; ) {
+      const { rows, last } = await readSitePage(client, site, { after, until, limit });
+      pages.push(rows);
+      after = last;
     }
-    return Buffer.concat(parts);
+    return pages;
   });
 }
 
-/** Copies everything of a site. Returns how many events were stored and how many were there already. */
-export async function copySite(source: Postgres, target: Postgres, site: string, pageEvents = 7) {
+/** All pages as one. */
+export async function readAll(source: Postgres, site: string): Promise<Buffer> {
+  return Buffer.concat(await readPages(source, site, 1_000));
+}
+
+/** Copies everything of a site. Returns how many events were stored. */
+export async function copySite(source: Postgres, target: Postgres, site: string, pageEvents = 7): Promise<number> {
   await begin(source, target, site);
-  const sum = { stored: 0, present: 0, erased: [] as string[] };
-  const reader = await source.connect('copy');
-  try {
-    for (let after = 0, isLast = false; !isLast; ) {
-      const page = await readSiteCopy(reader, site, after, pageEvents);
-      const { stored, present, erased } = await storePage(target, site, page.rows);
-      sum.stored += stored;
-      sum.present += present;
-      sum.erased.push(...erased);
-      after = page.last;
-      isLast = page.isLast;
-    }
-    for (let after: string | undefined; ; ) {
-      const { rows, last } = await readClaims(reader, site, { ...(after && { after }), limit: pageEvents });
-      if (last === undefined) break;
-      await inTransaction(target, (client) => storeClaims(client, site, rows));
-      after = last;
-    }
-  } finally {
-    await reader.end();
-  }
-  return sum;
+  let stored = 0;
+  for (const page of await readPages(source, site, pageEvents)) stored += await storePage(target, site, page);
+  return stored;
 }
 
 /** Everything of a site that a copy must preserve, in the order of the site. Without `position`, which is of each log. */
 export async function contentOf(postgres: Postgres, site: string) {
   const { rows } = await postgres.pool.query(
-    `SELECT coalesce(e.origin, e.position) AS place, e.id, e.category, e.stream, e.version, e.type, e.site, e.time, e.actor, e.reference,
+    `SELECT e.id, e.category, e.stream, e.version, e.type, e.site, e.time, e.actor, e.reference,
             e.data::text, p.site AS of, encode(p.subject, 'hex') AS subject, p.data::text AS personal, encode(p.salt, 'hex') AS salt,
             encode(x.digest, 'hex') AS erased
        FROM cc.events e LEFT JOIN cc.personal p USING (position) LEFT JOIN cc.erased_parts x USING (position)

@@ -353,7 +353,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   },
   {
     what: 'an erasure forged with the right digest',
-    change: `INSERT INTO cc.erased_parts SELECT position, cc.personal_digest(salt, subject, data) FROM cc.personal WHERE position = ${SECOND};
+    change: `INSERT INTO cc.erased_parts SELECT position, cc.personal_digest(salt, subject, data), position FROM cc.personal WHERE position = ${SECOND};
       DELETE FROM cc.personal WHERE position = ${SECOND}`,
     check: 'erasures',
     says: /is gone without a later erasure event of shop.example/,
@@ -361,7 +361,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   },
   {
     what: 'an erasure forged before a true one',
-    change: `INSERT INTO cc.erased_parts SELECT position, cc.personal_digest(salt, subject, data) FROM cc.personal WHERE position = ${RECEIVED};
+    change: `INSERT INTO cc.erased_parts SELECT position, cc.personal_digest(salt, subject, data), position FROM cc.personal WHERE position = ${RECEIVED};
       DELETE FROM cc.personal WHERE position = ${RECEIVED}`,
     check: 'erasures',
     says: /shop.example: \d+ personal parts are gone, its erasure events account for \d+/,

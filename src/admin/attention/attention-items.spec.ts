@@ -18,7 +18,7 @@ const connection = (state: SiteConnection['state'], reason?: string): SiteConnec
   ...(reason !== undefined && { reason }),
   settings: {},
   secretNames: [],
-  place: 1,
+  version: 1,
   versions: [],
   since: NOW,
 });
@@ -40,8 +40,8 @@ const webhook = {
   url: 'https://crm.example',
   enabled: true,
   since: NOW,
-  first: { place: 1, time: NOW },
-  place: 1,
+  first: { position: 1, time: NOW },
+  position: 1,
   secretSince: NOW,
 };
 const items = (state: Partial<SiteState>) =>

@@ -86,9 +86,9 @@ export class DeliveryRequestController {
     if (!payload)
       throw new NotFoundException(`Nothing was sent to ${connection} yet. The delivery's reason tells why.`);
     const nowMs = postgres.clock.nowMs();
-    const { unknownSince, settingsPosition } = delivery;
+    const { unknownSince } = delivery;
     const unknownSinceMs = unknownSince === undefined ? undefined : Date.parse(unknownSince);
-    const asOf = settingsAsOf(stored, settingsPosition ?? received.data.settings);
+    const asOf = settingsAsOf(stored, delivery.asOf ?? received.data);
     const rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
     const refused = refusalNow(received, site.settings, nowMs, {
       sendableUntilMs: () =>

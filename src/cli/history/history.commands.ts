@@ -4,6 +4,7 @@ import { type VerifyReport, verify } from '../../history/verify.js';
 import { UserError } from '../../kernel/errors.js';
 import { leapLineage } from '../../log/lineage.js';
 import { withReaderHold } from '../../log/retention/retention-holds.js';
+import { readArrivedSites } from '../../log/site-copy/arrived-sites.js';
 import { confirm, YES_HELP } from '../confirmation.js';
 import { checkMark, type Layout, MARK_WIDTH } from '../output/layout.js';
 import { printable, wrapped } from '../output/table.js';
@@ -48,7 +49,12 @@ export function addHistory(program: Command, session: Session): void {
         return verify(
           dependencies,
           allEventChecks(),
-          allStreamChecks(removedUntil > 0, postgres.clock.nowMs(), await sites.all()),
+          allStreamChecks(
+            removedUntil > 0,
+            postgres.clock.nowMs(),
+            await sites.all(),
+            await readArrivedSites(postgres.pool),
+          ),
           checks,
         );
       });

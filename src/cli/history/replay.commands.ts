@@ -13,7 +13,7 @@ import { prepareReplay } from '../../history/prepare-replay.js';
 import { type Publish, replayEvents } from '../../history/replay-events.js';
 import { usesKafka } from '../../kafka/kafka-settings.js';
 import { UserError } from '../../kernel/errors.js';
-import { type StoredEvent, siteOrder } from '../../log/event.js';
+import type { StoredEvent } from '../../log/event.js';
 import { withReaderHold } from '../../log/retention/retention-holds.js';
 import type { SiteConnection } from '../../sites/connections/connection.js';
 import { connectionOf } from '../../sites/connections/named-connection.js';
@@ -97,7 +97,7 @@ export function addReplay(program: Command, session: Session): void {
       const request: ReplayRequest = {
         ...prepared,
         site: site.host,
-        settingsPosition: siteOrder((await log.readStream(SITE, streamIdOf(site.host))).at(-1) as StoredEvent),
+        siteVersion: ((await log.readStream(SITE, streamIdOf(site.host))).at(-1) as StoredEvent).version,
         nowMs: postgres.clock.nowMs(),
         dryRun,
       };

@@ -12,7 +12,7 @@ import { LogUnavailable, messageOf } from '../../kernel/errors.js';
 import { Logger } from '../../kernel/logger.js';
 import { SETTINGS, type Settings } from '../../kernel/settings/settings.js';
 import { readTraceparent } from '../../kernel/traceparent.js';
-import { isClosed } from '../../sites/site.js';
+import { isClosed, isHeld } from '../../sites/site.js';
 import { SiteDirectory } from '../../sites/site-directory.js';
 import { Tracing } from '../../tracing/tracing.js';
 import { correctionProblem } from '../correction.js';
@@ -87,7 +87,7 @@ export class InboundEndpoint implements OnModuleInit {
     if ('status' in caller) return caller;
     if (route.kind === 'receipt') return this.showReceipt(route, caller);
     // The append refuses it in any case. Here the body is not even read.
-    if (caller.loadedSite.site.paused) return UNAVAILABLE;
+    if (isHeld(caller.loadedSite.site)) return UNAVAILABLE;
     const trace = this.startTrace(request, caller, route.kind === 'batch' ? BATCH_PATH : INBOUND_PATH);
     const answer = await this.answerPost(request, trace ? { ...caller, trace } : caller, route.kind === 'batch');
     if (trace?.span) {
@@ -148,7 +148,7 @@ export class InboundEndpoint implements OnModuleInit {
     if (this.sites.isFresh() && this.sites.find(caller.loadedSite.site.host) === caller.loadedSite) return caller;
     const now = await this.authenticate(request);
     if ('status' in now) return now;
-    return now.loadedSite.site.paused ? UNAVAILABLE : { ...caller, ...now };
+    return isHeld(now.loadedSite.site) ? UNAVAILABLE : { ...caller, ...now };
   }
 
   /** Finds the site by host, then checks the key. */

@@ -1,6 +1,6 @@
 import { type ConnectionName, platformNameOf } from '../../platforms/connection-name.js';
 import type { Connection, Platform, Settings } from '../../platforms/platform.js';
-import type { SiteConnection } from '../../sites/connections/connection.js';
+import { isLater, type SettingsAsOf, type SiteConnection } from '../../sites/connections/connection.js';
 
 /** The account or pixel that a payload was built for, without the credentials for it. */
 export interface Account {
@@ -64,9 +64,9 @@ export function isStillConnected(
   platform: Pick<Platform, 'account' | 'hidesRefusals'>,
   { versions, settings }: Pick<SiteConnection, 'versions' | 'settings'>,
   account: Account,
-  settingsPosition: number | undefined,
+  asOf: SettingsAsOf = {},
 ): boolean {
   if (accountOf(platform, settings).key === account.key) return true;
   if (platform.hidesRefusals) return false;
-  return !versions.some(({ place, reconnected }) => reconnected && place > (settingsPosition ?? 0));
+  return !versions.some((version) => version.reconnected && isLater(version, asOf));
 }

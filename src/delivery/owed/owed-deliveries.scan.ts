@@ -3,7 +3,7 @@ import { Poller } from '../../kernel/poller.js';
 import { EventLog } from '../../log/event-log.js';
 import { Lease } from '../../postgres/lease.js';
 import { Postgres } from '../../postgres/postgres.js';
-import { beforeArrived, readArrived, readArriving } from '../arrivals.js';
+import { beforeArrived } from '../arrivals.js';
 import { type AttemptWindow, WINDOW } from '../attempt-window.js';
 import { DeliveryLeases } from '../delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from '../leased-attempts.js';
@@ -74,10 +74,10 @@ export class OwedDeliveriesScan {
   }
 
   private async readNew(lease: Lease): Promise<void> {
-    // Before the head is read: a site that arrives after the head is read again by the next scan.
-    const arriving = await readArriving(this.postgres);
     const head = await this.log.head();
-    for (const site of await this.readArrivedAgain(lease, head)) arriving.delete(site);
+    // After the head: a site that arrives after it is read again by the next scan.
+    const arriving = await this.log.incompleteSites();
+    await this.readArrivedAgain(lease, head);
     await readUnsettled(this.log, this.unsettled, head, () => {
       lease.reached = this.unsettled.settledUpTo;
       return lease.held && !this.poller.isStopping;
@@ -88,11 +88,11 @@ export class OwedDeliveriesScan {
   }
 
   /** Goes back to the first events of sites that have arrived: while they were copied, their conversions were forgotten. */
-  private async readArrivedAgain(lease: Lease, head: number): Promise<string[]> {
-    const arrived = await readArrived(this.log, this.arrivedUpTo, head);
-    if (arrived.length > 0) this.readFrom(lease, beforeArrived(this.unsettled.settledUpTo, arrived));
+  private async readArrivedAgain(lease: Lease, head: number): Promise<void> {
+    const { settledUpTo } = this.unsettled;
+    const before = await beforeArrived(this.log, settledUpTo, this.arrivedUpTo, head);
+    if (before < settledUpTo) this.readFrom(lease, before);
     this.arrivedUpTo = head;
-    return arrived.map(({ site }) => site);
   }
 
   private readFrom(lease: Lease, reached: number): void {

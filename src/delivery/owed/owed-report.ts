@@ -1,6 +1,7 @@
 import { CONVERSION } from '../../events/conversion.events.js';
 import { INTERVALS } from '../../kernel/intervals.js';
 import type { EventLog } from '../../log/event-log.js';
+import { readTimeAfter } from '../../log/stored-time.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import type { Postgres } from '../../postgres/postgres.js';
 import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
@@ -68,9 +69,10 @@ export async function findUnattempted(postgres: Postgres, log: EventLog): Promis
 export async function scanLateMs(postgres: Postgres, log: EventLog): Promise<number> {
   const after = await readScanProgress(postgres);
   const [next] = await log.read({ after, categories: [CONVERSION], limit: 1 });
-  // One that was copied is owed since its site has arrived, which its time does not tell.
-  if (!next || next.origin !== undefined) return 0;
-  return Math.max(0, postgres.clock.nowMs() - Date.parse(next.time) - INTERVALS.attempts.owedAfterMs);
+  // By when it was stored here: one that came with its site from another cell has the time that it had there.
+  const stored = next && (await readTimeAfter(postgres.pool, next.position - 1));
+  if (!stored) return 0;
+  return Math.max(0, postgres.clock.nowMs() - stored.getTime() - INTERVALS.attempts.owedAfterMs);
 }
 
 /** Every delivery of a conversion up to this position has an outcome. */

@@ -6,7 +6,7 @@ import type { Conversion } from '../../platforms/conversion.js';
 import { isSelected, mappedEvent } from '../../platforms/event-mapping.js';
 import { FIRST_PAYLOAD_VERSION } from '../../platforms/payload-version.js';
 import type { Call, Payload, Platform, PlatformRequest, Settings, Skip } from '../../platforms/platform.js';
-import { type SiteConnection, settingsAt } from '../../sites/connections/connection.js';
+import { asOfIn, type SettingsAsOf, type SiteConnection, settingsAt } from '../../sites/connections/connection.js';
 import { type Account, accountOf } from '../connections/account.js';
 import type { DeliveryTerms } from '../delivery.js';
 import { ageOf, eventIdOf, type ReceivedConversion, withOptOut } from '../received-conversion.js';
@@ -161,9 +161,10 @@ function leavingConversion(
   return leaving === 'nothing_personal' ? withoutPerson(conversion) : conversion;
 }
 
-/** The connection's settings as of a position; the current ones if the position is undefined or precedes all versions. */
-export function settingsAsOf(connection: SiteConnection, position: number | undefined): Settings {
-  return settingsAt(connection, position ?? Number.MAX_SAFE_INTEGER) ?? connection.settings;
+/** The connection's settings as of what an event names; the current ones if it names nothing, or what precedes all versions. */
+export function settingsAsOf(connection: SiteConnection, named: SettingsAsOf): Settings {
+  const asOf = asOfIn(named);
+  return (asOf && settingsAt(connection, asOf)) ?? connection.settings;
 }
 
 /** `default_consent` applies where nothing is known: `denied` like an opt-out, `granted` only where the site withholds nothing. */

@@ -48,8 +48,8 @@ export function previewDelivery(
   { events, delivery, target, connection, replay }: RequestedDelivery,
   site: Pick<SiteSettings, 'withhold'>,
 ): PayloadPreview {
-  const { settings, ...requested } = sendRequestOf(received.data, events, delivery, replay);
-  return previewPayload(received, target, settingsAsOf(connection, settings), site, requested);
+  const { siteVersion, settings, ...requested } = sendRequestOf(received.data, events, delivery, replay);
+  return previewPayload(received, target, settingsAsOf(connection, { siteVersion, settings }), site, requested);
 }
 
 /**

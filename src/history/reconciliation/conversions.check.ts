@@ -1,11 +1,10 @@
 import { isOpening } from '../../conversions/conversion.js';
 import { CONVERSION } from '../../events/conversion.events.js';
-import { isCopied } from '../../log/event.js';
-import type { StreamCheck } from '../verify.js';
+import type { IsPartial, StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
 /** Every request that was answered with 200 has one conversion stream, and each stream has one opening event, its first. */
-export function conversionsCheck(isShortened: boolean): StreamCheck {
+export function conversionsCheck(isPartial: IsPartial): StreamCheck {
   const violations = new Violations();
   const counts: Record<string, number> = { received: 0, deduplicated: 0, filtered: 0 };
   let conversions = 0;
@@ -13,8 +12,7 @@ export function conversionsCheck(isShortened: boolean): StreamCheck {
     name: 'conversions',
     read(stream) {
       const [first] = stream;
-      if (!first?.stream.startsWith(`${CONVERSION}-`) || ((isShortened || isCopied(first)) && !isOpening(first)))
-        return;
+      if (!first?.stream.startsWith(`${CONVERSION}-`) || (isPartial(first.site) && !isOpening(first))) return;
       conversions += 1;
       const openings = stream.filter(isOpening);
       for (const { type } of openings) {

@@ -1,8 +1,8 @@
 import { isOpening } from '../../conversions/conversion.js';
 import { isOutcome, outcomeType, resultsOf } from '../../delivery/delivery.js';
 import { CONVERSION } from '../../events/conversion.events.js';
-import { isCopied, type StoredEvent } from '../../log/event.js';
-import type { StreamCheck } from '../verify.js';
+import type { StoredEvent } from '../../log/event.js';
+import type { IsPartial, StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
 /** No outcome follows these, unless an operator requests another delivery or a visit is matched later. */
@@ -12,7 +12,7 @@ const FINAL: readonly string[] = ['delivered', 'confirmed', 'rejected', 'skipped
  * Every received conversion has exactly one status for each platform that was connected at that time, or that an operator
  * requested a delivery to, and no outcome for any other: per platform, received = delivered + accepted + skipped + queued + failed + validated.
  */
-export function deliveriesCheck(isShortened: boolean): StreamCheck {
+export function deliveriesCheck(isPartial: IsPartial): StreamCheck {
   const violations = new Violations();
   const received = new Map<string, number>();
   const statuses = new Map<string, Map<string, number>>();
@@ -20,8 +20,7 @@ export function deliveriesCheck(isShortened: boolean): StreamCheck {
     name: 'deliveries',
     read(stream) {
       const [first] = stream;
-      if (!first?.stream.startsWith(`${CONVERSION}-`) || ((isShortened || isCopied(first)) && !isOpening(first)))
-        return;
+      if (!first?.stream.startsWith(`${CONVERSION}-`) || (isPartial(first.site) && !isOpening(first))) return;
       const pinned = first.type === 'conversion.received.v1' ? (first.data.platforms ?? []) : [];
       const requested = stream.flatMap(({ type, data }) =>
         type === 'conversion.send_requested.v1' ? data.platform : [],

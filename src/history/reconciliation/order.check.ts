@@ -1,4 +1,5 @@
 import { countOutOfOrder, readUnfoundedSteps } from '../../log/audit/log-audit.js';
+import { readArrivedSites } from '../../log/site-copy/arrived-sites.js';
 import { withConnection } from '../../postgres/with-connection.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
@@ -13,7 +14,7 @@ export const orderCheck: Check = {
   async examine({ postgres, until }) {
     const violations = new Violations();
     await withConnection(postgres.connect('verify'), async (client) => {
-      const { events, seals } = await countOutOfOrder(client, until);
+      const { events, seals } = await countOutOfOrder(client, until, await readArrivedSites(client));
       if (events > 0) violations.add(`${events} events have an earlier time than the event before them`);
       if (seals > 0) violations.add(`${seals} seals have an earlier time than the seal before them`);
       for (const position of await readUnfoundedSteps(client))

@@ -7,31 +7,15 @@ import type { EventCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
 const KEY_ACTOR = 'key:';
-const ERASED = 'visitor.erased.v1';
 /** Categories whose events belong to no site. */
 const WITHOUT_SITE: readonly string[] = [LOG, USER];
 
-/**
- * The site of every event was registered before it, and the API key that an event names had been issued for that site. Names the
- * sites that came from another log: the order of their events there increases with their positions here.
- */
+/** The site of every event was registered before it, and the API key that an event names had been issued for that site. */
 export function originsCheck(): EventCheck {
   const violations = new Violations();
   const sites = new Set<string>();
   const keys = new Set<string>();
-  const copied = new Map<string, number>();
-  const places = new Map<string, number>();
   let events = 0;
-  const checkOrder = (row: SealedRow) => {
-    const { site, position, origin } = row;
-    if (origin !== undefined) copied.set(site, (copied.get(site) ?? 0) + 1);
-    // Erasures are stored in the log that a site has left, and in the one that it arrives in, too.
-    if (row.type === ERASED) return;
-    const place = origin ?? position;
-    if (place > position || place <= (places.get(site) ?? 0))
-      violations.add(`the ${row.type} at position ${position} is not in the order of ${site}`);
-    places.set(site, Math.max(place, places.get(site) ?? 0));
-  };
   const checkKey = (row: SealedRow, keyId: unknown) => {
     if (!keys.has(`${row.site} ${keyId}`))
       violations.add(`the ${row.type} at position ${row.position} names a key that ${row.site} did not have then`);
@@ -43,7 +27,6 @@ export function originsCheck(): EventCheck {
       if (type.startsWith(`${SITE}.`)) apply(row, sites, keys);
       if (WITHOUT_SITE.includes(row.category)) return;
       events += 1;
-      checkOrder(row);
       if (!sites.has(site))
         violations.add(`the ${type} at position ${row.position} belongs to ${site}, which did not exist then`);
       const keyId = OPENINGS.has(type) ? (row.data() as { keyId?: string }).keyId : undefined;
@@ -56,9 +39,7 @@ export function originsCheck(): EventCheck {
         violations.add(`the ${type} at position ${row.position} names another key than the one that sent it`);
     },
     finish() {
-      const arrived = [...copied].map(([site, count]) => `${count} events of ${site}`);
-      const elsewhere = arrived.length === 0 ? '' : `; copied from another log: ${arrived.join(', ')}`;
-      return violations.findingOfLog(`${events} events of ${sites.size} sites with ${keys.size} keys${elsewhere}`);
+      return violations.findingOfLog(`${events} events of ${sites.size} sites with ${keys.size} keys`);
     },
   };
 }

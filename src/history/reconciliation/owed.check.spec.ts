@@ -35,7 +35,7 @@ describe('owed check', () => {
     await site('connected', platform, { settings: { pixel_id: '1' } });
   };
   async function finding() {
-    const check = owedCheck(false, NOW);
+    const check = owedCheck(() => false, NOW);
     for (const [category, id] of streams) check.read(await log.readStream(category, id));
     return check.finish();
   }
@@ -69,7 +69,7 @@ describe('owed check', () => {
     await append('site', 's1', 'site.resumed.v1', {});
     expect((await finding()).ok).toBe(true);
     now = NOW;
-    const later = owedCheck(false, NOW + 10 * MINUTE);
+    const later = owedCheck(() => false, NOW + 10 * MINUTE);
     for (const [category, id] of streams) later.read(await log.readStream(category, id));
     expect(later.finish()).toMatchObject({ ok: false, detail: expect.stringContaining('has no outcome') });
   });

@@ -2,10 +2,10 @@ import { type Delivery, foldDeliveries, isOutcome } from '../../delivery/deliver
 import { CONVERSION } from '../../events/conversion.events.js';
 import { SITE } from '../../events/site.events.js';
 import { INTERVALS } from '../../kernel/intervals.js';
-import { isCopied, type StoredEvent } from '../../log/event.js';
+import type { StoredEvent } from '../../log/event.js';
 import { isHeldBack } from '../../sites/connections/connection.js';
-import { evolve, isHeld, type SiteScope, scopeStart } from '../../sites/site.js';
-import type { StreamCheck } from '../verify.js';
+import { evolve, isHeld, type Site, type SiteScope, scopeStart } from '../../sites/site.js';
+import type { IsPartial, StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
 /** How late an attempt may be: the lease of an instance that died must end first, and queues may be busy. */
@@ -38,8 +38,13 @@ class SiteState {
  * paused, its connection is parked, or the connection works on a backlog. A conversion without any outcome is explained by its age and
  * its site only: a connection that is held back has an outcome. `scopes`: the sites that have their hosts now.
  */
-export function owedCheck(isShortened: boolean, nowMs: number, scopes: readonly SiteScope[] = []): StreamCheck {
+export function owedCheck(
+  isPartial: IsPartial,
+  nowMs: number,
+  scopes: readonly (SiteScope & Pick<Site, 'move'>)[] = [],
+): StreamCheck {
   const starts = new Map(scopes.map((scope) => [scope.host, scopeStart(scope)]));
+  const moving = new Set(scopes.flatMap(({ host, move }) => (move ? [host] : [])));
   const violations = new Violations();
   const connections = new Map<string, ConnectionState>();
   const sites = new Map<string, SiteState>();
@@ -85,7 +90,7 @@ export function owedCheck(isShortened: boolean, nowMs: number, scopes: readonly 
         const site = stream.reduce(evolve, undefined);
         const resumed = stream.findLast(({ type }) => CONTINUED.includes(type));
         const state = siteOf(first.site);
-        state.isHeld = site !== undefined && isHeld(site);
+        state.isHeld = site !== undefined && (isHeld(site) || moving.has(first.site));
         if (resumed) state.continuedMs = Math.max(state.continuedMs, Date.parse(resumed.time));
         for (const connection of site?.connections ?? []) {
           const found = connectionOf(first.site, connection.platform);
@@ -95,8 +100,7 @@ export function owedCheck(isShortened: boolean, nowMs: number, scopes: readonly 
         }
         return;
       }
-      if (!first?.stream.startsWith(`${CONVERSION}-`) || ((isShortened || isCopied(first)) && first.version > 1))
-        return;
+      if (!first?.stream.startsWith(`${CONVERSION}-`) || (isPartial(first.site) && first.version > 1)) return;
       for (const event of stream) {
         if (!isOutcome(event)) continue;
         const connection = connectionOf(event.site, event.data.platform);

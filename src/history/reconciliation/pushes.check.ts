@@ -1,8 +1,9 @@
 import { OUTBOUND, type ReportingWindow, type Totals } from '../../events/outbound.events.js';
 import type { PositionRange } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
-import { streamOf } from '../../outbound/reporting-window.js';
+import { countedUpTo, type End, streamOf } from '../../outbound/reporting-window.js';
 import { COUNTED, COUNTED_BY, sumTotals } from '../../outbound/totals.js';
+import type { SiteWebhook } from '../../sites/webhook.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -12,26 +13,29 @@ export const pushesCheck: Check = {
   async examine({ sites, log, until, removedUntil, progress }) {
     const violations = new Violations();
     let acknowledged = 0;
-    for (const { host, since, webhook } of await sites.all()) {
+    for (const { host, since, webhook, epoch } of await sites.all()) {
       if (!webhook) continue;
       progress(`pushes of ${host} …`);
       const events = (await log.readStream(OUTBOUND, streamOf(host))).filter(({ position }) => position <= until);
-      const closed = events.filter((event) => event.type === 'outbound.closed.v1').map(({ data }) => data);
-      const delivered = events.filter((event) => event.type === 'outbound.delivered.v1').map(({ data }) => data);
+      const closings = events.filter((event) => event.type === 'outbound.closed.v1');
+      const closed = closings.map(({ data }) => data);
+      const delivered = events.filter((event) => event.type === 'outbound.delivered.v1');
       acknowledged += delivered.length;
-      const ranges = await rangesOf(log, host, closed);
+      const ranges = await rangesOf(log, { webhook, hasMoved: epoch > 0 }, closings);
       // The events of earlier windows can no longer be counted, and their opening events may be gone.
       const countable = ranges.filter(({ after }) => after >= removedUntil);
       for (const violation of [
         ...gapsIn(
           host,
-          closed.filter(({ fromPosition }) => fromPosition >= (since?.place ?? 0)),
+          closings.filter(({ position }) => position >= (since ?? 0)).map(({ data }) => data),
         ),
         ...(await wrongTotals(log, host, countable)),
       ])
         violations.add(violation);
-      for (const window of delivered)
-        if (!closed.some((candidate) => isSame(candidate, window)) && (await isKept(log, host, window, removedUntil)))
+      const versions = new Set(events.map(({ version }) => version));
+      // Unless retention has removed the event that closed the window.
+      for (const { version, data: window } of delivered)
+        if (!closed.some((candidate) => isSame(candidate, window)) && versions.has(version - window.attempt))
           violations.add(
             `${host}: reporting window ${window.stretchId} was pushed with other totals than it was closed with`,
           );
@@ -51,19 +55,26 @@ function gapsIn(host: string, closed: readonly ReportingWindow[]): string[] {
 /** A window with its range of positions in this log. */
 type Counted = ReportingWindow & PositionRange;
 
-/** Windows refer to places in the order of the site's events, which are positions of the log that the site was in. */
-async function rangesOf(log: EventLog, host: string, closed: readonly ReportingWindow[]): Promise<Counted[]> {
+type Closing = NonNullable<End> & { readonly data: ReportingWindow };
+
+/** Without windows of which this log cannot tell what they counted: those that a version before 0.3 closed in another one. */
+async function rangesOf(
+  log: EventLog,
+  receiver: { readonly webhook: SiteWebhook; readonly hasMoved: boolean },
+  closings: readonly Closing[],
+): Promise<Counted[]> {
   const ranges: Counted[] = [];
-  for (const window of closed) {
-    const after = await log.positionOf(host, window.fromPosition);
-    ranges.push({ ...window, after, until: await log.positionOf(host, window.toPosition) });
+  let before: Closing | undefined;
+  for (const closing of closings) {
+    const { data } = closing;
+    if (!receiver.hasMoved) ranges.push({ ...data, after: data.fromPosition, until: data.toPosition });
+    else if (data.counted !== undefined && (!before || before.data.counted !== undefined)) {
+      const after = await countedUpTo(log, receiver, before);
+      ranges.push({ ...data, after, until: await countedUpTo(log, receiver, closing) });
+    }
+    before = closing;
   }
   return ranges;
-}
-
-/** Whether retention has left the event that closed the window. */
-async function isKept(log: EventLog, host: string, { toPosition }: ReportingWindow, removedUntil: number) {
-  return (await log.positionOf(host, toPosition)) > removedUntil;
 }
 
 async function wrongTotals(log: EventLog, host: string, windows: readonly Counted[]): Promise<string[]> {

@@ -1,12 +1,10 @@
-import { isCopied } from '../../log/event.js';
-import type { StreamCheck } from '../verify.js';
+import type { IsPartial, StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
 /**
- * The versions of a stream count from 1 without a gap. In a shortened log the first events of a stream may be missing, as they may
- * where it was copied from one.
+ * The versions of a stream count from 1 without a gap. Of some sites the first events of a stream may be missing.
  */
-export function versionsCheck(isShortened: boolean): StreamCheck {
+export function versionsCheck(isPartial: IsPartial): StreamCheck {
   const violations = new Violations();
   let streams = 0;
   let events = 0;
@@ -15,7 +13,7 @@ export function versionsCheck(isShortened: boolean): StreamCheck {
     read(stream) {
       streams += 1;
       events += stream.length;
-      let next = isShortened || isCopied(stream[0]) ? (stream[0]?.version ?? 1) : 1;
+      let next = stream[0] && isPartial(stream[0].site) ? stream[0].version : 1;
       for (const { version, position, stream: name } of stream) {
         if (version !== next)
           violations.add(`${name} has version ${version} at position ${position} instead of ${next}`);

@@ -2,9 +2,10 @@ import type { StoredOpening } from '../../conversions/conversion.js';
 import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
 import { buildPayload, settingsAsOf } from '../../delivery/payload/payload.js';
 import type { ReceivedConversion } from '../../delivery/received-conversion.js';
-import { type StoredEvent, siteOrder } from '../../log/event.js';
+import type { StoredEvent } from '../../log/event.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import { platformOf } from '../../platforms/index.js';
+import { asOfIn } from '../../sites/connections/connection.js';
 import type { Site } from '../../sites/site.js';
 import type { ShadowRules } from './shadow-rules.js';
 
@@ -35,7 +36,7 @@ export function simulatedOutcomes(
   site: Site,
   rules: ShadowRules,
 ): Map<ConnectionName, DeliveryOutcome> {
-  const { platforms, settings: settingsPosition, trial } = received.data;
+  const { platforms, trial } = received.data;
   const { withhold } = { ...site.settings, ...rules.site };
   const connected = site.connections.filter(({ disconnected }) => !disconnected).map(({ platform }) => platform);
   const outcomes = new Map<ConnectionName, DeliveryOutcome>();
@@ -44,7 +45,7 @@ export function simulatedOutcomes(
     const connection = site.connections.find((candidate) => candidate.platform === name);
     if (!platform || !connection) continue;
     const settings = applyChanges(
-      settingsAsOf(connection, settingsPosition ?? siteOrder(received)),
+      settingsAsOf(connection, asOfIn(received.data) ?? { settings: received.position }),
       rules.settings[name] ?? {},
     );
     const payload = buildPayload(received, platform, settings, { platform: name, withhold });

@@ -6,6 +6,7 @@ import { SITE, streamIdOf } from '../../events/site.events.js';
 import type { PositionRange, StoredEvent } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import { copyEvents, readStreams } from '../../log/event-reader.js';
+import { positionBefore } from '../../sites/position-before.js';
 import { type Site, scopeStart } from '../../sites/site.js';
 import { type DeliveryOutcome, recordedOutcomes, simulatedOutcomes } from './delivery-outcomes.js';
 import { Comparison, type ShadowResult } from './differences.js';
@@ -80,7 +81,7 @@ async function addEarlierClaims(
     if (page.some(({ time }) => Date.parse(time) > endMs)) break;
   }
   if (firstMs === undefined) return;
-  const start = Math.max(scopeStart(site), await log.positionBefore(new Date(firstMs - windowMs), site.host));
+  const start = Math.max(scopeStart(site), await positionBefore(log, new Date(firstMs - windowMs), site.host));
   for await (const page of openings(client, site.host, start, after))
     for (const event of page) engine.addEarlierClaim(event);
 }

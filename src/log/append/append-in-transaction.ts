@@ -113,6 +113,20 @@ export async function appendInTransaction(
   request: Request,
   ids?: readonly string[],
 ): Promise<Extract<AppendOutcome, { status: 'appended' }>> {
+  const outcome = await appendBatch(client, clock, toBatch(request, ids), request.expected !== 'new');
+  if (outcome.conflicts) throw new VersionConflict('The stream has another version');
+  if (outcome.paused) throw new SitePaused(request.site);
+  const position = (outcome.first as number) + request.events.length - 1;
+  return { status: 'appended', position, time: new Date(outcome.time).toISOString() };
+}
+
+/** The same for events as `cc.append` expects them. `checked`: their versions must be compared. */
+export async function appendBatch(
+  client: ClientBase,
+  clock: DatabaseClock,
+  batch: string,
+  checked: boolean,
+): Promise<BatchOutcome> {
   const refusal = clock.refusal();
   if (refusal) throw new LogUnavailable(refusal);
   const nowMs = clock.nowMs();
@@ -120,12 +134,9 @@ export async function appendInTransaction(
   const { rows } = await client.query<{ outcome: BatchOutcome | { outside: number } }>(
     `SELECT cc.append($1, $2, false, null, $3, $4, null, $5) AS outcome,
             set_config('idle_in_transaction_session_timeout', $6, true)`,
-    [toBatch(request, ids), request.expected !== 'new', ...bounds, BEGUN_WHILE_PAUSED, `${IDLE_WITH_LOCK_MS}ms`],
+    [batch, checked, ...bounds, BEGUN_WHILE_PAUSED, `${IDLE_WITH_LOCK_MS}ms`],
   );
   const { outcome } = rows[0] as (typeof rows)[0];
   if ('outside' in outcome) throw new LogUnavailable("the database's clock jumped");
-  if (outcome.conflicts) throw new VersionConflict('The stream has another version');
-  if (outcome.paused) throw new SitePaused(request.site);
-  const position = (outcome.first as number) + request.events.length - 1;
-  return { status: 'appended', position, time: new Date(outcome.time).toISOString() };
+  return outcome;
 }

@@ -12,6 +12,8 @@ const FIRST_POSITION = 1;
 export interface ChainAudit {
   /** Called with each event, in log order. */
   event(row: SealedRow): void;
+  /** It may have been stored later than it states. */
+  keepsTime(row: SealedRow): boolean;
   violation(text: string): void;
   /** What retention has removed according to the events read, as far as it is signed; called after the last one. */
   removals(): readonly Removal[];
@@ -20,12 +22,12 @@ export interface ChainAudit {
 /** Reads the log once, in order, and recomputes its hash chain up to a position, which must be that of a seal. */
 export async function auditChain(client: ClientBase, until: number, audit: ChainAudit): Promise<ChainCounts> {
   const verifier = new ChainVerifier((violation) => audit.violation(violation));
-  /** When the events since the last seal were stored. Copied ones keep the time that they had in another log. */
+  /** When the events since the last seal were stored. */
   let storedMs: number | undefined;
   await readChain(client, until, {
     event(row, isSealed) {
       audit.event(row);
-      if (isSealed && row.origin === undefined) storedMs ??= row.timeMs;
+      if (isSealed && !audit.keepsTime(row)) storedMs ??= row.timeMs;
       const contradiction = row.contradiction();
       if (contradiction) audit.violation(`the event at position ${row.position} ${contradiction}`);
       if (isSealed && row.hasPersonal && !row.hasSalt)

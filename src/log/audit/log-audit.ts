@@ -45,18 +45,22 @@ export async function readRemovedUntil(source: Queryable): Promise<number> {
 
 /**
  * Number of events, and of seals, whose time is before that of the previous one, except where the log records that its clock was
- * set back. Events that were copied from another log keep the time that they had there: only their seals are compared.
+ * set back. Of these sites only the seals are compared: their events may have been stored later than they state.
  */
-export async function countOutOfOrder(source: Queryable, until: number): Promise<{ events: number; seals: number }> {
+export async function countOutOfOrder(
+  source: Queryable,
+  until: number,
+  withoutSites: Iterable<string> = [],
+): Promise<{ events: number; seals: number }> {
   const { rows } = await source.query<{ events: number; seals: number }>(
-    `SELECT (${countEarlier('SELECT position, time FROM cc.events WHERE position <= $1 AND origin IS NULL')}) AS events,
+    `SELECT (${countEarlier('SELECT position, time FROM cc.events WHERE position <= $1 AND site <> ALL ($2)')}) AS events,
             (${countEarlier('SELECT last AS position, time FROM cc.seals WHERE last <= $1')}) AS seals`,
-    [until],
+    [until, [...withoutSites]],
   );
   return rows[0] as { events: number; seals: number };
 }
 
-/** A step is at the first event after it, which may have been copied, and retention may have removed the one before it. */
+/** A step is at the first event after it, and retention may have removed the one before it. */
 const countEarlier = (timed: string) => `SELECT count(*)::float8 FROM (
     SELECT position, time, lag(time) OVER earlier AS previous, lag(position) OVER earlier AS after FROM (${timed}) t
     WINDOW earlier AS (ORDER BY position)) e
@@ -80,7 +84,7 @@ export async function readUnfoundedSteps(source: Queryable): Promise<number[]> {
   return rows.map(({ position }) => position);
 }
 
-/** Position, category and stream (with its category) of every event up to a position, in order, except copied ones: they are not published. */
+/** Position, category and stream (with its category) of every event up to a position, in order. */
 export async function copyStreamsByPosition(
   client: ClientBase,
   until: number,
@@ -89,7 +93,7 @@ export async function copyStreamsByPosition(
   await copyOut(
     client,
     `COPY (SELECT position, category, stream FROM cc.events
-       WHERE position <= ${Number(until)} AND origin IS NULL ORDER BY position) TO STDOUT`,
+       WHERE position <= ${Number(until)} ORDER BY position) TO STDOUT`,
     (line) => {
       const [position, category, stream] = line.toString('utf8', 0, line.length - 1).split('\t') as [
         string,

@@ -11,17 +11,20 @@ export interface HoldDifference {
 }
 
 /**
- * In one snapshot, so that a pause meanwhile is no difference. A site that has left, or whose events are being copied or will be, is
- * closed until this log has stored that it moved in. So is one that another cell has.
+ * In one snapshot, so that a pause meanwhile is no difference. A site that has left, or whose events are being copied, is closed, as is one
+ * that another cell has. One that is about to leave is paused.
  */
 const DIFFERENCES = `
 SELECT * FROM (
   SELECT coalesce(e.site, p.site) AS site,
-         CASE WHEN e.closed > e.opened OR m.site IS NOT NULL OR x.site IS NOT NULL THEN 'closed' WHEN e.paused > e.continued THEN 'paused' ELSE 'none' END AS expected,
+         CASE WHEN e.closed > e.opened OR m.site IS NOT NULL OR x.site IS NOT NULL THEN 'closed' WHEN e.paused > e.continued OR e.leaving > e.stayed THEN 'paused' ELSE 'none' END AS expected,
          CASE WHEN p.closed THEN 'closed' WHEN p.site IS NOT NULL THEN 'paused' ELSE 'none' END AS found
     FROM (SELECT site,
-                 coalesce(max(position) FILTER (WHERE origin IS NOT NULL OR type = 'site.moved_out.v1'), 0) AS closed,
-                 coalesce(max(position) FILTER (WHERE origin IS NULL AND type = 'site.moved_in.v1'), 0) AS opened,
+                 coalesce(max(position) FILTER (WHERE type = 'site.moved_out.v1'), 0) AS closed,
+                 coalesce(max(position) FILTER (WHERE type = 'site.moved_in.v1'), 0) AS opened,
+                 coalesce(max(position) FILTER (WHERE type = 'site.move_started.v1'), 0) AS leaving,
+                 coalesce(max(position) FILTER (
+                   WHERE type IN ('site.move_cancelled.v1', 'site.moved_out.v1')), 0) AS stayed,
                  coalesce(max(position) FILTER (WHERE type = 'site.paused.v1'), 0) AS paused,
                  coalesce(max(position) FILTER (
                    WHERE type IN ('site.registered.v1', 'site.resumed.v1', 'site.removed.v1')), 0) AS continued

@@ -15,19 +15,19 @@ export class SealedRow extends EventRow {
 
   /** The personal part was covered by a seal when it was appended. */
   get hasSalt(): boolean {
-    return this.fields[15] !== NULL;
+    return this.fields[14] !== NULL;
   }
 
   get isErased(): boolean {
-    return this.fields[17] !== NULL;
+    return this.fields[16] !== NULL;
   }
 
   /** What contradicts itself in this row and is not covered by the digest. */
   contradiction(): string | undefined {
     if (this.hasPersonal && this.isErased) return 'has a personal part although it is recorded as erased';
-    if (this.hasPersonal && this.fields[16] !== this.fields[6]) return 'has a personal part of another site';
+    if (this.hasPersonal && this.fields[15] !== this.fields[6]) return 'has a personal part of another site';
     // The digest covers salt and subject one after the other, and not where the one ends and the other begins.
-    if (this.hasSalt && (this.fields[15] as string).length !== 2 * SALT_BYTES)
+    if (this.hasSalt && (this.fields[14] as string).length !== 2 * SALT_BYTES)
       return 'has a personal part whose salt has another length than the service gives it';
     return undefined;
   }
@@ -48,24 +48,23 @@ export class SealedRow extends EventRow {
       reference: this.reference ?? null,
       data: plain(data as string),
       personal: this.personalDigest(),
-      origin: this.origin ?? null,
     });
   }
 
   get reference(): string | undefined {
-    const reference = this.fields[14] as string;
+    const reference = this.fields[13] as string;
     return reference === NULL ? undefined : plain(reference);
   }
 
   /** Null if the event never had a personal part. */
   personalDigest(): Digest | null {
-    const [subject, data, salt] = [this.fields[11], this.fields[12], this.fields[15]] as [string, string, string];
+    const [subject, data, salt] = [this.fields[11], this.fields[12], this.fields[14]] as [string, string, string];
     if (this.hasPersonal)
       return personalDigest(
         salt === NULL ? Buffer.alloc(0) : Buffer.from(salt, 'hex'),
         subject === NULL ? null : Buffer.from(subject, 'hex'),
         data === NULL ? null : plain(data),
       );
-    return this.isErased ? (this.fields[17] as string) : null;
+    return this.isErased ? (this.fields[16] as string) : null;
   }
 }

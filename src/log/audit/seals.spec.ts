@@ -21,7 +21,6 @@ const EVENT: SealedEvent = {
   reference: 'ORD-ß',
   data: '{"value":1}',
   personal: null,
-  origin: null,
 };
 
 describe('the canonical form of an event', () => {

@@ -23,8 +23,6 @@ export interface SealedEvent {
   readonly data: string;
   /** Digest of the personal part; null if the event was stored without one. */
   readonly personal: Digest | null;
-  /** Position in the log that the event was copied from; otherwise null, and not part of the canonical form. */
-  readonly origin: number | null;
 }
 
 /** A row of cc.seals: one batch of events. */
@@ -55,7 +53,6 @@ export function canonicalForm(event: SealedEvent): string {
     event.reference === null ? '' : withLength(event.reference),
     withLength(event.data),
     event.personal ?? '',
-    ...(event.origin === null ? [] : [event.origin]),
     '',
   ].join('\n');
 }

@@ -42,9 +42,8 @@ export class PartitionPositions {
     );
   }
 
-  /** Whether a consumer has already folded the event from its shard. Copied events are on no topic. */
-  covers({ stream, position, origin }: StoredEvent): boolean {
-    if (origin !== undefined) return false;
+  /** Whether a consumer has already folded the event from its shard. */
+  covers({ stream, position }: StoredEvent): boolean {
     const category = stream.slice(0, stream.indexOf('-'));
     return this.rows.some((row) => {
       return row.category === category && position <= row.position && shardOf(stream, row.shards) === row.shard;

@@ -9,7 +9,7 @@ export type SignRemoval = (client: ClientBase, removal: Removal) => Promise<stri
 
 const DIGEST = `cc.event_digest(e.position, e.id, e.category, e.stream, e.version, e.type, e.site,
   (extract(epoch FROM e.time) * 1000)::bigint, e.actor, e.reference, e.data,
-  CASE WHEN p.salt IS NULL THEN x.digest ELSE cc.personal_digest(p.salt, p.subject, p.data) END, e.origin)`;
+  CASE WHEN p.salt IS NULL THEN x.digest ELSE cc.personal_digest(p.salt, p.subject, p.data) END)`;
 
 /** The seal that covers a position, if one does. */
 const sealAt = (position: string) => `LATERAL (

@@ -4,7 +4,7 @@ import { LOG } from '../../events/log.events.js';
 import { mayBePersonal } from '../../events/personal-types.js';
 import { USER } from '../../events/user.events.js';
 import { derivedUuid, isUuid } from '../../kernel/uuid.js';
-import { parseCopyText } from '../copy-text.js';
+import { parseCopyText } from './copy-text.js';
 import { SiteCopyRefused } from './site-copy-errors.js';
 
 /** Bytes of one row, as text. Twice what a batch of the append may have. */
@@ -29,10 +29,6 @@ const JOB = 'site.job_';
 /** The forms that `AppendRequest` documents, and `cli` of earlier versions. */
 const ACTOR = /^(system|tag|cli|cli:.+|(key|user|token):[\w-]+)$/su;
 
-const ERASED = 'visitor.erased.v1';
-/** In the place of whether a row has a personal part. */
-export const ERASED_ONLY = 'e';
-
 const TYPES: ReadonlySet<string> = new Set(Object.keys(EVENT_SCHEMAS));
 const CATEGORIES: ReadonlySet<string> = new Set(
   [...TYPES].map(categoryOf).filter((category) => !WITHOUT_SITE.includes(category)),
@@ -42,20 +38,24 @@ const CATEGORIES: ReadonlySet<string> = new Set(
 export interface CopiedEvent {
   /** In the log that sends it. */
   readonly position: number;
-  /** Its place in the order of the site. */
-  readonly order: number;
-  /** It comes after an event with the same or a later place. */
-  readonly isLate: boolean;
   readonly timeMs: number;
   readonly id: string;
   readonly category: string;
   readonly stream: string;
   readonly version: number;
-  readonly isErased: boolean;
-  /** The row only says that it is erased. */
-  readonly isErasedOnly: boolean;
-  /** As `EventRow` expects them, without the escapes of COPY. */
-  readonly fields: readonly (string | null)[];
+  readonly type: string;
+  readonly actor: string;
+  readonly reference: string | null;
+  readonly data: object;
+  /** Null if there never was a personal part, or if it is erased. */
+  readonly part: {
+    readonly subject: string | null;
+    readonly data: object | null;
+    /** Those from before the hash chain have none. */
+    readonly salt: string | null;
+  } | null;
+  /** Digest of an erased personal part. */
+  readonly erased: string | null;
 }
 
 /**
@@ -68,7 +68,6 @@ export function parseCopiedRows(rows: Buffer, site: string): CopiedEvent[] {
   const ids = new Set<string>();
   const reached = new Map<string, number>();
   let last = 0;
-  let highest = 0;
   for (const fields of lines) {
     const position = wholeNumber(fields[0], Number.MAX_SAFE_INTEGER, 'a row without a valid position');
     const refuse = (what: string): never => {
@@ -80,27 +79,24 @@ export function parseCopiedRows(rows: Buffer, site: string): CopiedEvent[] {
     if (ids.has(event.id)) refuse('occurs twice');
     ids.add(event.id);
     const before = reached.get(event.stream);
-    if (before !== undefined && (event.isErasedOnly ? event.version <= before : event.version !== before + 1))
+    if (before !== undefined && event.version !== before + 1)
       refuse(`has version ${event.version} of its stream instead of ${before + 1}`);
     reached.set(event.stream, event.version);
-    // A log that the site has left states erasures too, so theirs is no place in the order.
-    const isOrdered = fields[5] !== ERASED;
-    events.push({ ...event, isLate: isOrdered && event.order <= highest });
-    if (isOrdered) highest = Math.max(highest, event.order);
+    events.push(event);
   }
   return events;
 }
 
 /** `SEALED_COLUMNS`. */
-const COLUMNS = 18;
+const COLUMNS = 17;
 
 function checkRow(
   fields: readonly (string | null)[],
   position: number,
   site: string,
   refuse: (what: string) => never,
-): Omit<CopiedEvent, 'isLate'> {
-  const [, id, category, stream, version, type, ofSite, time, actor, data, , , , origin, reference] = fields;
+): CopiedEvent {
+  const [, id, category, stream, version, type, ofSite, time, actor, data, has, subject, , reference, salt] = fields;
   if (ofSite !== site) refuse('belongs to another site');
   if (!isId(id) || !isId(stream)) refuse('has an invalid id or stream');
   if (!type || !TYPES.has(type)) refuse('has a type that this version does not know: upgrade this service');
@@ -117,32 +113,33 @@ function checkRow(
   // The directory of sites and its projection would take over the site with that host.
   if (type === 'site.registered.v1' && (value as { readonly host: string }).host !== site)
     refuse('registers another site');
-  checkPersonal(fields, site, refuse);
-  const order = origin === null ? position : wholeNumber(origin, position, 'an event without a valid origin');
+  const part = checkPersonal(fields, site, refuse);
   return {
-    ...{ position, order, timeMs, id: id as string, category: ofType, stream: stream as string, fields },
+    ...{ position, timeMs, id: id as string, category: ofType, stream: stream as string, type: type as string },
+    ...{ actor: actor as string, reference: reference ?? null, data: value, erased: fields[16] ?? null },
     version: wholeNumber(version, VERSION_MAX, 'an event without a valid version'),
-    isErased: fields[17] !== null,
-    isErasedOnly: fields[10] === ERASED_ONLY,
+    part: has === 't' ? { subject: subject ?? null, data: part, salt: salt ?? null } : null,
   };
 }
 
-function checkPersonal(fields: readonly (string | null)[], site: string, refuse: (what: string) => never): void {
+function checkPersonal(fields: readonly (string | null)[], site: string, refuse: (what: string) => never) {
   const type = fields[5] as string;
   const [has, subject, personal] = fields.slice(10, 13) as [string | null, string | null, string | null];
-  const [salt, ofSite, erased] = fields.slice(15, 18) as [string | null, string | null, string | null];
+  const [salt, ofSite, erased] = fields.slice(14, 17) as [string | null, string | null, string | null];
   if (!isHex(subject, SUBJECT_BYTES) || !isHex(salt, SALT_BYTES)) refuse('has an invalid subject or salt');
   if (!isHex(erased, DIGEST_BYTES)) refuse('has an invalid digest of its erased part');
   if ((has !== 'f' || erased !== null) && !mayBePersonal(type)) refuse('has a personal part, which its type has not');
   if (has === 't') {
     if (ofSite !== site) refuse('has a personal part of another site');
     if (erased !== null) refuse('has a personal part although it is recorded as erased');
+    const data = personal === null ? null : parsedObject(personal, refuse);
     // Readers add the subject, and this one would replace it.
-    if (personal !== null && Object.hasOwn(parsedObject(personal, refuse), 'subject'))
-      refuse('has a second subject in its personal part');
-  } else if (has === ERASED_ONLY && erased === null) refuse('is said to be erased without a digest');
-  else if ((has !== 'f' && has !== ERASED_ONLY) || [subject, personal, salt, ofSite].some((part) => part !== null))
+    if (data && Object.hasOwn(data, 'subject')) refuse('has a second subject in its personal part');
+    return data;
+  }
+  if (has !== 'f' || [subject, personal, salt, ofSite].some((part) => part !== null))
     refuse('has a part of a personal row without the row');
+  return null;
 }
 
 /** The only stream that an event of its type may have; for other categories, that which it has. */

@@ -4,46 +4,16 @@ import { scanParts } from '../scan-parts.js';
 type Queries = Pick<ClientBase | Pool, 'query'>;
 
 /** Events of a site, after a position and up to another one. */
-export function countSiteEvents(client: Queries, site: string, after: number, until?: number): Promise<number> {
-  return count(client, site, { after, until, condition: 'true' });
-}
-
-/** Events of a site after a position that were copied from another log. */
-export function countCopiedEvents(client: Queries, site: string, after: number): Promise<number> {
-  return count(client, site, { after, condition: 'origin IS NOT NULL' });
-}
-
-async function count(
-  client: Queries,
-  site: string,
-  {
-    after,
-    until,
-    condition,
-  }: { readonly after: number; readonly until?: number | undefined; readonly condition: string },
-): Promise<number> {
+export async function countSiteEvents(client: Queries, site: string, after: number, until?: number): Promise<number> {
   let sum = 0;
   for await (const part of scanParts(client, after, until)) {
     const { rows } = await client.query<{ count: string }>(
-      `SELECT count(*) FROM cc.events WHERE site = $1 AND position > $2 AND position <= $3 AND ${condition}`,
+      'SELECT count(*) FROM cc.events WHERE site = $1 AND position > $2 AND position <= $3',
       [site, part.after, part.until],
     );
     sum += Number(rows[0]?.count);
   }
   return sum;
-}
-
-/** The first event of a site after a position that this log has stored itself. */
-export async function firstOwnPosition(client: Queries, site: string, after: number): Promise<number | undefined> {
-  for await (const part of scanParts(client, after)) {
-    const { rows } = await client.query<{ position: string | null }>(
-      `SELECT min(position) AS position FROM cc.events
-        WHERE site = $1 AND position > $2 AND position <= $3 AND origin IS NULL`,
-      [site, part.after, part.until],
-    );
-    if (rows[0]?.position) return Number(rows[0].position);
-  }
-  return undefined;
 }
 
 /** Head of the hash chain at the seal that covers a position, in hex. */
@@ -60,7 +30,7 @@ export async function chainHeadAt(client: Queries, position: number): Promise<st
 export async function newestArrival(client: Pick<ClientBase | Pool, 'query'>, site: string): Promise<number> {
   const { rows } = await client.query<{ epoch: number }>(
     `SELECT coalesce(max((data ->> 'epoch')::integer), 0) AS epoch FROM cc.events
-      WHERE site = $1 AND category = 'site' AND type = 'site.moved_in.v1' AND origin IS NULL`,
+      WHERE site = $1 AND category = 'site' AND type = 'site.moved_in.v1'`,
     [site],
   );
   return rows[0]?.epoch ?? 0;
@@ -74,7 +44,7 @@ export async function countOpenings(
   from: number,
 ): Promise<number> {
   const { rows } = await client.query<{ count: string }>(
-    'SELECT count(*) FROM cc.events WHERE site = $1 AND category = $2 AND version = 1 AND position >= $3 AND origin IS NULL',
+    'SELECT count(*) FROM cc.events WHERE site = $1 AND category = $2 AND version = 1 AND position >= $3',
     [site, category, from],
   );
   return Number(rows[0]?.count);

@@ -2,6 +2,8 @@
 -- index in its request (from 1; 1 is omitted), "expected" the version that its stream must have (absent: a new stream, or
 -- one that has reached version "base"; -1: any). "key", "span" (seconds) and "weak" make a dedup claim for the stream.
 -- "salt": 122 random bits for the digest of the personal part, which the sender draws at a lower cost.
+-- "at": the time (in milliseconds) at which another log stored the event first, of which "k" is the version; "part" is the digest of its
+-- personal part, if that is erased. Such events are stored whatever cc.paused_sites says: their sender has decided that.
 -- A stream whose version is compared, and a dedup key, occur at most once in a batch.
 -- "checked": versions must be compared, or the batch is sent again because the first result is unknown.
 -- "noted": some events have an "inline" part for the inline projections.
@@ -111,18 +113,20 @@ BEGIN
     SELECT array_agg(each.n) INTO paused
       FROM (SELECT r.n, r.site, r.expected IS NULL AND r.base IS NULL AS begins,
                    first_value(r.type) OVER (PARTITION BY r.stream ORDER BY r.n) AS opening
-              FROM json_to_recordset(batch) AS r (n integer, base integer, expected integer, stream uuid, type text, site text)
-             WHERE r.site = ANY (held_sites)) each
+              FROM json_to_recordset(batch) AS r (n integer, base integer, expected integer, stream uuid, type text, site text, at bigint)
+             WHERE r.site = ANY (held_sites) AND r.at IS NULL) each
      WHERE stored[each.n] IS NULL AND CASE WHEN each.site = ANY (closed_sites) THEN each.opening <> 'visitor.erased.v1'
                                            ELSE each.begins AND each.opening <> ALL (admitted) END;
   END IF;
 
   WITH input AS MATERIALIZED (
     SELECT r.n, coalesce(r.k, 1) + coalesce(r.base, 0) AS k, r.expected, r.id, r.category, r.stream, r.type, r.site, r.actor,
-           r.reference, r.data, r.subject, r.personal, r.salt, r.inline, r.key, r.span, coalesce(r.weak, false) AS weak
+           r.reference, r.data, r.subject, r.personal, r.salt, r.inline, r.key, r.span, coalesce(r.weak, false) AS weak,
+           coalesce(r.at, time_ms) AS at_ms, decode(r.part, 'hex') AS part
       FROM json_to_recordset(batch) AS r (
       n integer, k integer, base integer, expected integer, id uuid, category text, stream uuid, type text, site text,
-      actor text, reference text, data json, subject text, personal json, salt uuid, inline json, key uuid, span double precision, weak boolean)
+      actor text, reference text, data json, subject text, personal json, salt uuid, inline json, key uuid, span double precision, weak boolean,
+      at bigint, part text)
      WHERE (NOT checked OR stored[r.n] IS NULL) AND (conflicts IS NULL OR r.n <> ALL (conflicts))
        AND (stale IS NULL OR r.n <> ALL (stale)) AND (paused IS NULL OR r.n <> ALL (paused))
   ), held AS MATERIALIZED (
@@ -141,22 +145,26 @@ BEGIN
     SELECT nextval('cc.event_position'::regclass) AS position, o.* FROM (
       SELECT i.n, i.k + CASE WHEN i.expected IS NULL THEN 0 ELSE reached[i.n] END AS version, i.id, i.category, i.stream,
              i.type, i.site, i.actor, i.reference, i.data, decode(i.subject, 'hex') AS subject, i.personal, i.inline,
-             CASE WHEN i.subject IS NOT NULL OR i.personal IS NOT NULL THEN uuid_send(coalesce(i.salt, gen_random_uuid())) END
-               AS salt
+             CASE WHEN i.subject IS NOT NULL OR i.personal IS NOT NULL OR i.salt IS NOT NULL
+                  THEN uuid_send(coalesce(i.salt, gen_random_uuid())) END AS salt, i.at_ms, i.part
         FROM input i WHERE n NOT IN (SELECT h.n FROM held h WHERE h.live) ORDER BY i.n) o
   ), appended AS (
     INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, reference, data)
-    SELECT position, id, category, stream, version, type, site, drawn, actor, reference, data FROM winners
+    SELECT position, id, category, stream, version, type, site,
+           CASE WHEN at_ms = time_ms THEN drawn ELSE timestamptz 'epoch' + at_ms * interval '1 millisecond' END, actor, reference, data
+      FROM winners
   ), personal_data AS (
     INSERT INTO cc.personal (position, site, subject, data, salt)
     SELECT position, site, subject, personal, salt FROM winners WHERE salt IS NOT NULL
+  ), erased AS (
+    INSERT INTO cc.erased_parts (position, digest, since) SELECT position, part, position FROM winners WHERE part IS NOT NULL
   ), seal AS (
     -- In the order of positions, in which the rows above were made. Sorting them again would cost every event.
     INSERT INTO cc.seals (first, last, count, digest, head, time)
     SELECT first, last, count, digest, sha256(previous || digest), drawn FROM (
       SELECT min(position) AS first, max(position) AS last, count(*) AS count, sha256(string_agg(
-               cc.event_digest(position, id, category, stream, version, type, site, time_ms, actor, reference, data,
-                               CASE WHEN salt IS NOT NULL THEN cc.personal_digest(salt, subject, personal) END),
+               cc.event_digest(position, id, category, stream, version, type, site, at_ms, actor, reference, data,
+                               CASE WHEN salt IS NOT NULL THEN cc.personal_digest(salt, subject, personal) ELSE part END),
                '')) AS digest FROM winners) batch
      WHERE count > 0
   )

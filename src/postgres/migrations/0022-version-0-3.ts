@@ -16,7 +16,7 @@ export class Version03_0000000000022 implements MigrationInterface {
     for (const part of [LOG, DELIVERIES, VISITORS, SITES, USERS, JOBS, STATISTICS]) await runner.query(part);
     await runner.query('DROP FUNCTION cc.append(json, boolean, boolean)');
     for (const file of readdirSync(FUNCTIONS).sort()) await runner.query(readFileSync(join(FUNCTIONS, file), 'utf8'));
-    await runner.query('REVOKE EXECUTE ON FUNCTION cc.follow_lineage(bigint), cc.leap_beyond(bigint) FROM PUBLIC');
+    await runner.query('REVOKE EXECUTE ON FUNCTION cc.follow_lineage(bigint) FROM PUBLIC');
   }
 
   async down(): Promise<void> {
@@ -40,11 +40,14 @@ CREATE TABLE cc.seals (
 -- Salt of the digest by which the chain covers a personal part. It is deleted with the row, so that the digest reveals nothing.
 ALTER TABLE cc.personal ADD COLUMN salt bytea;
 
--- Digests of erased personal parts: the chain stays verifiable without them.
+-- Digests of erased personal parts: the chain stays verifiable without them. Parts from before the chain have none.
 CREATE TABLE cc.erased_parts (
   position bigint PRIMARY KEY,
-  digest   bytea NOT NULL
+  digest   bytea,
+  -- A reader of the log that has got to this position sees the part erased.
+  since    bigint NOT NULL
 );
+CREATE INDEX erased_parts_since ON cc.erased_parts (since);
 
 -- Digests of events that retention removed from a batch of which other events are kept.
 CREATE TABLE cc.removed_events (
@@ -108,14 +111,7 @@ CREATE INDEX events_attempts ON cc.events (
     'outbound.delivered.v1', 'outbound.failed.v1', 'inbound.rejected.v1');
 CREATE INDEX events_visitors ON cc.events (position) WHERE category = 'visitor';
 
--- Position in the log that stored the event first; null unless it was copied. A site's events are in the order of
--- coalesce(origin, position), however often the site has moved.
-ALTER TABLE cc.events ADD COLUMN origin bigint;
--- To find the position of a place in the order of a site's events. Only copied events have entries.
-CREATE INDEX events_copied ON cc.events (site, origin) WHERE origin IS NOT NULL;
-
--- Where the log continued after the last change of its lineage; null if it has never changed. The sequence alone does not tell,
--- because it also leaps when a site arrives. "database": its oid, and that of this table, because a dump that is restored in place
+-- Where the log continued after the last change of its lineage; null if it has never changed. "database": its oid, and that of this table, because a dump that is restored in place
 -- makes another table in the same database.
 ALTER TABLE cc.lineage ADD COLUMN start bigint, ADD COLUMN database text;
 UPDATE cc.lineage SET
@@ -185,14 +181,9 @@ ALTER TABLE cc.sites
   ADD COLUMN paused boolean NOT NULL DEFAULT false,
   ADD COLUMN epoch integer NOT NULL DEFAULT 0,
   ADD COLUMN move json;
--- As text, so that the rows are those that the projection would write: no lists of blocked people, the new settings, and the place of
--- an event in the order of its site instead of its position. Within a string a quotation mark is escaped, so what is replaced is a key.
-UPDATE cc.sites SET settings = (
-    SELECT ('{' || string_agg(to_json(key)::text || ':' || value::text, ',' ORDER BY place) || ',"botFilter":"leads","strictFields":false}')::json
-      FROM json_each(settings) WITH ORDINALITY AS one (key, value, place)
-     WHERE key NOT IN ('blocked', 'blockIps', 'allowIps')),
-  connections = replace(connections::text, '"position":', '"place":')::json,
-  webhook = replace(webhook::text, '"position":', '"place":')::json;
+-- The projection writes the rows again: without lists of blocked people, and with versions of the site's stream in place of positions.
+DELETE FROM cc.sites;
+UPDATE cc.projections SET position = 0 WHERE name = 'sites';
 
 -- Sites for which nothing new is stored. Written in the transaction of the event that pauses or resumes the site. Closed: nothing of
 -- the site is stored but erasures. Streams that began are not continued either.
@@ -217,9 +208,8 @@ CREATE TABLE cc.site_moves (
   -- Complete, or cancelled.
   done boolean NOT NULL DEFAULT false,
   updated_at timestamptz NOT NULL DEFAULT now(),
-  -- In the cell that a site moves to: all dedup claims from before this time of the other cell, in milliseconds, are copied; null
-  -- until that is so.
-  claims_until bigint,
+  -- In the cell that a site moves to: what is copied follows this position of its own log.
+  after bigint,
   PRIMARY KEY (site, direction)
 );
 
@@ -231,14 +221,6 @@ CREATE TABLE cc.sites_elsewhere (
   -- The move by which that cell got it.
   epoch integer NOT NULL,
   found_at timestamptz NOT NULL DEFAULT now()
-);
-
--- Events of a site whose move to another cell is under way that have lost their personal parts here, and which the other cell may
--- have with them. "sites move" deletes a row when the other cell has erased it.
-CREATE TABLE cc.moved_erasures (
-  site text COLLATE "C" NOT NULL,
-  position bigint NOT NULL,
-  PRIMARY KEY (site, position)
 );
 `;
 

@@ -11,7 +11,7 @@ function connection(platform: ConnectionName, changes: Partial<SiteConnection> =
     state: 'active',
     settings: {},
     secretNames: ['access_token'],
-    place: 1,
+    version: 1,
     versions: [],
     since: SINCE,
     ...changes,

@@ -8,6 +8,7 @@ import {
   resumeConnection,
   type SiteConnection,
   settingsAt,
+  withPositions,
 } from './connection.js';
 
 const connected = (settings = { pixel_id: '1' }, secretNames = ['access_token']): ConnectionEvent => ({
@@ -27,7 +28,8 @@ const timeOf = (position: number) => `2025-01-01T00:00:0${position}.000Z`;
 /** The first event has position 1. */
 const fold = (...events: ConnectionEvent[]) =>
   events.reduce<readonly SiteConnection[]>(
-    (connections, event, at) => evolveConnections(connections, event, { position: at + 1, time: timeOf(at + 1) }),
+    (connections, event, at) =>
+      evolveConnections(connections, event, { version: at + 1, position: 10 * (at + 1), time: timeOf(at + 1) }),
     [],
   );
 const connectionAfter = (...events: ConnectionEvent[]) => fold(...events)[0] as SiteConnection;
@@ -40,8 +42,8 @@ describe('connection', () => {
         state: 'active',
         settings: { pixel_id: '1' },
         secretNames: ['access_token'],
-        place: 1,
-        versions: [{ place: 1, settings: { pixel_id: '1' } }],
+        version: 1,
+        versions: [{ version: 1, position: 10, settings: { pixel_id: '1' } }],
         since: timeOf(1),
       },
     ]);
@@ -99,23 +101,24 @@ describe('connection', () => {
       disconnected,
       connected({ pixel_id: '3' }),
     );
-    expect(connection.place).toBe(5);
-    expect([0, 1, 2, 3, 4, 5, 99].map((place) => settingsAt(connection, place)?.['pixel_id'])).toEqual([
-      undefined,
-      '1',
-      '1',
-      '2',
-      '2',
-      '3',
-      '3',
+    expect(connection.version).toBe(5);
+    const inForce = [undefined, '1', '1', '2', '2', '3', '3'];
+    const versions = [0, 1, 2, 3, 4, 5, 99];
+    expect(versions.map((siteVersion) => settingsAt(connection, { siteVersion })?.['pixel_id'])).toEqual(inForce);
+    // As versions before 0.3 have recorded it, in the log that they wrote and in another one.
+    const positions = [0, 10, 20, 30, 49, 50, 999];
+    expect(positions.map((settings) => settingsAt(connection, { settings })?.['pixel_id'])).toEqual(inForce);
+    const moved = withPositions(connection, [110, 120, 130]);
+    expect([109, 110, 129, 130, 999].map((settings) => settingsAt(moved, { settings })?.['pixel_id'])).toEqual([
+      ...[undefined, '1', '1', '2', '2'],
     ]);
   });
 
   it('adds no version when only a secret changes', () => {
     const connection = connectionAfter(connected(), connected({ pixel_id: '1' }, ['access_token', 'other']));
     expect(connection).toMatchObject({
-      place: 1,
-      versions: [{ place: 1 }],
+      version: 1,
+      versions: [{ version: 1 }],
       secretNames: ['access_token', 'other'],
     });
   });

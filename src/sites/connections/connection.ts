@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ConnectionEvent, type PlatformConnection } from '../../events/site.events.js';
-import { type StoredEvent, siteOrder } from '../../log/event.js';
+import type { StoredEvent } from '../../log/event.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import { canonicalSettings } from '../../platforms/event-mapping.js';
 import type { Connection, Settings } from '../../platforms/platform.js';
@@ -15,8 +15,8 @@ export interface SiteConnection {
   readonly settings: Settings;
   readonly secretNames: readonly string[];
   readonly endpoint?: string;
-  /** Place of the event that last changed the settings, in the order of the site's events. */
-  readonly place: number;
+  /** Version of the site's stream that last changed the settings. */
+  readonly version: number;
   /** All versions of the settings, oldest first. A conversion's payload is built with the settings of its arrival. */
   readonly versions: readonly SettingsVersion[];
   /** Time of the last change of `state`, or of the disconnection. */
@@ -26,8 +26,10 @@ export interface SiteConnection {
 }
 
 export interface SettingsVersion {
-  /** Place of its event in the order of the site's events. */
-  readonly place: number;
+  /** Of the site's stream. */
+  readonly version: number;
+  /** Of its event, in the log that conversions of versions before 0.3 refer to; absent if that cannot be. */
+  readonly position?: number | undefined;
   readonly settings: Settings;
   /** The platform had been disconnected before. */
   readonly reconnected?: true;
@@ -38,15 +40,39 @@ export function isHeldBack({ state, disconnected }: Pick<SiteConnection, 'state'
   return state !== 'active' && !disconnected;
 }
 
-/** The settings in force at a place of the site's order; undefined before the first ones. */
-export function settingsAt({ versions }: SiteConnection, place: number): Settings | undefined {
-  return versions.findLast((version) => version.place <= place)?.settings;
+/** As of which the settings of a payload apply: a version of the site's stream, or the position that versions before 0.3 recorded. */
+export interface SettingsAsOf {
+  readonly siteVersion?: number | undefined;
+  readonly settings?: number | undefined;
 }
+
+/** Undefined if an event names none. */
+export function asOfIn({ siteVersion, settings }: SettingsAsOf): SettingsAsOf | undefined {
+  return siteVersion === undefined && settings === undefined ? undefined : { siteVersion, settings };
+}
+
+/** Whether the settings were changed after what the payload was built with. */
+export function isLater({ version, position }: SettingsVersion, { siteVersion, settings = 0 }: SettingsAsOf): boolean {
+  return siteVersion === undefined ? position === undefined || position > settings : version > siteVersion;
+}
+
+/** The settings in force; undefined before the first ones. */
+export function settingsAt({ versions }: SiteConnection, asOf: SettingsAsOf): Settings | undefined {
+  return versions.findLast((version) => !isLater(version, asOf))?.settings;
+}
+
+/** In a cell that the site has moved to, events have other positions than those that earlier versions recorded. */
+export function withPositions(connection: SiteConnection, positions: readonly number[]): SiteConnection {
+  const versions = connection.versions.map((each) => ({ ...each, position: positions[each.version - 1] }));
+  return { ...connection, versions };
+}
+
+type StoredIn = Pick<StoredEvent, 'version' | 'time'> & { readonly position: number | undefined };
 
 export function evolveConnections(
   connections: readonly SiteConnection[],
   event: ConnectionEvent,
-  stored: Pick<StoredEvent, 'position' | 'origin' | 'time'>,
+  stored: StoredIn,
 ): readonly SiteConnection[] {
   const before = connections.find(({ platform }) => platform === event.data.platform);
   const after = evolveConnection(before, event, stored);
@@ -57,10 +83,10 @@ export function evolveConnections(
 function evolveConnection(
   before: SiteConnection | undefined,
   event: ConnectionEvent,
-  stored: Pick<StoredEvent, 'position' | 'origin' | 'time'>,
+  stored: StoredIn,
 ): SiteConnection | undefined {
   const { time } = stored;
-  if (event.type === 'site.platform_connected.v1') return connected(before, event.data, siteOrder(stored), time);
+  if (event.type === 'site.platform_connected.v1') return connected(before, event.data, stored);
   if (!before || before.disconnected) return before;
   switch (event.type) {
     case 'site.platform_disconnected.v1':
@@ -77,8 +103,7 @@ function evolveConnection(
 function connected(
   before: SiteConnection | undefined,
   { platform, settings: stored, secretNames, endpoint, reconnected }: PlatformConnection,
-  place: number,
-  time: string,
+  { version, position, time }: StoredIn,
 ): SiteConnection {
   const settings = canonicalSettings(stored);
   const keepsState = before && !before.disconnected && !isReactivatedByConnecting(before);
@@ -91,8 +116,10 @@ function connected(
     settings,
     secretNames,
     ...(endpoint !== undefined && { endpoint }),
-    place: isNewVersion ? place : last.place,
-    versions: isNewVersion ? [...earlier, { place, settings, ...(reconnected && { reconnected }) }] : earlier,
+    version: isNewVersion ? version : last.version,
+    versions: isNewVersion
+      ? [...earlier, { version, position, settings, ...(reconnected && { reconnected }) }]
+      : earlier,
     since: keepsState ? before.since : time,
   };
 }

@@ -21,10 +21,14 @@ CREATE UNLOGGED TABLE drill.pushes (
 `;
 
 /** One row per received conversion and platform, with its newest outcome. */
-const deliveriesOf = (place) => `
+const DELIVERIES = `
 CREATE UNLOGGED TABLE drill.received AS
-  SELECT stream, ${place} AS position, reference AS order_id, (data->>'value')::numeric AS value, data->'platforms' AS platforms
+  SELECT stream, position, reference AS order_id, (data->>'value')::numeric AS value, data->'platforms' AS platforms
     FROM cc.events WHERE type = 'conversion.received.v1';
+CREATE UNLOGGED TABLE drill.closed AS
+  SELECT c.data->>'stretchId' AS id, coalesce(e.position, 0) AS until FROM cc.events c
+    LEFT JOIN cc.events e ON e.stream = (c.data #>> '{counted,stream}')::uuid AND e.version = (c.data #>> '{counted,version}')::integer
+   WHERE c.type = 'outbound.closed.v1';
 CREATE UNLOGGED TABLE drill.outcomes AS
   SELECT stream, version, position, data->>'platform' AS platform, split_part(type, '.', 2) AS status,
          data->>'reason' AS reason
@@ -71,13 +75,12 @@ export async function settle({ database }, withinMs) {
 /**
  * @param explained reasons of skipped and failed deliveries that this drill causes, as `platform status reason`
  * @param sentAgain orders that the database lost and that were sent again: each was sent to platforms with two ids
- * @param place of an event in the order of its site: in a log that it was copied to, not its position
  * @param repeatsMax how often platforms may have received a conversion again that they had accepted
  */
 export async function checkInvariants(
   testbed,
   settledS,
-  { explained = [], repeatsMax, verify = true, sentAgain = [], place = 'position' } = {},
+  { explained = [], repeatsMax, verify = true, sentAgain = [] } = {},
 ) {
   const { database, ledger, deliveries, pushes } = testbed;
   for (const file of [ledger, deliveries, pushes]) file.flush();
@@ -98,7 +101,7 @@ export async function checkInvariants(
     await client.query(`COPY drill.ledger FROM '${ledger.path}'`);
     await client.query(`COPY drill.platform FROM '${deliveries.path}'`);
     await client.query(`COPY drill.pushes FROM '${pushes.path}'`);
-    await client.query(deliveriesOf(place));
+    await client.query(DELIVERIES);
     const rows = [
       {
         what: 'nothing is owed',
@@ -169,9 +172,10 @@ export async function checkInvariants(
       await none(
         'I6 windows that do not start where the previous one ended, or with other totals than the log',
         `SELECT id, from_position, previous, conversions, counted FROM (
-           SELECT w.*, lag(to_position) OVER (ORDER BY from_position, to_position) AS previous,
-                  (SELECT count(*) FROM drill.received r WHERE r.position > from_position AND r.position <= to_position) AS counted
-             FROM (SELECT DISTINCT id, from_position, to_position, conversions FROM drill.pushes) w) p
+           SELECT w.*, (SELECT count(*) FROM drill.received r WHERE r.position > coalesce(after, 0) AND r.position <= until) AS counted
+             FROM (SELECT p.*, lag(p.to_position) OVER pushed AS previous, c.until, lag(c.until) OVER pushed AS after
+                     FROM (SELECT DISTINCT id, from_position, to_position, conversions FROM drill.pushes) p
+                     JOIN drill.closed c USING (id) WINDOW pushed AS (ORDER BY from_position, to_position)) w) p
           WHERE previous <> from_position OR conversions <> counted`,
       ),
       await none(

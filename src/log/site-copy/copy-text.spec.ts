@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { copyLine, parseCopyText } from './copy-text.js';
-import { SiteCopyRefused } from './site-copy/site-copy-errors.js';
+import { SiteCopyRefused } from './site-copy-errors.js';
 
 const LIMITS = { bytes: 1_000, rows: 3 };
 

@@ -1,4 +1,4 @@
-import { SiteCopyRefused } from './site-copy/site-copy-errors.js';
+import { SiteCopyRefused } from './site-copy-errors.js';
 
 const ESCAPES: Readonly<Record<string, string>> = {
   b: '\b',
