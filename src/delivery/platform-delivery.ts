@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { isCounted } from '../events/conversion.events.js';
 import type { Outcome } from '../events/delivery.events.js';
+import { subjectOfPerson } from '../events/person-keys.js';
 import { CLOCK, type Clock } from '../kernel/clock.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
@@ -105,7 +106,7 @@ export class PlatformDelivery {
         alone,
         probe,
         mayDeliver,
-        consent: consentOf(request),
+        consent: consentOf(request, destination),
         personal,
         traceparent: traceparent ?? personal?.traceparent,
         done,
@@ -358,9 +359,14 @@ function positionOf(request: DeliveryRequest, destination: Destination): number 
 }
 
 /** Undefined if the conversion was decided as after an opt-out. */
-function consentOf({ received: { data, personal }, decidedMs }: DeliveryRequest): DecidedConsent | undefined {
-  if (data.consent === 'denied' || !personal) return undefined;
-  return { subject: personal.subject, atMs: decidedMs ?? Number.NEGATIVE_INFINITY };
+function consentOf(
+  { received: { data, personal }, decidedMs }: DeliveryRequest,
+  { site: { settings } }: Pick<Destination, 'site'>,
+): DecidedConsent | undefined {
+  const subject = personal ? subjectOfPerson(personal) : undefined;
+  if (data.consent === 'denied' || !personal || subject === undefined) return undefined;
+  const atMs = decidedMs ?? Number.NEGATIVE_INFINITY;
+  return settings.identifyBy === 'any' || personal.person ? { subject, stated: personal, atMs } : { subject, atMs };
 }
 
 function isHeldBack(reason: string | undefined): boolean {

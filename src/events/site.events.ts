@@ -52,6 +52,10 @@ const settings = z.strictObject({
   blockUserAgents: strings,
   blockCountries: strings,
   emailCapture: z.boolean(),
+  identifyBy: described(
+    z.enum(['email', 'any']),
+    'What a conversion must state about its person: an email, or any of email, phone, external id and click id.',
+  ),
 });
 /** Settings of a site. */
 export type SiteSettings = ValueOf<typeof settings>;

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
+import { VISITOR_BYTES } from '../events/person-keys.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
@@ -10,7 +11,6 @@ import { readCertainlyBefore } from '../log/stored-time.js';
 import { Lease } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
 import { expiry } from './erasure/erasure.js';
-import { VISITOR_BYTES } from './visitor.js';
 
 const BATCH_ROWS = 1_000;
 

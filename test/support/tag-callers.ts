@@ -9,7 +9,7 @@ import { ChangeConsent } from '../../src/visitors/change-consent.command.js';
 import { ChangeConsentHandler } from '../../src/visitors/change-consent.handler.js';
 import { mayStoreVisit, type StoredStatement } from '../../src/visitors/consent.js';
 import { inlineOf } from '../../src/visitors/identifier-record.js';
-import type { VisitorRecord } from '../../src/visitors/matcher.js';
+import type { VisitorRecord } from '../../src/visitors/visitor-record.js';
 import type { StoredIdentifier } from '../../src/visitors/person.js';
 import { RecordVisit } from '../../src/visitors/record-visit.command.js';
 import { RecordVisitHandler } from '../../src/visitors/record-visit.handler.js';

@@ -7,6 +7,7 @@ import type { Settings } from '../../platforms/platform.js';
 import type { SiteConnection } from '../../sites/connections/connection.js';
 import type { NamedConnection } from '../../sites/connections/named-connection.js';
 import { type Delivery, foldDeliveries } from '../delivery.js';
+import { statedKeys, subjectOfPerson } from '../../events/person-keys.js';
 import type { FindOptOuts } from '../opt-outs.js';
 import { type ReceivedConversion, withOptOut, withReopenedVisit } from '../received-conversion.js';
 import type { ReplayRequest } from '../replay-deliveries.command.js';
@@ -69,5 +70,7 @@ export async function receivedFor(
   const delivery = foldDeliveries(events).find(({ platform }) => platform === connection);
   const received = await withOrder(log, withReopenedVisit(opening, events, delivery?.reopened));
   const { site, personal } = opening;
-  return (await findOptOuts(site, [personal.subject])).has(personal.subject) ? withOptOut(received) : received;
+  const subject = subjectOfPerson(personal);
+  const subjects = [...(subject === undefined ? [] : [subject]), ...statedKeys(personal)];
+  return (await findOptOuts(site, subjects)).size > 0 ? withOptOut(received) : received;
 }

@@ -14,8 +14,8 @@ const PAGE_EVENTS_MAX = 10_000;
 const TIME_MIN_MS = Date.UTC(2000, 0, 1);
 const TIME_MAX_MS = Date.UTC(10_000, 0, 1) - 1;
 const VERSION_MAX = 2 ** 31 - 1;
-/** Lengths of the subject of a visitor, and of a person. */
-const SUBJECT_BYTES = [16, 32];
+/** Lengths of the subject of a visitor, of a person, and of a person without an email. */
+const SUBJECT_BYTES = [16, 32, 33];
 const SALT_BYTES = [16];
 const DIGEST_BYTES = [32];
 const TEXT_MAX = 10_000;
@@ -138,7 +138,8 @@ function checkPersonal(fields: readonly (string | null)[], site: string, refuse:
     if (ofSite !== site) refuse('has a personal part of another site');
     if (erased !== null) refuse('has a personal part although it is recorded as erased');
     // Readers add the subject, and this one would replace it.
-    if (personal !== null && Object.hasOwn(parsedObject(personal, refuse), 'subject'))
+    const parsed = personal === null ? {} : parsedObject(personal, refuse);
+    if (Object.hasOwn(parsed, 'subject') || Object.hasOwn(parsed, 'person'))
       refuse('has a second subject in its personal part');
   } else if (has === ERASED_ONLY && erased === null) refuse('is said to be erased without a digest');
   else if ((has !== 'f' && has !== ERASED_ONLY) || [subject, personal, salt, ofSite].some((part) => part !== null))
