@@ -39,6 +39,7 @@ const HAPPENS: Readonly<Record<Verdict['kind'] | ErrorRow['verdict'], string>> =
   misconfigured: 'parked',
   gone: 'paused',
   resend: 'split',
+  without: 'retried',
   split: 'split',
 };
 

@@ -113,16 +113,23 @@ function internationalForm(phone: string): string | undefined {
   return E164.test(compact) ? compact : undefined;
 }
 
+/** Any number of `+` and `00`, which some forms add to what the customer typed. */
+const INTERNATIONAL_PREFIX = /^(?:[\s()]*(?:\+|00))+/;
+
 const require = createRequire(import.meta.url);
 let library: typeof import('libphonenumber-js/min') | undefined;
 
-/** E.164 of a number in any other form; undefined when it is not a possible number. `00` means `+` in every country. */
+/**
+ * E.164 of a number in any other form; undefined when it is not a possible number. `00` means `+` in every country. A `+` that is
+ * repeated counts once, as in the platforms' own libraries, which hash the digits that remain.
+ */
 function parsePhone(phone: string, defaultCountry: string | undefined): string | undefined {
   // Loaded on first use, because loading takes 30 to 50 ms.
   library ??= require('libphonenumber-js/min') as typeof import('libphonenumber-js/min');
   const { parsePhoneNumberFromString } = library;
   const text = phone.normalize('NFKC').replace(/\p{Cf}/gu, ''); // Full-width characters become ASCII.
-  const international = text.replace(/^[\s(]*\+?[\s(]*00/, '+');
+  const [prefix = ''] = INTERNATIONAL_PREFIX.exec(text) ?? [];
+  const international = prefix === '' ? text : `+${text.slice(prefix.length).replaceAll('+', '')}`;
   for (const candidate of international === text ? [text] : [international, text]) {
     const parsed = parsePhoneNumberFromString(candidate, defaultCountry as CountryCode | undefined);
     if (parsed?.isPossible()) return parsed.number;

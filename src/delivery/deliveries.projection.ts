@@ -109,8 +109,9 @@ export const deliveriesProjection: Projection = {
 function toWaiting(event: StoredEvent<DeliveryEvent['type']>): WaitingDelivery | undefined {
   const base = { conversion: event.stream.slice(CONVERSION.length + 1), site: event.site, position: event.position };
   if (event.type === 'conversion.send_requested.v1') {
-    const { platform, eventId, attempt, settings, payloadVersion, reopened, unknownSince, bodySha256 } = event.data;
-    const details = { bodySha256, eventId, settings, payloadVersion, reopened, unknownSince };
+    const { platform, eventId, attempt, settings, payloadVersion, reopened, without, unknownSince, bodySha256 } =
+      event.data;
+    const details = { bodySha256, eventId, settings, payloadVersion, reopened, without, unknownSince };
     return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details, giveUpAt: null };
   }
   if (event.type === 'conversion.reopened.v1') {
@@ -122,8 +123,8 @@ function toWaiting(event: StoredEvent<DeliveryEvent['type']>): WaitingDelivery |
   const { platform, attempt, reason, nextTry, bodySha256, eventId, settings, reopened, requestId, alone } = outcome;
   if (nextTry === undefined) return undefined;
   const kind = outcome.status === 'accepted' ? 'confirm' : 'send';
-  const { payloadVersion, unknown, unknownSince, giveUpAt = null } = outcome;
-  const sent = { bodySha256, eventId, settings, payloadVersion, reopened, unknown, unknownSince };
+  const { payloadVersion, without, unknown, unknownSince, giveUpAt = null } = outcome;
+  const sent = { bodySha256, eventId, settings, payloadVersion, reopened, without, unknown, unknownSince };
   const details = kind === 'confirm' ? { ...sent, requestId } : { ...sent, alone };
   return { ...base, platform, kind, due: nextTry, attempt, reason: reason ?? null, details, giveUpAt };
 }

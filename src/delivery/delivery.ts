@@ -2,10 +2,14 @@ import type { ConversionData } from '../events/conversion.events.js';
 import { type Outcome, type OutcomeStatus, type OutcomeType } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
+import type { OptionalIdentifier } from '../platforms/optional-identifiers.js';
 import type { RetryReason } from '../platforms/platform.js';
 import { isUnknownOutcome } from '../platforms/unknown-outcome.js';
 
 export type DeferReason = RetryReason | 'authorization' | 'paused' | 'circuit_open' | 'pending';
+
+/** Deferred, to be sent again at once without what the platform refused. */
+export const IDENTIFIER_REFUSED = 'identifier_refused';
 
 /** An outcome without the fields that identify the delivery. */
 export type OutcomeDetails = Omit<Outcome, 'conversionId' | 'platform' | 'attempt'>;
@@ -39,6 +43,8 @@ export interface DeliveryTerms {
   readonly payloadVersion?: number | undefined;
   /** Version of the event that added the visit, when the visitor was identified after the conversion. */
   readonly reopened?: number | undefined;
+  /** Identifiers that the platform refused, and that are left out since. */
+  readonly without?: readonly OptionalIdentifier[] | undefined;
   /** Digest of the newest payload. */
   readonly bodySha256?: string | undefined;
   /**
@@ -89,6 +95,7 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
         eventId: before?.eventId,
         payloadVersion: before?.payloadVersion,
         reopened: before?.reopened,
+        without: outcome.without ?? before?.without,
         // An outcome without a payload says nothing about what was sent before.
         ...(bodySha256 === undefined
           ? { bodySha256: before?.bodySha256, settingsPosition: before?.settingsPosition }

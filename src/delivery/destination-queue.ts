@@ -1,6 +1,7 @@
 import type { ConversionPersonal } from '../events/conversion.events.js';
 import { TimedOut, withTimeout } from '../kernel/with-timeout.js';
 import { isRequestId, redact, shorten } from '../platforms/common-verdict.js';
+import type { OptionalIdentifier } from '../platforms/optional-identifiers.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { mayHaveBeenAccepted } from '../platforms/unknown-outcome.js';
 import { CircuitBreaker } from './circuit-breaker.js';
@@ -57,6 +58,8 @@ export interface AttemptResult {
   readonly httpStatus?: number | undefined;
   readonly requestId?: string | undefined;
   readonly response?: string | undefined;
+  /** Failed for these identifiers alone. */
+  readonly without?: readonly OptionalIdentifier[] | undefined;
   /** The platform may have accepted it, although the attempt did not succeed. */
   readonly unknown?: boolean | undefined;
 }
@@ -320,6 +323,9 @@ export class DestinationQueue {
       switch (verdict.kind) {
         case 'rejected':
           delivery.done({ status: 'failed', reason: verdict.reason, unknown, ...call });
+          break;
+        case 'without':
+          delivery.done({ status: 'failed', reason: verdict.reason, without: verdict.identifiers, unknown, ...call });
           break;
         case 'retry':
           delivery.done({ status: 'deferred', reason: verdict.reason, afterMs: verdict.afterMs, unknown, ...call });

@@ -7,6 +7,7 @@ import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
+import type { OptionalIdentifier } from '../platforms/optional-identifiers.js';
 import type { DeliveryLimits, Settings as PlatformSettings } from '../platforms/platform.js';
 import { isHeld } from '../sites/site.js';
 import { type TraceSpan, Tracing } from '../tracing/tracing.js';
@@ -14,7 +15,7 @@ import { AccessTokens, type TokenOwner } from './connections/access-tokens.js';
 import { isStillConnected } from './connections/account.js';
 import { Connections, type Destination } from './connections/connections.js';
 import { PlatformClient } from './connections/platform-client.js';
-import { type DeliveryTerms, isoTime, type OutcomeDetails } from './delivery.js';
+import { type DeliveryTerms, IDENTIFIER_REFUSED, isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.js';
 import { type DecidedConsent, type FindOptOuts, OPT_OUTS } from './opt-outs.js';
@@ -269,7 +270,23 @@ export class PlatformDelivery {
       unknownSince: isUnknown ? (unknownSinceOf(request) ?? isoTime(this.clock.nowMs() - durationMs)) : undefined,
       giveUpAt: undefined,
     };
+    if (result.without) return this.afterRefusedIdentifier(request, destination, details, result.without);
     return status === 'deferred' ? this.deferred(request, destination, details, result.afterMs) : details;
+  }
+
+  /** To be sent again without what the platform refused, unless that was done before or nothing would identify the person. */
+  private afterRefusedIdentifier(
+    request: DeliveryRequest,
+    destination: Destination,
+    details: OutcomeDetails,
+    without: readonly OptionalIdentifier[],
+  ): OutcomeDetails {
+    if (request.without) return details;
+    const settings = this.settingsOf(request, destination);
+    const payload = buildPayload(request.received, destination.platform, settings, { ...request, without });
+    if ('skip' in payload || payload.bodySha256 === details.bodySha256) return details;
+    const { bodySha256 } = payload;
+    return this.deferred(request, destination, { ...details, reason: IDENTIFIER_REFUSED, bodySha256, without });
   }
 
   private nextConfirmation({ platform }: Destination, requestId: string | undefined): string | undefined {
@@ -287,7 +304,11 @@ export class PlatformDelivery {
     const nowMs = this.clock.nowMs();
     const untilMs = this.sendableUntilMs(request, destination, details.unknownSince);
     const failed = { attempt: request.attempt, nowMs, afterMs, random: Math.random() };
-    const next = isHeldBack(details.reason) ? nowMs + HELD_DELAY_MS : nextAttemptMs(failed, untilMs, this.rules);
+    const next = isHeldBack(details.reason)
+      ? nowMs + HELD_DELAY_MS
+      : details.reason === IDENTIFIER_REFUSED
+        ? nowMs
+        : nextAttemptMs(failed, untilMs, this.rules);
     if (next === undefined || next > untilMs) return { ...details, ...GAVE_UP };
     const { unknown = false } = details;
     return { ...details, status: 'deferred', unknown, nextTry: isoTime(next), giveUpAt: isoTime(untilMs) };
@@ -375,7 +396,7 @@ function isHeldBack(reason: string | undefined): boolean {
 
 /** Assigns each field: this runs for every delivery, and object spread is measurably slower. */
 function toOutcome(request: DeliveryRequest, details: OutcomeDetails, settings: number | undefined): Outcome {
-  const { received, platform, attempt, eventId, payloadVersion, reopened, alone } = request;
+  const { received, platform, attempt, eventId, payloadVersion, reopened, without, alone } = request;
   return {
     conversionId: received.data.conversionId,
     platform,
@@ -393,6 +414,7 @@ function toOutcome(request: DeliveryRequest, details: OutcomeDetails, settings: 
     settings,
     payloadVersion,
     reopened,
+    without: details.without ?? without,
     unknown: details.unknown,
     unknownSince: details.unknownSince ?? unknownSinceOf(request),
     giveUpAt: details.giveUpAt,

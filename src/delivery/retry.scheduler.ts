@@ -150,7 +150,15 @@ export class RetryScheduler {
 
   private toAttempt(due: DueDelivery, isProbe = true): DueAttempt {
     const { conversion, platform, site, position, kind, details } = due;
-    const { alone = false, settings: settingsPosition, bodySha256, eventId, payloadVersion, reopened } = details;
+    const {
+      alone = false,
+      settings: settingsPosition,
+      bodySha256,
+      eventId,
+      payloadVersion,
+      reopened,
+      without,
+    } = details;
     const attempt = nextAttempt(due.attempt);
     return {
       conversion,
@@ -165,7 +173,7 @@ export class RetryScheduler {
         const mayDeliver = () => permit.mayStart;
         const unknownSince = unknownSinceOf(due, received.time);
         const { maybeSentAt } = permit;
-        const sent = { bodySha256, eventId, payloadVersion, settingsPosition, reopened };
+        const sent = { bodySha256, eventId, payloadVersion, settingsPosition, reopened, without };
         const request = { received, platform, attempt, ...sent };
         return this.deliveries.deliver({ ...request, unknownSince, maybeSentAt, alone, probe, mayDeliver });
       },

@@ -31,11 +31,12 @@ export function sendRequestOf(
 
 /** What keeps a delivery bound that the platform may have accepted under this event id; undefined if it cannot have. */
 function bindingOf(
-  { unknownSince, bodySha256, settingsPosition, payloadVersion }: Delivery,
+  { unknownSince, bodySha256, settingsPosition, payloadVersion, without }: Delivery,
   receiptSettings: number,
-): Pick<SendRequest, 'unknownSince' | 'bodySha256' | 'settings' | 'payloadVersion'> | undefined {
+): Pick<SendRequest, 'unknownSince' | 'bodySha256' | 'settings' | 'payloadVersion' | 'without'> | undefined {
   if (unknownSince === undefined) return undefined;
-  return { unknownSince, bodySha256, settings: settingsPosition ?? receiptSettings, payloadVersion };
+  const settings = settingsPosition ?? receiptSettings;
+  return { unknownSince, bodySha256, settings, payloadVersion, ...(without && { without }) };
 }
 
 /** `<id>-r2`, `-r3`, …: unique among the forced deliveries of the conversion, at all platforms. */

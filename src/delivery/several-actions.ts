@@ -60,7 +60,11 @@ export function combineResults(actions: readonly ActionResult[]): AttemptResult 
   const [first] = failures;
   if (first) {
     const reasons = failures.map(({ action, result }) => ({ action, reason: result.reason ?? '' }));
-    return { ...first.result, reason: failureOf(reasons, all.length), durationMs, unknown: isAnyUnknown };
+    // Sent again to all of them without it, if nothing else was refused.
+    const identifiers = failures.map(({ result }) => result.without);
+    const without = identifiers.every((list) => list !== undefined) ? [...new Set(identifiers.flat())] : undefined;
+    const unknown = isAnyUnknown || (isAnyAccepted && without !== undefined);
+    return { ...first.result, reason: failureOf(reasons, all.length), durationMs, unknown, without };
   }
   const unconfirmed = results.find(({ status }) => status === 'accepted');
   return { ...(unconfirmed ?? (results[0] as AttemptResult)), durationMs };

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import type { Visit } from '../platforms/conversion.js';
+import { OPTIONAL_IDENTIFIERS } from '../platforms/optional-identifiers.js';
 import { adConsent } from './conversion.events.js';
 import {
   amount,
@@ -51,6 +52,13 @@ const unknownSince = z.optional(
   described(time, 'Time of the first attempt that the platform may have accepted without saying so.'),
 );
 
+const without = z.optional(
+  described(
+    z.array(z.enum(OPTIONAL_IDENTIFIERS)),
+    'Identifiers that the platform refused. Payloads leave them out since; the digest is that of the payload without them.',
+  ),
+);
+
 /** The outcome of one attempt to deliver a conversion to a platform. */
 const outcome = (status: OutcomeStatus) => ({
   conversionId: uuid,
@@ -71,6 +79,7 @@ const outcome = (status: OutcomeStatus) => ({
   // Version of a delivery that an operator requested, if it is not that of the receipt.
   payloadVersion: z.optional(payloadVersion),
   reopened,
+  without,
   unknown: z.optional(
     described(z.boolean(), 'Whether the platform may have accepted the conversion in this attempt without saying so.'),
   ),
@@ -102,6 +111,7 @@ const sendRequest = {
   settings: position,
   payloadVersion: z.optional(payloadVersion),
   reopened,
+  without,
   unknownSince,
   bodySha256,
 };

@@ -3,7 +3,7 @@ import type { Verdict } from './platform.js';
 
 /** The codes that a platform treats alike, and what they mean for a conversion. */
 export interface ErrorRow {
-  /** Numbers, names, ranges with both ends, or `<code>/<subcode>`. */
+  /** Numbers, names, `<beginning of names>*`, ranges with both ends, or `<code>/<subcode>`. */
   readonly codes: readonly (number | string | readonly [first: number, last: number])[];
   readonly verdict:
     | 'delivered'
@@ -66,6 +66,7 @@ function rowOfReason(table: readonly ErrorRow[], reason: string): ErrorRow | und
 }
 
 function covers(entry: ErrorRow['codes'][number], code: number | string): boolean {
+  if (typeof entry === 'string' && entry.endsWith('*')) return String(code).startsWith(entry.slice(0, -1));
   if (typeof entry !== 'object') return String(entry) === String(code);
   return Number(code) >= entry[0] && Number(code) <= entry[1];
 }

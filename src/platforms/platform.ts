@@ -2,6 +2,7 @@ import type { OptionList } from './account-options.js';
 import type { Conversion, ConversionSource, CorrectedOrder } from './conversion.js';
 import type { Manifest } from './manifest.js';
 import { MANIFESTS, type PlatformName } from './manifests.js';
+import type { OptionalIdentifier } from './optional-identifiers.js';
 
 /** In the order of a receipt. */
 export const PLATFORM_NAMES = MANIFESTS.map(({ name }) => name);
@@ -203,6 +204,13 @@ export type Verdict =
   | { readonly kind: 'misconfigured'; readonly reason: string; readonly requestId?: string | undefined }
   /** The receiver asked for no more conversions: the connection is paused. */
   | { readonly kind: 'gone'; readonly reason: string }
+  /** Refused for these identifiers alone: the conversion is sent again without them, once. */
+  | {
+      readonly kind: 'without';
+      readonly identifiers: readonly OptionalIdentifier[];
+      readonly reason: string;
+      readonly requestId?: string | undefined;
+    }
   /** The request was refused because of another payload: this one is sent again without the rejected ones. */
   | { readonly kind: 'resend' }
   /** The request was refused and the answer does not identify the payload: each half is sent on its own. */

@@ -6,7 +6,7 @@ import type { ClickKind } from '../../src/platforms/manifests.js';
 import type { Connection, Platform, PlatformRequest, Settings } from '../../src/platforms/platform.js';
 import { answer, itRetriesUnreadable200 } from './platform-answers.js';
 import { NAME_FORMS, type NamedConversion, sentItem } from './platform-payloads.js';
-import { SAMPLE_CONVERSIONS } from './sample-conversions.js';
+import { SAMPLE_CONVERSIONS, sentTo } from './sample-conversions.js';
 
 const NOW_MS = Date.parse('2026-03-01T10:15:31Z');
 const PURCHASE: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
@@ -100,6 +100,19 @@ function describeGoldenFixtures(platform: Platform, connection: Connection, acce
     it.each(Object.entries(SAMPLE_CONVERSIONS))('%s', (name, conversion) => {
       expectFixture(platform, name, requestFor(platform, conversion, connection, accessToken));
     });
+
+    const { initialSettings } = platform;
+    if (initialSettings) {
+      it('new-connection', () => {
+        const settings = { ...initialSettings, ...connection.settings };
+        const sample = SAMPLE_CONVERSIONS['server-only'];
+        expectFixture(
+          platform,
+          'new-connection',
+          requestFor(platform, sample, { ...connection, settings }, accessToken),
+        );
+      });
+    }
   });
 }
 
@@ -120,7 +133,7 @@ function describeSeveralActions(platform: Platform, contract: PlatformContract, 
 }
 
 function requestFor(platform: Platform, conversion: Conversion, connection: Connection, accessToken?: string): object {
-  const payload = platform.payload(conversion, connection.settings);
+  const payload = platform.payload(sentTo(platform, conversion), connection.settings);
   if ('skip' in payload) return payload;
   const { item, group } = payload;
   const items = partsOf(payload)?.map(({ body }) => body) ?? [JSON.stringify(item)];

@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto';
 import { hashPersonal } from '../../src/conversions/hash-personal.js';
 import type { Conversion, Visit } from '../../src/platforms/conversion.js';
 import { PAYLOAD_VERSION } from '../../src/platforms/payload-version.js';
+import type { Platform } from '../../src/platforms/platform.js';
 
 const TIME_MS = Date.parse('2026-03-01T10:15:30Z');
 const CLICK_MS = Date.parse('2026-03-01T09:56:40Z');
@@ -72,6 +74,36 @@ const DETAILS: Partial<Conversion> = {
   address: { city: 'Los Angeles', region: 'CA', postalCode: '90001', country: 'US' },
 };
 
+/** What a shop without the tag can state about the customer's browser. */
+const STATED_VISIT: Visit = {
+  pageUrl: 'https://shop.example/thanks',
+  referrer: 'https://shop.example/checkout',
+  ip: '203.0.113.10',
+  userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0',
+  clicks: { fbclid: click('IwAR0FbClid_xYz') },
+  cookies: VISIT.cookies,
+  utm: { source: 'newsletter', medium: 'email', campaign: 'spring' },
+};
+
+const CUSTOM: Conversion['custom'] = {
+  ...{ profit: 30.5, tax: 20.74, shipping: 4.9, coupon: 'SPRING', brand: 'Acme', customer_type: 'new' },
+  gift: true,
+};
+
+/** Hashed by the sender, whose form of them is not known. */
+const HASHED = Object.fromEntries(
+  ['phone', 'phoneDigits', 'firstName', 'lastName', 'city', 'region', 'postalCode', 'country'].map((name) => [
+    name,
+    // Two letters, because the hash of any other country matches no one.
+    hash('sha256', name === 'country' ? 'de' : name.replace('Digits', '')),
+  ]),
+);
+
+/** With the event id that a platform gets: where it does not deduplicate its pixel's events, that of the order. */
+export function sentTo({ deduplicatesPixel }: Pick<Platform, 'deduplicatesPixel'>, conversion: Conversion): Conversion {
+  return deduplicatesPixel ? conversion : { ...conversion, eventId: conversion.orderId ?? conversion.id };
+}
+
 /** The conversions of the golden fixtures of every platform. */
 export const SAMPLE_CONVERSIONS = {
   'with-click-id': { ...PURCHASE, visit: VISIT, consent: 'granted' },
@@ -86,5 +118,22 @@ export const SAMPLE_CONVERSIONS = {
   signup: { ...PURCHASE, event: 'signup', value: undefined },
   'own-event': { ...PURCHASE, event: 'Booked a demo' },
   'with-details': { ...PURCHASE, visit: VISIT, consent: 'granted', hashes: person('Mary-Jane', 'Smith'), ...DETAILS },
+  'in-store': { ...PURCHASE, hashes: person('Mary-Jane', 'Smith'), source: 'physical_store' },
+  'from-app': { ...PURCHASE, visit: { ...VISIT, pageUrl: undefined }, source: 'app' },
+  'from-crm': { ...PURCHASE, event: 'lead', hashes: person('Mary-Jane', 'Smith'), source: 'crm' },
+  'server-only': {
+    ...{ ...PURCHASE, ...DETAILS, eventId: 'pixel-event-42', consent: 'granted' },
+    ...{ visit: STATED_VISIT, custom: CUSTOM },
+  },
+  'crm-lead': {
+    ...{ ...PURCHASE, event: 'lead', value: undefined, orderId: undefined, eventId: PURCHASE.id, source: 'crm' },
+    clickIds: { lead_id: '1234567890123456', ctwa_clid: 'AfCtwaClid_x1' },
+  },
+  'hashed-fields': { ...PURCHASE, hashes: { ...PURCHASE.hashes, ...HASHED } },
+  'without-email': {
+    ...{ ...PURCHASE, visit: VISIT, consent: 'granted' },
+    hashes: { subject: '', phone: hash('sha256', '+15550104477'), phoneDigits: hash('sha256', '15550104477') },
+  },
+  'by-ip-address': { ...PURCHASE, visit: { ip: '203.0.113.10', clicks: {}, cookies: {}, utm: {} } },
   'by-phone': { ...PURCHASE, hashes: person('Mary-Jane', 'Smith'), ...DETAILS, source: 'phone_call' },
 } as const satisfies Record<string, Conversion>;

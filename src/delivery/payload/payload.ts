@@ -12,6 +12,7 @@ import type { DeliveryTerms } from '../delivery.js';
 import { ageOf, eventIdOf, type ReceivedConversion, withOptOut } from '../received-conversion.js';
 import { correctedOrder } from './order.js';
 import { withSentIdentifiers } from './sent-identifiers.js';
+import { withoutIdentifiers } from './without-identifiers.js';
 
 export interface DeliveryPayload {
   /** JSON; with `parts` the list of them. */
@@ -33,7 +34,7 @@ export interface PayloadPart {
 }
 
 /** Whose payload it is, and what an operator's request changes in it. */
-export interface RequestedPayload extends Pick<DeliveryTerms, 'eventId' | 'payloadVersion'> {
+export interface RequestedPayload extends Pick<DeliveryTerms, 'eventId' | 'payloadVersion' | 'without'> {
   /** The connection; undefined: the platform's first one. */
   readonly platform?: ConnectionName | undefined;
 }
@@ -121,7 +122,7 @@ function correctionPayload(
 ): Payload | Skip {
   const order = correctedOrder(received, requested.platform ?? platform.name);
   if ('skip' in order) return order;
-  const conversion = withDefaultConsent(toConversion(received, platform, requested), received, settings);
+  const conversion = requestedConversion(received, platform, settings, requested);
   return platform.correction(conversion, order, settings);
 }
 
@@ -136,8 +137,17 @@ function conversionPayload(
   // A refund must not become a conversion, unless the connection has a name for it.
   if (correction && mappedEvent(settings, event) === undefined)
     return platform.correction ? { skip: 'event_not_selected' } : { skip: 'correction_not_supported' };
+  return platform.payload(requestedConversion(received, platform, settings, requested), settings);
+}
+
+function requestedConversion(
+  received: ReceivedConversion,
+  platform: Platform,
+  settings: Settings,
+  requested: RequestedPayload,
+): Conversion {
   const conversion = withDefaultConsent(toConversion(received, platform, requested), received, settings);
-  return platform.payload(conversion, settings);
+  return requested.without ? withoutIdentifiers(conversion, requested.without) : conversion;
 }
 
 /** The connection's settings as of a position; the current ones if the position is undefined or precedes all versions. */

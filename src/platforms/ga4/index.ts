@@ -10,6 +10,12 @@ const LIMITS = { ageMaxMs: 72 * 60 * 60 * 1_000 };
 export const platform: Platform = {
   ...manifest,
   fields,
+  initialSettings: {
+    'field.tax': 'custom.tax',
+    'field.shipping': 'custom.shipping',
+    'field.coupon': 'custom.coupon',
+    'field.customer_type': 'custom.customer_type',
+  },
   demo: {
     measurement_id: 'G-DEMO123456',
     api_secret: 'demo-api-secret',

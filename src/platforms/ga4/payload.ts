@@ -89,7 +89,7 @@ function itemsOf({ items }: Conversion): object[] | undefined {
 
 /** In the format of the cookie's client id: the same for every conversion of a person, and different in every property. */
 function syntheticClientId({ hashes }: Conversion, settings: Settings): string | undefined {
-  if (settings['synthetic_client_id'] !== 'yes') return undefined;
+  if (settings['synthetic_client_id'] !== 'yes' || !hashes.subject) return undefined;
   const digest = hash('sha256', `${settings['measurement_id']} ${hashes.subject}`);
   return `${Number.parseInt(digest.slice(0, 8), 16)}.${Number.parseInt(digest.slice(8, 16), 16)}`;
 }

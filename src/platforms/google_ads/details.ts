@@ -26,9 +26,25 @@ export function addressOf({ hashes: { firstName, lastName }, address }: Conversi
   return { givenName: firstName, familyName: lastName, regionCode: country, postalCode };
 }
 
+const CUSTOMER_TYPES = new Set(['NEW', 'RETURNING', 'REENGAGED']);
+
+/** Whether the customer is new, in a word that Google knows. */
+export function userProperties(conversion: Conversion, { customer_type: source }: Settings): object | undefined {
+  const customerType = customValue(conversion, source)?.toUpperCase() ?? '';
+  return CUSTOMER_TYPES.has(customerType) ? { customerType } : undefined;
+}
+
+/** What the sender states under a key of `custom`. */
+function customValue({ custom = {} }: Conversion, source: string | undefined): string | undefined {
+  const key = source?.slice(source.indexOf('.') + 1) ?? '';
+  return Object.hasOwn(custom, key) ? String(custom[key]) : undefined;
+}
+
 /** The items of the order for the Data Manager, which accepts them without a Merchant Center account too. */
-export function cartData({ items }: Conversion, settings: Settings): object | undefined {
+export function cartData(conversion: Conversion, settings: Settings): object | undefined {
+  const { items } = conversion;
   if (items === undefined) return undefined;
+  const coupon = customValue(conversion, settings['coupon']);
   return {
     merchantId: settings['merchant_id'],
     merchantFeedLabel: settings['feed_country'],
@@ -39,6 +55,7 @@ export function cartData({ items }: Conversion, settings: Settings): object | un
       quantity: String(quantity ?? 1),
       unitPrice: price,
     })),
+    couponCodes: coupon ? [coupon] : undefined,
   };
 }
 

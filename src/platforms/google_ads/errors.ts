@@ -1,4 +1,4 @@
-import type { ErrorRow } from '../error-table.js';
+import { type ErrorRow, fixOf, isMisconfiguration } from '../error-table.js';
 
 const SIX_HOURS_MS = 6 * 3_600_000;
 const HALF_AN_HOUR_MS = 30 * 60_000;
@@ -33,6 +33,28 @@ const SETTINGS: readonly ErrorRow[] = [
     fix: 'Google does not accept the upload from this Cloud project: set mode=data_manager.',
   },
   { codes: ['UNSUPPORTED_VERSION'], verdict: 'misconfigured', fix: 'Set a current upload_api_version.' },
+  {
+    codes: ['DESTINATION_ACCOUNT_DATA_POLICY_PROHIBITS_ENHANCED_CONVERSIONS'],
+    verdict: 'misconfigured',
+    fix: 'Google’s customer data policies exclude this account from enhanced conversions: ask your Google representative.',
+  },
+  {
+    codes: ['DESTINATION_ACCOUNT_*'],
+    verdict: 'misconfigured',
+    fix: 'Check the settings of the account customer_id in Google Ads (Goals, Settings).',
+  },
+];
+
+const DESTINATION_FIX =
+  'Check customer_id, login_customer_id and the ids of event.<name>: the conversion actions must be those of customer_id.';
+
+/** Reasons that mean a wrong setting where they are about the destination. About one event they mean that event. */
+export const DESTINATION_ERRORS: readonly ErrorRow[] = [
+  {
+    codes: ['INVALID_DESTINATION', 'NOT_FOUND', 'OPERATING_ACCOUNT_MISMATCH*'],
+    verdict: 'misconfigured',
+    fix: DESTINATION_FIX,
+  },
 ];
 
 const CREDENTIALS: readonly ErrorRow[] = [
@@ -100,3 +122,15 @@ export const PROCESSING_ERRORS: readonly ErrorRow[] = [
   { codes: ['TOO_RECENT_CLICK'], verdict: 'server_error', afterMs: SIX_HOURS_MS },
   { codes: ['INTERNAL_ERROR'], verdict: 'server_error', afterMs: HALF_AN_HOUR_MS },
 ];
+
+const PARKING = [...UPLOAD_ERRORS, ...DESTINATION_ERRORS];
+/** As a verdict names the part of the request. */
+const AT_DESTINATION = / at destinations\b/;
+
+export function fix(reason: string): string | undefined {
+  return fixOf(PARKING, reason) ?? (AT_DESTINATION.test(reason) ? DESTINATION_FIX : undefined);
+}
+
+export function misconfigured(reason: string): boolean {
+  return AT_DESTINATION.test(reason) || isMisconfiguration(PARKING, reason);
+}

@@ -1,9 +1,8 @@
-import { fixOf, isMisconfiguration } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { baseUrl, request, statusRequest, test, token } from './client.js';
 import { correction, limits } from './correction.js';
-import { UPLOAD_ERRORS } from './errors.js';
+import { fix, misconfigured } from './errors.js';
 import { listAccount } from './list-account.js';
 import { manifest } from './manifest.js';
 import { payload } from './payload.js';
@@ -24,6 +23,7 @@ export const platform: Platform = {
     'event.signup': '333333333',
     refund_event: 'refund',
   },
+  initialSettings: { customer_type: 'custom.customer_type', coupon: 'custom.coupon' },
   check,
   account: ['customer_id', 'mode'],
   batchMax: 2_000,
@@ -33,8 +33,8 @@ export const platform: Platform = {
   correction,
   request,
   verdict,
-  fix: (reason) => fixOf(UPLOAD_ERRORS, reason),
-  misconfigured: (reason) => isMisconfiguration(UPLOAD_ERRORS, reason),
+  fix,
+  misconfigured,
   token,
   authorization,
   confirmation: { request: statusRequest, verdict: confirmationVerdict },

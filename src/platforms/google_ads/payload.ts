@@ -2,7 +2,7 @@ import type { Conversion } from '../conversion.js';
 import { customFields, mappedActions, payloadFor } from '../event-mapping.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
-import { addressOf, cartData, eventSourceOf, uploadCartData } from './details.js';
+import { addressOf, cartData, eventSourceOf, uploadCartData, userProperties } from './details.js';
 import { isUpload } from './settings.js';
 
 /** The group of payloads for the legacy upload. The group of Data Manager payloads is the list of conversion actions. */
@@ -68,6 +68,7 @@ function dataManagerEvent(conversion: Conversion, identifiers: Identifiers, sett
     consent: consentOf(conversion),
     conversionValue: value,
     currency: value === undefined && cart === undefined ? undefined : conversion.currency,
+    userProperties: userProperties(conversion, settings),
     customVariables: customVariables.length > 0 ? customVariables : undefined,
     cartData: cart,
   };

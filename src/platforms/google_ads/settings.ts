@@ -50,6 +50,16 @@ export const fields: readonly Field[] = [
     check: oneOf('yes', 'no'),
   },
   {
+    name: 'customer_type',
+    help: 'The key of custom that says new, returning or reengaged, such as custom.customer_type. Not with mode=upload.',
+    check: customKey,
+  },
+  {
+    name: 'coupon',
+    help: 'The key of custom that has the coupon of an order with items, such as custom.coupon. Not with mode=upload.',
+    check: customKey,
+  },
+  {
     name: 'merchant_id',
     help: 'Merchant Center account of the products in items. With mode=upload, items are not sent without it.',
     check: digitsOnly,
@@ -98,6 +108,10 @@ export function isUpload(settings: Settings): boolean {
 
 export function versionOf(settings: Settings, name: 'api_version' | 'upload_api_version'): string {
   return settings[name] ?? FALLBACK[name];
+}
+
+function customKey(value: string): string | undefined {
+  return /^custom\.\S/.test(value) ? undefined : 'must be a key of custom, such as custom.coupon';
 }
 
 function accountId(value: string): string | undefined {

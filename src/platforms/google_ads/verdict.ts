@@ -10,15 +10,21 @@ import {
   verdictOfStatus,
   withRequestId,
 } from '../common-verdict.js';
-import { rowOf, verdictOfRow } from '../error-table.js';
+import { type ErrorRow, rowOf, verdictOfRow } from '../error-table.js';
+import { refusedFields } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
-import { INGEST_ERRORS } from './errors.js';
+import { DESTINATION_ERRORS, INGEST_ERRORS } from './errors.js';
+import { identifierAt } from './identifier-at.js';
 import { verdictOfUploadError } from './upload-errors.js';
 
 /** The fields that a successful answer to `validateOnly` may have. */
 const VALIDATION_FIELDS = new Set(['requestId', 'fieldWarnings', 'results', 'jobId']);
-/** `events[3].currency`, `conversions[0]`. */
-const ITEM_PATH = /^(?:events|conversions|conversionAdjustments|conversion_adjustments)\[(\d+)\]\.?(.*)$/s;
+/** `events[3].currency`, `events.events[3].currency`, `conversions[0]`. */
+const ITEM_PATH = /^(?:events\.)?(?:events|conversions|conversionAdjustments|conversion_adjustments)\[(\d+)\]\.?(.*)$/s;
+
+/** The part of a request that the settings determine. */
+const DESTINATION_PATH = /^destinations\b/;
+const ABOUT_DESTINATIONS = [...INGEST_ERRORS, ...DESTINATION_ERRORS];
 
 /** An error and its location: the index of a payload, or the part of the request that all payloads share. */
 interface Problem {
@@ -98,8 +104,9 @@ function refused(response: PlatformResponse, items: number): Verdict | readonly 
  * reason for the whole request, if a person can fix it.
  */
 function problemsIn(details: readonly unknown[], items: number, message?: string): readonly Problem[] {
+  const isOfFields = details.some((detail) => listAt(detail, 'fieldViolations').length > 0);
   return details.flatMap((detail) => [
-    ...problemOfRequest(textAt(detail, 'reason'), message),
+    ...problemOfRequest(textAt(detail, 'reason'), isOfFields ? INGEST_ERRORS : ABOUT_DESTINATIONS, message),
     ...listAt(detail, 'fieldViolations').map((violation) => problemOfViolation(violation, items)),
     ...listAt(detail, 'errors').map((error) => ({
       location: locationOf(at(error, 'location', 'fieldPathElements', 0, 'index'), items),
@@ -108,8 +115,12 @@ function problemsIn(details: readonly unknown[], items: number, message?: string
   ]);
 }
 
-function problemOfRequest(reason: string | undefined, message: string | undefined): readonly Problem[] {
-  const row = rowOf(INGEST_ERRORS, reason);
+function problemOfRequest(
+  reason: string | undefined,
+  table: readonly ErrorRow[],
+  message: string | undefined,
+): readonly Problem[] {
+  const row = rowOf(table, reason);
   return row ? [{ location: 'request', verdict: verdictOfRow(row, joined(reason, message) ?? '') }] : [];
 }
 
@@ -117,10 +128,18 @@ function problemOfViolation(violation: unknown, items: number): Problem {
   const field = textAt(violation, 'field') ?? '';
   const reason = textAt(violation, 'reason') ?? textAt(violation, 'description') ?? 'invalid';
   const [, index, path = field] = ITEM_PATH.exec(field) ?? [];
-  const location = field.startsWith('destinations') ? 'request' : locationOf(index && Number(index), items);
   const text = path === '' ? reason : `${reason} at ${path}`;
+  if (DESTINATION_PATH.test(field)) return { location: 'request', verdict: verdictOfDestination(reason, text) };
+  const location = locationOf(index && Number(index), items);
   const row = rowOf(INGEST_ERRORS, reason);
-  return { location, verdict: row ? verdictOfRow(row, text) : { kind: 'rejected', reason: shorten(text) } };
+  if (row) return { location, verdict: verdictOfRow(row, text) };
+  return { location, verdict: refusedFields([identifierAt(path, reason)], shorten(text)) };
+}
+
+/** The destinations come from the settings alone, so that every other event would be refused, too. */
+function verdictOfDestination(reason: string, text: string): Verdict {
+  const row = rowOf(ABOUT_DESTINATIONS, reason);
+  return row ? verdictOfRow(row, text) : { kind: 'misconfigured', reason: shorten(text) };
 }
 
 /** In a request with one payload every error refers to that payload. */
@@ -129,12 +148,21 @@ function locationOf(index: unknown, items: number): number | 'unknown' {
   return typeof index === 'number' && index >= 0 && index < items ? index : 'unknown';
 }
 
+/** The first problem of a payload decides, unless only identifiers were refused before. */
 function byIndex(problems: readonly Problem[]): Map<number, Verdict> {
   const verdicts = new Map<number, Verdict>();
   for (const { location, verdict } of problems) {
-    if (typeof location === 'number' && !verdicts.has(location)) verdicts.set(location, verdict);
+    if (typeof location !== 'number') continue;
+    const earlier = verdicts.get(location);
+    if (earlier === undefined) verdicts.set(location, verdict);
+    else if (earlier.kind === 'without') verdicts.set(location, both(earlier, verdict));
   }
   return verdicts;
+}
+
+function both(one: Extract<Verdict, { kind: 'without' }>, other: Verdict): Verdict {
+  if (other.kind !== 'without') return other;
+  return { ...one, identifiers: [...new Set([...one.identifiers, ...other.identifiers])] };
 }
 
 /** The verdict that applies to every payload of the request: an outage, bad credentials, or a wrong setting or destination. */

@@ -1,6 +1,7 @@
 import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { BASE, request, token } from './client.js';
+import { fix, misconfigured } from './errors.js';
 import { listAccount } from './list-account.js';
 import { manifest } from './manifest.js';
 import { payload } from './payload.js';
@@ -28,6 +29,8 @@ export const platform: Platform = {
   payload,
   request,
   verdict,
+  fix,
+  misconfigured,
   token,
   authorization,
   listAccount,

@@ -11,18 +11,22 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   if (rules === undefined) return { skip: 'event_not_mapped' };
   // LinkedIn has no field for an opt-out, and requires an identifier.
   if (withholdsPersonal(conversion)) return { skip: 'consent_denied' };
+  const ids = userIds(conversion);
+  if (ids.length === 0) return { skip: 'no_identifier' };
   const { value, currency } = conversion;
   return payloadFor(rules, (rule) => ({
     conversion: `urn:lla:llaPartnerConversion:${rule}`,
     conversionHappenedAt: conversion.timeMs,
     eventId: conversion.eventId,
     conversionValue: value === undefined ? undefined : { currencyCode: currency, amount: amountText(value, currency) },
-    user: { userIds: userIds(conversion), externalIds: listOf(formedExternalId(conversion, settings, undefined)) },
+    user: { userIds: ids, externalIds: listOf(formedExternalId(conversion, settings, undefined)) },
   }));
 }
 
 function userIds({ visit, hashes }: Conversion): object[] {
-  const email = { idType: 'SHA256_EMAIL', idValue: hashes.subject };
+  const ids: object[] = [];
   const click = visit?.clicks.li_fat_id?.id;
-  return click ? [{ idType: 'LINKEDIN_FIRST_PARTY_ADS_TRACKING_UUID', idValue: click }, email] : [email];
+  if (click) ids.push({ idType: 'LINKEDIN_FIRST_PARTY_ADS_TRACKING_UUID', idValue: click });
+  if (hashes.subject) ids.push({ idType: 'SHA256_EMAIL', idValue: hashes.subject });
+  return ids;
 }

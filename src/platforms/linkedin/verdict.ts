@@ -1,5 +1,11 @@
 import { at, joined, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { refusedFields } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { isOtherMethod } from './errors.js';
+
+/** `ERROR :: /user/externalIds/0 :: …`. Of `userIds`, an error does not say which one. */
+const ERROR_PATH = /\bERROR :: (\S+)/g;
+const EXTERNAL_IDS = /^\/user\/externalIds\b/;
 
 export function verdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[] {
   const { status } = response;
@@ -20,18 +26,30 @@ function verdictOfElement(element: unknown, response: PlatformResponse): Verdict
   const status = at(element, 'status');
   if (typeof status !== 'number') return unreadable(response);
   const message = textAt(element, 'error', 'message') ?? textAt(element, 'message');
-  return verdictOfStatus({ ...response, status }, message) ?? { kind: 'delivered' };
+  const verdict = verdictOfStatus({ ...response, status }, message) ?? { kind: 'delivered' };
+  return verdict.kind === 'rejected' ? refusal(verdict.reason) : verdict;
 }
 
 /** One invalid conversion makes LinkedIn refuse the whole request; the message usually names its index. */
 function refused(message: string, items: number): Verdict | readonly Verdict[] {
   const reasons = reasonsByIndex(message, items);
-  if (items === 1) return { kind: 'rejected', reason: shorten(reasons.get(0) ?? message) };
+  if (items === 1) return refusal(reasons.get(0) ?? message);
   if (reasons.size === 0) return { kind: 'split', reason: shorten(message) };
   return Array.from({ length: items }, (_, index): Verdict => {
     const reason = reasons.get(index);
-    return reason === undefined ? { kind: 'resend' } : { kind: 'rejected', reason: shorten(reason) };
+    return reason === undefined ? { kind: 'resend' } : refusal(reason);
   });
+}
+
+/** A wrong conversion rule is a setting: the conversion is valid, and can be sent once it is fixed. */
+function refusal(message: string): Verdict {
+  const reason = shorten(message);
+  if (isOtherMethod(message)) return { kind: 'misconfigured', reason };
+  const paths = [...message.matchAll(ERROR_PATH)].map(([, path = '']) => path);
+  return refusedFields(
+    paths.map((path) => (EXTERNAL_IDS.test(path) ? 'externalId' : undefined)),
+    reason,
+  );
 }
 
 /** `…, indices [0, 2] (0-indexed)` concerns these indices; `Index: 1, ERROR :: …` extends to the next `Index:`. */

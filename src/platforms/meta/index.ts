@@ -19,6 +19,8 @@ export const platform: Platform = {
   ...manifest,
   fields,
   demo: { pixel_id: '1234567890', access_token: 'demo-access-token' },
+  // What senders name `profit` in `custom`.
+  initialSettings: { 'field.net_revenue': 'custom.profit' },
   check,
   account: ['pixel_id'],
   batchMax: 1_000,

@@ -1,10 +1,12 @@
-import type { Address, Click, Conversion, ConversionSource, Item } from '../conversion.js';
+import type { Click, Conversion, ConversionSource, Item } from '../conversion.js';
 import { externalIdHash, latinOf, sha256Of } from '../customer-hashes.js';
 import { mappedEvent } from '../event-mapping.js';
 import { contentFields, quantityOf } from '../items.js';
 import { customData, isLimited, userData, withoutQuery } from '../payload-fields.js';
+import { BY_SOURCE_VERSION } from '../payload-version.js';
 import { listOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
+import { LEAD_EVENT_SOURCE } from './settings.js';
 
 /** Standard events; any other name is a custom event. */
 const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
@@ -27,6 +29,8 @@ const ACTION_SOURCES: Readonly<Record<ConversionSource, string>> = {
   other: 'other',
 };
 
+const LEAD_ID = /^\d{15,17}$/;
+
 /** Meta rejects older click ids. */
 const CLICK_AGE_MAX_MS = 90 * 24 * 60 * 60 * 1_000;
 
@@ -46,7 +50,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   const user = userDataOf(conversion);
   if (!isIdentified(user)) return { skip: 'no_identifier' };
 
-  const { source = 'website' } = conversion;
+  const { source = user.lead_id === undefined ? 'website' : 'crm' } = conversion;
   const page = withoutQuery(conversion.visit?.pageUrl);
   const isWebsite = source === 'website' && page !== undefined && user.client_user_agent !== undefined;
   return {
@@ -57,7 +61,10 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
       action_source: isWebsite ? 'website' : ACTION_SOURCES[source],
       event_source_url: isWebsite ? page : undefined,
       user_data: user,
-      custom_data: customData(conversion, settings, contentsOf(conversion)),
+      custom_data: customData(conversion, settings, {
+        ...contentsOf(conversion),
+        ...(source === 'crm' && crmFields(conversion, settings)),
+      }),
       ...(isLimited(conversion, settings) && limitedDataUse(settings)),
     },
   };
@@ -69,7 +76,7 @@ type UserData = ReturnType<typeof userDataOf>;
 function userDataOf(conversion: Conversion) {
   const { visit, timeMs, externalId } = conversion;
   const user = userData(conversion, 'firstNameBare', 'lastNameBare');
-  const address = addressHashes(conversion.address);
+  const address = addressHashes(conversion);
   return {
     em: user.em,
     ph: user.ph,
@@ -84,20 +91,39 @@ function userDataOf(conversion: Conversion) {
     external_id: listOf(externalIdHash(externalId, (id) => id.replace(/\s+/g, '').toLowerCase())),
     fbc: clickCookie(visit?.clicks.fbclid, timeMs),
     fbp: visit?.cookies._fbp || undefined,
+    lead_id: leadIdOf(conversion),
+    ctwa_clid: conversion.clickIds?.ctwa_clid || undefined,
   };
 }
 
-/** A name, an address, an IP address or a user agent alone does not identify a person. */
-function isIdentified({ em, ph, external_id, fbc, fbp, client_ip_address, client_user_agent }: UserData): boolean {
-  return Boolean(em || ph || external_id || fbc || fbp || (client_ip_address && client_user_agent));
+/** The id of a lead of Meta's own forms. */
+function leadIdOf({ clickIds }: Conversion): string | undefined {
+  const { lead_id: id = '' } = clickIds ?? {};
+  return LEAD_ID.test(id) ? id : undefined;
 }
 
-function addressHashes({ city, region, postalCode, country }: Address = {}) {
+/** What Meta requires of the stages of a lead. Before, conversions of a CRM did not have it, unless they have its lead id. */
+function crmFields(
+  { payloadVersion, clickIds }: Conversion,
+  { lead_event_source = LEAD_EVENT_SOURCE }: Settings,
+): object {
+  if (payloadVersion < BY_SOURCE_VERSION && clickIds?.lead_id === undefined) return {};
+  return { event_source: 'crm', lead_event_source };
+}
+
+/** A name, an address, an IP address or a user agent alone does not identify a person. */
+function isIdentified(user: UserData): boolean {
+  const { em, ph, external_id, fbc, fbp, lead_id, ctwa_clid, client_ip_address, client_user_agent } = user;
+  if (em || ph || external_id || fbc || fbp || lead_id || ctwa_clid) return true;
+  return Boolean(client_ip_address && client_user_agent);
+}
+
+function addressHashes({ address: { city, region, postalCode, country } = {}, hashes }: Conversion) {
   return {
-    ct: listOf(sha256Of(latinOf(city))),
-    st: listOf(sha256Of(latinOf(region))),
-    zp: listOf(sha256Of(postalCodeOf(postalCode))),
-    country: listOf(sha256Of(country?.toLowerCase())),
+    ct: listOf(sha256Of(latinOf(city)) ?? hashes.city),
+    st: listOf(sha256Of(latinOf(region)) ?? hashes.region),
+    zp: listOf(sha256Of(postalCodeOf(postalCode)) ?? hashes.postalCode),
+    country: listOf(sha256Of(country?.toLowerCase()) ?? hashes.country),
   };
 }
 

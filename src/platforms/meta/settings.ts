@@ -13,6 +13,9 @@ import type { Connection, Field } from '../platform.js';
 /** Meta supports a version for at least two years. */
 export const API_VERSION = 'v26.0';
 
+/** Meta requires a name. */
+export const LEAD_EVENT_SOURCE = 'CRM';
+
 export const fields: readonly Field[] = [
   requiredField(
     'pixel_id',
@@ -27,6 +30,13 @@ export const fields: readonly Field[] = [
     name: 'test_event_code',
     help: 'Code of the Test events tab in Events Manager; used by `platforms test` only.',
     check: testEventCode,
+  },
+  {
+    name: 'lead_event_source',
+    help: 'Name of your CRM, such as HubSpot: Meta shows it for conversions with the source crm, and for those with a lead_id.',
+    check: (value) =>
+      value.trim() !== '' && value.length <= 100 ? undefined : 'must be a name of 1 to 100 characters',
+    fallback: LEAD_EVENT_SOURCE,
   },
   limitedDataUseField,
   {

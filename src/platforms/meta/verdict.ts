@@ -3,6 +3,7 @@ import { at, partlyProcessed, shorten, splitOrReject, textAt, unreadable, verdic
 import { rowOf, verdictOfRow } from '../error-table.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 import { ERRORS } from './errors.js';
+import { waitMs } from './usage.js';
 
 const TOKEN_INVALID = 190;
 
@@ -36,8 +37,8 @@ function verdictOfError(response: PlatformResponse, error: unknown, items: numbe
       ? 'The access token is invalid or has expired'
       : (textAt(error, 'error_user_title') ?? textAt(error, 'message') ?? '');
   const reason = shorten(`${codes} ${message}`);
-  const afterMs = retryAfterMs(response);
   const row = typeof code === 'number' ? rowOf(ERRORS, codes, code) : undefined;
+  const afterMs = row?.verdict === 'throttled' ? waitMs(response) : retryAfterMs(response);
   if (row === undefined && at(error, 'is_transient') === true)
     return { kind: 'retry', reason: 'server_error', afterMs, requestId };
 

@@ -1,5 +1,19 @@
 import { at, joined, listAt, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { type IdentifierNames, type OptionalIdentifier, refusedFields } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+
+/** `userData.ph`, also with the index of the event before it. */
+const USER_FIELD = /\buserData\.(\w+)$/i;
+
+const IDENTIFIERS: IdentifierNames = {
+  em: 'email',
+  ph: 'phone',
+  externalid: 'externalId',
+  msclkid: 'click',
+  anonymousid: 'cookie',
+  clientipaddress: 'device',
+  clientuseragent: 'device',
+};
 
 /**
  * The verdict on an answer of the UET Conversions API, which contains the number of accepted events and a list of the
@@ -19,8 +33,8 @@ export function capiVerdict(response: PlatformResponse, items: number): Verdict 
         ? { kind: 'delivered', requestId }
         : { kind: 'resend' };
     return Array.from({ length: items }, (_, index): Verdict => {
-      const reason = refused.get(index);
-      return reason === undefined ? others : { kind: 'rejected', reason, requestId };
+      const refusal = refused.get(index);
+      return refusal === undefined ? others : refusedFields(refusal.fields, refusal.reason, requestId);
     });
   }
   if (statusVerdict !== undefined) return items > 1 ? { ...statusVerdict, kind: 'split' } : statusVerdict;
@@ -36,16 +50,30 @@ export function capiVerdict(response: PlatformResponse, items: number): Verdict 
   return unreadable(response);
 }
 
-/** Reasons by index. In a request with one event every error refers to that event. */
-function refusedIn(json: unknown, items: number): Map<number, string> {
-  const reasons = new Map<number, string>();
+interface Refusal {
+  /** Of the first error. */
+  readonly reason: string;
+  /** The identifiers that the errors are about; undefined for another field. */
+  readonly fields: (OptionalIdentifier | undefined)[];
+}
+
+/** By index. In a request with one event every error refers to that event. */
+function refusedIn(json: unknown, items: number): Map<number, Refusal> {
+  const refused = new Map<number, Refusal>();
   for (const detail of listAt(json, 'error', 'details')) {
     if (at(detail, 'isWarning') === true) continue;
     const index = items === 1 ? 0 : at(detail, 'index');
-    if (typeof index !== 'number' || !(index >= 0 && index < items) || reasons.has(index)) continue;
-    reasons.set(index, reasonOf(detail) ?? reasonIn(json) ?? 'invalid');
+    if (typeof index !== 'number' || !(index >= 0 && index < items)) continue;
+    const refusal = refused.get(index) ?? { reason: reasonOf(detail) ?? reasonIn(json) ?? 'invalid', fields: [] };
+    refusal.fields.push(identifierOf(detail));
+    refused.set(index, refusal);
   }
-  return reasons;
+  return refused;
+}
+
+function identifierOf(detail: unknown): OptionalIdentifier | undefined {
+  const field = USER_FIELD.exec(textAt(detail, 'propertyName') ?? '')?.[1]?.toLowerCase() ?? '';
+  return Object.hasOwn(IDENTIFIERS, field) ? IDENTIFIERS[field] : undefined;
 }
 
 /** The message may contain the refused value, which may be personal data. */

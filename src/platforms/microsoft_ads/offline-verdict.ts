@@ -1,7 +1,11 @@
 import { at, shorten, splitOrReject, textAt, unreadable, verdictOfStatus, withRequestId } from '../common-verdict.js';
 import { rowOf, verdictOfRow } from '../error-table.js';
+import { refusedFields } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 import { ERRORS } from './errors.js';
+
+/** The click id is malformed or unknown: the hashed email or phone number may suffice. */
+const CLICK_ID_ERRORS: readonly unknown[] = [5603, 5604];
 
 /** The Campaign Management API returns a fault for the whole request, or `PartialErrors` for single conversions. */
 export function offlineVerdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[] {
@@ -13,7 +17,8 @@ export function offlineVerdict(response: PlatformResponse, items: number): Verdi
     // For an unknown code the HTTP status decides.
     const verdict =
       byCode.kind === 'rejected' ? (verdictOfStatus(response, byCode.reason, requestId) ?? byCode) : byCode;
-    if (verdict.kind !== 'rejected' && verdict.kind !== 'split') return withRequestId(verdict, requestId);
+    const isOfConversion = verdict.kind === 'rejected' || verdict.kind === 'split' || verdict.kind === 'without';
+    if (!isOfConversion) return withRequestId(verdict, requestId);
     return splitOrReject(verdict.reason, items, requestId);
   }
   const partial = at(json, 'PartialErrors');
@@ -50,7 +55,8 @@ export function faultIn(json: unknown): unknown {
 function verdictOfCode(error: unknown): Verdict {
   const code = at(error, 'Code');
   const row = typeof code === 'number' ? rowOf(ERRORS, code) : undefined;
-  return row ? verdictOfRow(row, reasonOf(error)) : { kind: 'rejected', reason: reasonOf(error) };
+  if (row) return verdictOfRow(row, reasonOf(error));
+  return refusedFields(CLICK_ID_ERRORS.includes(code) ? ['click'] : [], reasonOf(error));
 }
 
 /** Begins with the number, by which `fix` finds what to do: Microsoft may leave the name out. */

@@ -10,6 +10,7 @@ import { verdict } from './verdict.js';
 export const platform: Platform = {
   ...manifest,
   fields,
+  initialSettings: { 'field.content_brand': 'custom.brand' },
   demo: { ad_account_id: '123456789012', access_token: 'demo-access-token' },
   check,
   account: ['ad_account_id'],

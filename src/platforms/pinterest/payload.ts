@@ -1,4 +1,4 @@
-import type { Address, Conversion, Item } from '../conversion.js';
+import type { Conversion, Item } from '../conversion.js';
 import { externalIdHash, joinedOf, sha256Of, twoLettersOf } from '../customer-hashes.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
 import { contentFields, hasAmount, quantityOf } from '../items.js';
@@ -50,21 +50,21 @@ function appSourceOf(userAgent = ''): string | undefined {
 type UserData = ReturnType<typeof userDataOf>;
 
 function userDataOf(conversion: Conversion) {
-  const { visit, externalId, address } = conversion;
+  const { visit, externalId } = conversion;
   return {
     ...userData(conversion, 'firstName', 'lastName'),
-    ...addressHashes(address),
+    ...addressHashes(conversion),
     external_id: listOf(externalIdHash(externalId)),
     click_id: visit?.clicks.epik?.id || undefined,
   };
 }
 
-function addressHashes({ city, region, postalCode, country }: Address = {}) {
+function addressHashes({ address: { city, region, postalCode, country } = {}, hashes }: Conversion) {
   return {
-    ct: listOf(sha256Of(joinedOf(city))),
-    st: listOf(sha256Of(twoLettersOf(region))),
-    zp: listOf(sha256Of(postalCodeOf(postalCode))),
-    country: listOf(sha256Of(country?.toLowerCase())),
+    ct: listOf(sha256Of(joinedOf(city)) ?? hashes.city),
+    st: listOf(sha256Of(twoLettersOf(region)) ?? hashes.region),
+    zp: listOf(sha256Of(postalCodeOf(postalCode)) ?? hashes.postalCode),
+    country: listOf(sha256Of(country?.toLowerCase()) ?? hashes.country),
   };
 }
 

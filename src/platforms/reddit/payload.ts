@@ -81,7 +81,7 @@ interface User {
 function userOf(conversion: Conversion, settings: Settings): User {
   const { hashes, visit, externalId } = conversion;
   return {
-    email: digestOf(hashes, 'emailBare'),
+    email: digestOf(hashes, 'emailBare') || undefined,
     phone_number: hashes.phone,
     external_id: externalIdHash(externalId),
     uuid: visit?.cookies._rdt_uuid || undefined,

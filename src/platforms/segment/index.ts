@@ -10,6 +10,11 @@ const LIMITS = { dedupWindowMs: 24 * 60 * 60 * 1_000 };
 export const platform: Platform = {
   ...manifest,
   fields,
+  initialSettings: {
+    'field.tax': 'custom.tax',
+    'field.shipping': 'custom.shipping',
+    'field.coupon': 'custom.coupon',
+  },
   demo: { write_key: 'demo-write-key' },
   // The write key identifies the source. Segment recognises a duplicate in all its sources.
   account: [],

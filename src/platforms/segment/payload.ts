@@ -23,14 +23,17 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   const isAnonymous = withholdsPersonal(conversion);
   if (isAnonymous && settings['when_denied'] === 'skip') return { skip: 'consent_denied' };
   const visit = isAnonymous ? undefined : conversion.visit;
+  const user = isAnonymous ? undefined : userId(conversion, settings);
+  const anonymousId = isAnonymous ? conversion.id : visit?.visitorId || undefined;
+  if (user === undefined && anonymousId === undefined) return { skip: 'no_identifier' };
   const products = productsOf(conversion.items);
   return {
     ...(products && bytesOf(products) > BATCHED_PRODUCTS_MAX_BYTES && { group: conversion.id }),
     item: {
       type: 'track',
       messageId: messageId(conversion),
-      userId: isAnonymous ? undefined : userId(conversion, settings),
-      anonymousId: isAnonymous ? conversion.id : visit?.visitorId || undefined,
+      userId: user,
+      anonymousId,
       event: mappedEvent(settings, event) ?? EVENTS.get(event) ?? event,
       timestamp: new Date(conversion.timeMs).toISOString(),
       properties: {
@@ -47,9 +50,9 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   };
 }
 
-function userId(conversion: Conversion, settings: Settings): string {
+function userId(conversion: Conversion, settings: Settings): string | undefined {
   const externalId = settings['external_id'] === 'user_id' ? externalIdOf(conversion) : undefined;
-  return externalId ?? conversion.hashes.subject;
+  return externalId ?? (conversion.hashes.subject || undefined);
 }
 
 /** Under the names of Segment's e-commerce events. Names and categories are left out of a list that is too long with them. */

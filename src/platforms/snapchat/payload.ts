@@ -1,4 +1,4 @@
-import type { Address, Conversion, Item } from '../conversion.js';
+import type { Conversion, Item } from '../conversion.js';
 import { externalIdHash, joinedOf, sha256Of, twoLettersOf } from '../customer-hashes.js';
 import { mappedEvent } from '../event-mapping.js';
 import { contentFields, quantityOf } from '../items.js';
@@ -44,10 +44,10 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
 type UserData = ReturnType<typeof userDataOf>;
 
 function userDataOf(conversion: Conversion) {
-  const { visit, externalId, address } = conversion;
+  const { visit, externalId } = conversion;
   return {
     ...userData(conversion, 'firstNameUnpunctuated', 'lastNameUnpunctuated'),
-    ...addressHashes(address),
+    ...addressHashes(conversion),
     external_id: listOf(externalIdHash(externalId)),
     sc_click_id: visit?.clicks.sccid?.id || undefined,
     sc_cookie1: visit?.cookies._scid || undefined,
@@ -59,12 +59,12 @@ function isIdentified({ em, ph, client_ip_address, client_user_agent }: UserData
   return Boolean(em || ph || (client_ip_address && client_user_agent));
 }
 
-function addressHashes({ city, region, postalCode, country }: Address = {}) {
+function addressHashes({ address: { city, region, postalCode, country } = {}, hashes }: Conversion) {
   return {
-    ct: listOf(sha256Of(joinedOf(city))),
-    st: listOf(sha256Of(twoLettersOf(region))),
-    zp: listOf(sha256Of(postalCodeOf(postalCode, country))),
-    country: listOf(sha256Of(country?.toLowerCase())),
+    ct: listOf(sha256Of(joinedOf(city)) ?? hashes.city),
+    st: listOf(sha256Of(twoLettersOf(region)) ?? hashes.region),
+    zp: listOf(sha256Of(postalCodeOf(postalCode, country)) ?? hashes.postalCode),
+    country: listOf(sha256Of(country?.toLowerCase()) ?? hashes.country),
   };
 }
 

@@ -1,4 +1,5 @@
 import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
+import { sourceOfGroup } from './event-source.js';
 import { API_VERSION } from './settings.js';
 import { verdictOfCall } from './verdict.js';
 
@@ -22,12 +23,12 @@ export function test(item: string, call: Call): TestCall | undefined {
 function trackRequest({ connection, group }: Call, members: string): PlatformRequest {
   const { pixel_code, api_version = API_VERSION } = connection.settings;
   const { access_token = '' } = connection.secrets;
-  const source = group === undefined ? 'web' : 'crm';
+  const source = sourceOfGroup(group, pixel_code);
   return {
     method: 'POST',
     // The trailing slash is part of the path: TikTok answers 404 without it.
     url: endpointUrl(connection, BASE, `/open_api/${api_version}/event/track/`),
     headers: { 'content-type': 'application/json', 'access-token': access_token },
-    body: `{"event_source":"${source}","event_source_id":${JSON.stringify(group ?? pixel_code)},${members}}`,
+    body: `{"event_source":"${source.type}","event_source_id":${JSON.stringify(source.id)},${members}}`,
   };
 }

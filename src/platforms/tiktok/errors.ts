@@ -4,8 +4,8 @@ const NEW_TOKEN = 'Generate a new access token in Events Manager (pixel, Setting
 
 /** Codes are grouped like HTTP statuses: 40000 and above is a client error, 50000 and above a server error. */
 export const ERRORS: readonly ErrorRow[] = [
-  // 20001: accepted in part, and the answer does not identify the refused events. 40050: a duplicate.
-  { codes: [0, 20_001, 40_050], verdict: 'delivered' },
+  // 40050: a duplicate.
+  { codes: [0, 40_050], verdict: 'delivered' },
   { codes: [40_016, 40_100, 40_132, 40_133], verdict: 'throttled' },
   { codes: [40_202, 40_700, 50_000, 50_002, 51_305, 60_001], verdict: 'server_error' },
   {

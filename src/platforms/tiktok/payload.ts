@@ -5,6 +5,7 @@ import { hasAmount, quantityOf } from '../items.js';
 import { isLimited, unlessEmpty, withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
+import { eventSourceOf, groupOf } from './event-source.js';
 
 /** Standard events; any other name is a custom event. */
 const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
@@ -13,7 +14,7 @@ const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
   ['signup', 'CompleteRegistration'],
 ]);
 
-/** The group is the id of the CRM event set; events without a group are sent to the pixel. */
+/** The group is the source of the events and the id that it has at TikTok; events without a group are sent to the pixel. */
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const user = userData(conversion);
   if (!isIdentified(user)) return { skip: 'no_identifier' };
@@ -28,8 +29,8 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
     page: page === undefined ? undefined : { url: page },
     limited_data_use: isLimited(conversion, settings) ? true : undefined,
   };
-  const { crm_event_set_id } = settings;
-  return conversion.visit || crm_event_set_id === undefined ? { item } : { item, group: crm_event_set_id };
+  const source = eventSourceOf(conversion, settings);
+  return source === undefined ? { item } : { item, group: groupOf(source) };
 }
 
 type UserData = ReturnType<typeof userData>;
@@ -51,10 +52,10 @@ function userData(conversion: Conversion) {
 }
 
 /** TikTok hashes only the postal code. After an opt-out nothing personal is sent plain. */
-function addressOf({ address = {}, consent }: Conversion) {
+function addressOf({ address = {}, hashes, consent }: Conversion) {
   const { city, region, postalCode, country } = address;
   return {
-    zip_code: sha256Of(postalCode?.replace(/[\s-]+/g, '').toLowerCase()),
+    zip_code: sha256Of(postalCode?.replace(/[\s-]+/g, '').toLowerCase()) ?? hashes.postalCode,
     ...(consent !== 'denied' && { city: latinOf(city), state: latinOf(region), country: country?.toLowerCase() }),
   };
 }

@@ -3,10 +3,12 @@ import type { Field } from '../platform.js';
 
 export const API_VERSION = 'v1.3';
 
+function lettersAndDigits(value: string): string | undefined {
+  return /^[A-Za-z0-9]+$/.test(value) ? undefined : 'must be letters and digits only';
+}
+
 export const fields: readonly Field[] = [
-  requiredField('pixel_code', 'Code of the pixel: Tools > Events > the pixel > Settings.', (value) =>
-    /^[A-Za-z0-9]+$/.test(value) ? undefined : 'must be letters and digits only',
-  ),
+  requiredField('pixel_code', 'Code of the pixel: Tools > Events > the pixel > Settings.', lettersAndDigits),
   requiredSecret('access_token', 'Token of the pixel: Tools > Events > the pixel > Settings > Generate access token.'),
   {
     name: 'test_event_code',
@@ -15,8 +17,18 @@ export const fields: readonly Field[] = [
   },
   {
     name: 'crm_event_set_id',
-    help: 'Id of a CRM event set (Tools > Events): conversions without a visit are sent there instead of to the pixel.',
-    check: (value) => (/^[A-Za-z0-9]+$/.test(value) ? undefined : 'must be letters and digits only'),
+    help: 'Id of a CRM event set (Tools > Events): conversions with the source crm, or without source and visit, are sent there.',
+    check: lettersAndDigits,
+  },
+  {
+    name: 'offline_event_set_id',
+    help: 'Id of an offline event set (Tools > Events): conversions with the source physical_store or phone_call are sent there.',
+    check: lettersAndDigits,
+  },
+  {
+    name: 'app_id',
+    help: 'TikTok App ID (Tools > Events > App): conversions with the source app are sent there.',
+    check: lettersAndDigits,
   },
   {
     name: 'currencies',

@@ -1,15 +1,34 @@
 import { retryAfterMs } from '../../http/retry-after.js';
 import { at, shorten, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import { rowOf, verdictOfRow } from '../error-table.js';
+import { type IdentifierNames, type OptionalIdentifier, refusedFields } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 import { ERRORS } from './errors.js';
 
+/** Accepted in part. The answer does not identify the events that were refused. */
+const PARTIAL_SUCCESS = 20_001;
+
 /** `Batch.0.properties.contents…: Not a valid string`. */
-const EVENT_INDEX = /\bBatch\.(\d+)\b/g;
+const EVENT_PATH = /\bBatch\.(\d+)\b(?:\.user\.(\w+))?/g;
+
+const IDENTIFIERS: IdentifierNames = {
+  email: 'email',
+  phone: 'phone',
+  zip_code: 'address',
+  city: 'address',
+  state: 'address',
+  country: 'address',
+  external_id: 'externalId',
+  ttclid: 'click',
+  ttp: 'cookie',
+  ip: 'device',
+  user_agent: 'device',
+};
 
 export function verdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[] {
   const whole = verdictOfCall(response, items);
-  return whole.kind === 'split' ? (byIndex(response, items, whole.reason) ?? whole) : whole;
+  const isRefused = whole.kind === 'rejected' || (whole.kind === 'split' && !whole.unknown);
+  return isRefused ? (byEvent(response, items, whole.reason) ?? whole) : whole;
 }
 
 /** TikTok answers every request with 200 and reports the result in `code`; other statuses come from a proxy in front of it. */
@@ -27,8 +46,14 @@ export function verdictOfCall(response: PlatformResponse, items: number): Verdic
   if (statusVerdict)
     return statusVerdict.kind === 'rejected' ? splitOrReject(statusVerdict.reason, items, requestId) : statusVerdict;
   if (typeof code !== 'number') return unreadable(response);
+  if (code === PARTIAL_SUCCESS) return partialSuccess(reason, items, requestId);
   if (verdict?.kind === 'delivered') return verdict;
   return isClientError(code) ? splitOrReject(reason, items, requestId) : unreadable(response);
+}
+
+/** TikTok drops the repeats of accepted events by their ids for 48 hours. A single event has been accepted. */
+function partialSuccess(reason: string, items: number, requestId: string | undefined): Verdict {
+  return items > 1 ? { kind: 'split', reason, unknown: true, requestId } : { kind: 'delivered', requestId };
 }
 
 /** For codes that the table does not have. */
@@ -37,12 +62,17 @@ function isClientError(code: number): boolean {
 }
 
 /** One invalid event makes TikTok refuse the whole request. Undefined when the message does not name its index. */
-function byIndex(response: PlatformResponse, items: number, reason: string): readonly Verdict[] | undefined {
+function byEvent(response: PlatformResponse, items: number, reason: string): readonly Verdict[] | undefined {
   const message = textAt(response.json, 'message') ?? '';
   const requestId = textAt(response.json, 'request_id');
-  const refused = new Set([...message.matchAll(EVENT_INDEX)].map(([, index]) => Number(index)));
-  if (refused.size === 0 || Math.max(...refused) >= items) return undefined;
-  return Array.from({ length: items }, (_, index) =>
-    refused.has(index) ? { kind: 'rejected', reason, requestId } : { kind: 'resend' },
-  );
+  const refused = new Map<number, (OptionalIdentifier | undefined)[]>();
+  for (const [, index, field = ''] of message.matchAll(EVENT_PATH)) {
+    const identifier = Object.hasOwn(IDENTIFIERS, field) ? IDENTIFIERS[field] : undefined;
+    refused.set(Number(index), [...(refused.get(Number(index)) ?? []), identifier]);
+  }
+  if (refused.size === 0 || Math.max(...refused.keys()) >= items) return undefined;
+  return Array.from({ length: items }, (_, index): Verdict => {
+    const fields = refused.get(index);
+    return fields === undefined ? { kind: 'resend' } : refusedFields(fields, reason, requestId);
+  });
 }

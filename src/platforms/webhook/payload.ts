@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { Address, Conversion, Visit } from '../conversion.js';
+import type { Conversion } from '../conversion.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
-import { withoutQuery } from '../payload-fields.js';
+import { unlessEmpty, withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings } from '../platform.js';
 
 /**
@@ -9,7 +9,7 @@ import type { Payload, Settings } from '../platform.js';
  * sent only as hashes.
  */
 export function payload(conversion: Conversion, settings: Settings): Payload {
-  const { event, value, visit, hashes, source, items } = conversion;
+  const { event, value, visit, hashes, source, items, custom } = conversion;
   return {
     item: {
       type: `conversion.${mappedEvent(settings, event) ?? event}`,
@@ -24,31 +24,32 @@ export function payload(conversion: Conversion, settings: Settings): Payload {
         currency: value === undefined && items === undefined ? undefined : conversion.currency,
         consent: conversion.consent,
         page_url: withoutQuery(visit?.pageUrl),
-        click_ids: clickIds(visit),
+        click_ids: clickIds(conversion),
         utm: visit && Object.keys(visit.utm).length > 0 ? visit.utm : undefined,
         user: {
-          email_sha256: hashes.subject,
+          email_sha256: hashes.subject || undefined,
           phone_sha256: hashes.phone,
           first_name_sha256: hashes.firstName,
           last_name_sha256: hashes.lastName,
           external_id: conversion.externalId,
-          ...addressHashes(conversion.address),
+          ...addressHashes(conversion),
         },
         // An absent one must not replace a custom field of its name.
         ...(source && { source }),
         ...(items && { items }),
+        ...(custom && { custom }),
       },
     },
   };
 }
 
 /** Digests of the lower-case values, as those of names. */
-function addressHashes({ city, region, postalCode, country }: Address = {}): object {
+function addressHashes({ address: { city, region, postalCode, country } = {}, hashes }: Conversion): object {
   return {
-    city_sha256: digestOf(city),
-    region_sha256: digestOf(region),
-    postal_code_sha256: digestOf(postalCode),
-    country_sha256: digestOf(country),
+    city_sha256: digestOf(city) ?? hashes.city,
+    region_sha256: digestOf(region) ?? hashes.region,
+    postal_code_sha256: digestOf(postalCode) ?? hashes.postalCode,
+    country_sha256: digestOf(country) ?? hashes.country,
   };
 }
 
@@ -56,7 +57,7 @@ function digestOf(text: string | undefined): string | undefined {
   return text === undefined ? undefined : hash('sha256', text.toLowerCase());
 }
 
-function clickIds(visit: Visit | undefined): Record<string, string> | undefined {
-  const clicks = Object.entries(visit?.clicks ?? {});
-  return clicks.length === 0 ? undefined : Object.fromEntries(clicks.map(([kind, { id }]) => [kind, id]));
+function clickIds({ visit, clickIds: { lead_id, ctwa_clid } = {} }: Conversion): object | undefined {
+  const clicks = Object.entries(visit?.clicks ?? {}).map(([kind, { id }]) => [kind, id]);
+  return unlessEmpty({ ...Object.fromEntries(clicks), lead_id, ctwa_clid });
 }

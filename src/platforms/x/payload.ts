@@ -2,7 +2,7 @@ import type { Conversion, Item } from '../conversion.js';
 import { mappedActions, payloadFor } from '../event-mapping.js';
 import { unitsIn } from '../items.js';
 import { amountText, withholdsPersonal } from '../payload-fields.js';
-import { FIRST_PAYLOAD_VERSION } from '../payload-version.js';
+import { FIRST_PAYLOAD_VERSION, LONE_DEVICE_VERSION } from '../payload-version.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
@@ -10,6 +10,8 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   if (eventIds === undefined) return { skip: 'event_not_mapped' };
   // X has no field for an opt-out, and requires an identifier.
   if (withholdsPersonal(conversion)) return { skip: 'consent_denied' };
+  const identifiers = identifiersOf(conversion);
+  if (identifiers.length === 0) return { skip: 'no_identifier' };
   const { items, currency } = conversion;
   // Amounts in other currencies than the one that is set are left out.
   const hasAmounts = (settings['currency'] ?? currency) === currency;
@@ -23,7 +25,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
     conversion_id: conversion.eventId,
     value: value === undefined ? undefined : amountText(value, currency),
     price_currency: hasCurrency ? currency : undefined,
-    identifiers: identifiersOf(conversion),
+    identifiers,
     number_items: items && unitsIn(items),
     contents,
   }));
@@ -40,13 +42,16 @@ function contentsOf(items: readonly Item[], hasPrices: boolean) {
   }));
 }
 
-function identifiersOf({ visit, hashes }: Conversion): object[] {
+function identifiersOf({ visit, hashes, payloadVersion }: Conversion): object[] {
   const identifiers: object[] = [];
   const click = visit?.clicks.twclid?.id;
   if (click) identifiers.push({ twclid: click });
-  identifiers.push({ hashed_email: hashes.subject });
+  if (hashes.subject) identifiers.push({ hashed_email: hashes.subject });
   if (hashes.phone) identifiers.push({ hashed_phone_number: hashes.phone });
-  // X uses these two only together.
-  if (visit?.ip && visit.userAgent) identifiers.push({ ip_address: visit.ip, user_agent: visit.userAgent });
+  const device = { ip_address: visit?.ip || undefined, user_agent: visit?.userAgent || undefined };
+  if (device.ip_address && device.user_agent) identifiers.push(device);
+  // X accepts one of them only beside another identifier, so it is in the same object.
+  else if (identifiers.length > 0 && payloadVersion >= LONE_DEVICE_VERSION)
+    Object.assign(identifiers[0] as object, device);
   return identifiers;
 }

@@ -1,11 +1,30 @@
 import { retryAfterMs } from '../../http/retry-after.js';
-import { at, joined, partlyProcessed, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import {
+  at,
+  joined,
+  listAt,
+  partlyProcessed,
+  splitOrReject,
+  textAt,
+  unreadable,
+  verdictOfStatus,
+} from '../common-verdict.js';
 import { rowOf, verdictOfRow } from '../error-table.js';
+import { type IdentifierNames, type OptionalIdentifier, refusedFields } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 import { ERRORS } from './errors.js';
 
 /** The length of X's rate limit window. */
 const RATE_WINDOW_MS = 15 * 60 * 1_000;
+
+/** The parameters that an error of one conversion may name, also with a path before it. */
+const IDENTIFIERS: IdentifierNames = {
+  twclid: 'click',
+  hashed_email: 'email',
+  hashed_phone_number: 'phone',
+  ip_address: 'device',
+  user_agent: 'device',
+};
 
 export function verdict(response: PlatformResponse, items: number): Verdict {
   const { status, json } = response;
@@ -15,8 +34,10 @@ export function verdict(response: PlatformResponse, items: number): Verdict {
   if (row) return verdictOfRow(row, reason ?? `HTTP ${status}`);
   if (status === 429) return { kind: 'retry', reason: 'throttled', afterMs: waitMs(response) };
   // The answer does not identify the conversion, and another 404 may concern one only: a wrong event id.
-  if (status === 400 || status === 404 || status === 413 || status === 422)
-    return splitOrReject(reason ?? `HTTP ${status}`, items);
+  if (status === 400 || status === 404 || status === 413 || status === 422) {
+    const refused = splitOrReject(reason ?? `HTTP ${status}`, items);
+    return refused.kind === 'rejected' ? refusedFields([identifierIn(json)], refused.reason) : refused;
+  }
   const refusal = verdictOfStatus(response, reason);
   if (refusal) return refusal;
   const processed = at(json, 'data', 'conversions_processed');
@@ -24,6 +45,12 @@ export function verdict(response: PlatformResponse, items: number): Verdict {
   if (typeof processed !== 'number' || at(json, 'errors') !== undefined) return unreadable(response);
   if (processed < items) return partlyProcessed(processed, items, `processed ${processed} of ${items}`, requestId);
   return { kind: 'delivered', requestId };
+}
+
+function identifierIn(json: unknown): OptionalIdentifier | undefined {
+  if (listAt(json, 'errors').length !== 1) return undefined;
+  const [name = ''] = /\w+$/.exec(textAt(json, 'errors', 0, 'parameter') ?? '') ?? [];
+  return Object.hasOwn(IDENTIFIERS, name) ? IDENTIFIERS[name] : undefined;
 }
 
 function reasonOf(json: unknown): string | undefined {

@@ -7,6 +7,8 @@ const IDENTIFIERS_MAX = 10;
 const ACCOUNT_ID = /^\d{10}$/;
 const CONVERSION_ACTION_ID = /^\d+$/;
 const COUNTRY = /^[A-Z]{2}$/;
+const ZIP_CODE = /^\d{5}(?:-?\d{4})?$/;
+const CUSTOMER_TYPES = ['NEW', 'RETURNING', 'REENGAGED'];
 const LANGUAGE = /^[a-z]{2}$/;
 const POSITIVE_NUMBER = /^[1-9]\d*$/;
 const EVENT_SOURCES = ['WEB', 'APP', 'IN_STORE', 'PHONE', 'MESSAGE', 'OTHER'];
@@ -27,6 +29,7 @@ const CONSENT_FIELDS = new Set(['adUserData', 'adPersonalization']);
 const ADDRESS_FIELDS = new Set([
   ...['givenName', 'familyName', 'regionCode', 'postalCode', 'addressLine', 'city', 'administrativeArea'],
 ]);
+const USER_PROPERTY_FIELDS = new Set(['customerType', 'customerValueBucket', 'additionalUserProperties']);
 const CART_FIELDS = new Set([
   ...['merchantId', 'merchantFeedLabel', 'merchantFeedLanguageCode', 'transactionDiscount', 'items', 'couponCodes'],
 ]);
@@ -128,6 +131,7 @@ export function eventViolations(event: unknown, index: number, body: JsonObject,
   checkIdentifiers(violations, at, event, body);
   checkConsent(violations, `${at}.consent`, event['consent']);
   checkDevice(violations, `${at}.eventDeviceInfo`, event['eventDeviceInfo']);
+  checkUserProperties(violations, `${at}.userProperties`, event['userProperties']);
   checkCart(violations, `${at}.cartData`, event);
   return violations.list;
 }
@@ -194,10 +198,16 @@ function checkUserIdentifier(violations: Violations, field: string, identifier: 
   const { givenName, familyName, regionCode, postalCode } = address;
   violations.add(`${field}.address.givenName`, check.hash(givenName), 'INVALID_SHA256_FORMAT');
   violations.add(`${field}.address.familyName`, check.hash(familyName), 'INVALID_SHA256_FORMAT');
-  violations.add(`${field}.address.postalCode`, check.raw(postalCode), 'INVALID_ARGUMENT');
+  violations.add(`${field}.address.postalCode`, postalCodeProblem(postalCode, regionCode), 'INVALID_POSTAL_CODE');
   if (typeof regionCode !== 'string' || !COUNTRY.test(regionCode)) {
     violations.add(`${field}.address.regionCode`, 'is not a country of two upper-case letters', 'INVALID_COUNTRY_CODE');
   }
+}
+
+function postalCodeProblem(postalCode: unknown, regionCode: unknown): string | undefined {
+  const problem = check.raw(postalCode);
+  if (problem !== undefined || regionCode !== 'US') return problem;
+  return ZIP_CODE.test(postalCode as string) ? undefined : 'is not a ZIP code';
 }
 
 function checkConsent(violations: Violations, field: string, consent: unknown): void {
@@ -208,6 +218,16 @@ function checkConsent(violations: Violations, field: string, consent: unknown): 
   }
   violations.unknown(`${field}.`, consent, CONSENT_FIELDS);
   for (const name of CONSENT_FIELDS) violations.optional(field, consent, name, check.oneOf(CONSENTS));
+}
+
+function checkUserProperties(violations: Violations, field: string, properties: unknown): void {
+  if (properties === undefined) return;
+  if (!isObject(properties)) {
+    violations.add(field, 'is not an object', 'INVALID_ARGUMENT');
+    return;
+  }
+  violations.unknown(`${field}.`, properties, USER_PROPERTY_FIELDS);
+  violations.optional(field, properties, 'customerType', check.oneOf(CUSTOMER_TYPES), 'INVALID_ENUM_VALUE');
 }
 
 function checkDevice(violations: Violations, field: string, device: unknown): void {
@@ -231,6 +251,7 @@ function checkCart(violations: Violations, field: string, event: JsonObject): vo
   violations.unknown(`${field}.`, objectOf(cart), CART_FIELDS);
   violations.optional(field, objectOf(cart), 'merchantId', isMerchantId, 'INVALID_MERCHANT_ID');
   violations.optional(field, objectOf(cart), 'merchantFeedLabel', check.text);
+  violations.optional(field, objectOf(cart), 'couponCodes', check.textList);
   if (language !== undefined && !LANGUAGE.test(textOf(language))) {
     const at = `${field}.merchantFeedLanguageCode`;
     violations.add(at, 'is not a language of two lower-case letters', 'INVALID_MERCHANT_FEED_LANGUAGE_CODE');

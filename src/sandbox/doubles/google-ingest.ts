@@ -2,7 +2,7 @@ import { isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
 import type { FailureAnswers, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { isObject, isText, type JsonObject, listIn, objectOf, parseJson, textOf } from '../values.js';
 import { clickIdOf, eventViolations, requestViolations, type Violation } from './google-event-checks.js';
-import { newRequestId } from './google-request-status.js';
+import { destinationErrorIn, newRequestId } from './google-request-status.js';
 
 export const INGEST_PATH = '/v1/events:ingest';
 
@@ -11,6 +11,11 @@ export function ingestAnswer(request: SandboxRequest): SandboxAnswer {
   if (!isObject(body))
     return invalid([{ field: '', description: 'The body is not JSON.', reason: 'INVALID_ARGUMENT' }]);
   const events = listIn(body, 'events');
+  const reason = destinationErrorIn(request.memory);
+  if (reason !== undefined) {
+    const violation = { field: 'destinations[0].operatingAccount', description: 'The destination is wrong.', reason };
+    return invalid([violation], receivedEvents(body, events, [], false));
+  }
   const byEvent = events.map((event, index) => eventViolations(event, index, body, request.nowMs));
   const all = [...requestViolations(body, events), ...byEvent.flat()];
   const received = receivedEvents(body, events, byEvent, all.length === 0);

@@ -8,6 +8,7 @@ const STATUSES = ['SUCCESS', 'PROCESSING', 'PARTIAL_SUCCESS', 'FAILED'];
 const REASON_PREFIX = 'PROCESSING_ERROR_REASON_';
 const REASON = /^[A-Z_]+$/;
 const CONFIGURED = 'configured status';
+const DESTINATION_ERROR = 'destination error';
 const COUNTER = 'requests';
 
 /**
@@ -68,9 +69,11 @@ function outcomeOfConsent(records: number, denied: number): object {
 export function controlStatus(request: ControlRequest, memory: Memory): string | undefined {
   if (request.mode === 'ok') {
     memory.delete(CONFIGURED);
+    memory.delete(DESTINATION_ERROR);
     return undefined;
   }
-  if (request.mode !== 'status') return 'The only additional mode of google_ads is "status".';
+  if (request.mode === 'destination') return controlDestination(request, memory);
+  if (request.mode !== 'status') return 'The additional modes of google_ads are "status" and "destination".';
   const { status, reason = 'INVALID_CLICK', action, times = Number.POSITIVE_INFINITY } = request;
   if (!isText(status) || !STATUSES.includes(status)) return `"status" is one of ${STATUSES.join(', ')}.`;
   if (!isText(reason) || !REASON.test(reason)) return '"reason" is a name in upper case such as CLICK_NOT_FOUND.';
@@ -80,6 +83,17 @@ export function controlStatus(request: ControlRequest, memory: Memory): string |
   const prefixed = reason.startsWith(REASON_PREFIX) ? reason : REASON_PREFIX + reason;
   memory.set(CONFIGURED, { status, reason: prefixed, action, left: times } satisfies ConfiguredStatus);
   return undefined;
+}
+
+/** `{"mode":"destination","reason":"NOT_FOUND"}`: requests are refused for their destination. */
+function controlDestination({ reason = 'INVALID_DESTINATION' }: ControlRequest, memory: Memory): string | undefined {
+  if (!isText(reason) || !REASON.test(reason)) return '"reason" is a name in upper case such as INVALID_DESTINATION.';
+  memory.set(DESTINATION_ERROR, reason);
+  return undefined;
+}
+
+export function destinationErrorIn(memory: Memory): string | undefined {
+  return memory.get(DESTINATION_ERROR) as string | undefined;
 }
 
 function takeConfigured(memory: Memory): ConfiguredStatus | undefined {

@@ -1,6 +1,7 @@
 import { bearerToken, credentialFailure, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
 import * as check from '../checks.js';
 import type { CallKind, FailureKind, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { OwnModes } from '../own-modes.js';
 import type { SignIn } from '../sign-ins.js';
 import { tokenAnswer, tokenFailures } from '../token-endpoint.js';
 import { DAY_MS, isObject, type JsonObject, MINUTE_MS, objectOf, parseJson } from '../values.js';
@@ -45,17 +46,24 @@ export const double: PlatformDouble = {
   },
 
   fail,
+  control: (request, memory) => modes.control(request, memory),
 };
+
+/** `other_method`: the conversion rules were made for the Insight Tag. */
+const modes = new OwnModes('linkedin', ['other_method']);
+
+function incorrect(elements: readonly unknown[], problem: string): SandboxAnswer {
+  const indices = elements.map((_, index) => index).join(', ');
+  const message = `Incorrect conversions information provided. ${problem}, indices [${indices}] (0-indexed)`;
+  return { ...jsonAnswer(400, { status: 400, message }), received: received(elements, [], false) };
+}
 
 function fail(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
   if (request.path === TOKEN_PATH) return tokenFailures[kind](request);
   const elements = elementsOf(parseJson(request.body));
   switch (kind) {
-    case 'refuse': {
-      const indices = elements.map((_, index) => index).join(', ');
-      const message = `Incorrect conversions information provided. Conversion's method should be CONVERSIONS_API, indices [${indices}] (0-indexed)`;
-      return { ...jsonAnswer(400, { status: 400, message }), received: received(elements, [], false) };
-    }
+    case 'refuse':
+      return incorrect(elements, 'Conversion is not enabled');
     case 'refuse_one':
       return unprocessable(elements, [[{ path: '/conversion', problem: 'is not active' }]]);
     case 'throttle':
@@ -101,6 +109,8 @@ function conversionsAnswer(request: SandboxRequest): SandboxAnswer {
     );
   }
   const elements = elementsOf(body);
+  if (modes.take('other_method', request.memory))
+    return incorrect(elements, "Conversion's method should be CONVERSIONS_API");
   if (elements.length === 0 || elements.length > ELEMENTS_MAX) {
     const refusal = failure(400, 'ILLEGAL_ARGUMENT', `A batch must have 1 to ${ELEMENTS_MAX} elements.`);
     return { ...refusal, received: received(elements, [], false) };

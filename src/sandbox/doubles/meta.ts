@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { credentialFailure, isFormContentType, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import {
+  credentialFailure,
+  isFormContentType,
+  isJsonContentType,
+  jsonAnswer,
+  receivedItem,
+  withHeaders,
+} from '../answers.js';
 import * as check from '../checks.js';
 import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { issueTokens, takeGrant } from '../grants.js';
+import { OwnModes } from '../own-modes.js';
 import type { SignIn } from '../sign-ins.js';
 import {
   DAY_MS,
@@ -45,6 +53,7 @@ const SUFFICIENT_IDENTIFIERS = ['em', 'ph', 'external_id', 'fbc', 'fbp', 'lead_i
 /** Meta's parameter builder appends a short suffix to its values. */
 const BUILDER_SUFFIX = /\.(?:[\w-]{8}|[\w-]{2})$/;
 const FBC = /^fb\.\d\.(\d{13})\.[^\s.]+(?:\.[\w-]{2}|\.[\w-]{8})?$/;
+const LEAD_ID = /^\d{15,17}$/;
 const FBP = /^fb\.\d\.\d{13}\.\d+(?:\.[\w-]{2}|\.[\w-]{8})?$/;
 
 /** Meta's description of a refused event, which it does not identify. */
@@ -93,6 +102,7 @@ export const double: PlatformDouble = {
     const body = parseJson(request.body);
     const failure = credentialFailure(tokenOf(request, body));
     if (failure) return failures[failure](request);
+    if (modes.take('business_limit', request.memory)) return businessLimit();
     const problem = isJsonContentType(request) ? envelopeProblem(body) : 'content-type must be application/json';
     if (problem !== undefined) return refused(400, { ...INVALID_PARAMETER, message: `(#100) ${problem}` });
 
@@ -104,7 +114,23 @@ export const double: PlatformDouble = {
   },
 
   fail: (kind, request) => failures[kind](request),
+  control: (request, memory) => modes.control(request, memory),
 };
+
+/** `business_limit`: the limit of a business use case is reached. */
+const modes = new OwnModes('meta', ['business_limit']);
+const REGAINED_MINUTES = 5;
+
+/** Meta states the wait in minutes, in a header that other answers have, too. */
+function businessLimit(): SandboxAnswer {
+  const message = '(#80004) There have been too many calls to this ad-account. Wait a bit and try again.';
+  const usage = { call_count: 100, total_cputime: 25, total_time: 25, type: 'ads_management' };
+  return withHeaders(refused(400, { type: 'OAuthException', code: 80004, message }), {
+    'x-business-use-case-usage': JSON.stringify({
+      '1234567890': [{ ...usage, estimated_time_to_regain_access: REGAINED_MINUTES }],
+    }),
+  });
+}
 
 const UNKNOWN_OBJECT = { type: 'GraphMethodException', code: 100, error_subcode: 33 };
 const INVALID_PARAMETER = { type: 'OAuthException', code: 100 };
@@ -247,7 +273,7 @@ function checkUserData(faults: Fault[], event: JsonObject, nowMs: number): void 
     typeof value === 'string' && FBP.test(value) ? undefined : 'is not fb.<n>.<ms>.<digits>',
   );
   optional(faults, 'user_data', user, 'lead_id', (value) =>
-    typeof value === 'number' ? check.count(value) : check.raw(value),
+    LEAD_ID.test(String(value)) ? undefined : 'is not an id of 15 to 17 digits',
   );
   optional(faults, 'user_data', user, 'ctwa_clid', check.raw);
 
@@ -289,6 +315,8 @@ function checkCustomData(faults: Fault[], event: JsonObject): void {
     add(faults, INVALID, 'custom_data.currency', check.currency(upper));
   }
   optional(faults, 'custom_data', custom, 'order_id', check.text);
+  optional(faults, 'custom_data', custom, 'net_revenue', check.number);
+  checkCrm(faults, event, custom);
   optional(faults, 'custom_data', custom, 'num_items', check.count);
   optional(faults, 'custom_data', custom, 'content_ids', check.textList);
   optional(faults, 'custom_data', custom, 'content_type', check.oneOf(CONTENT_TYPES));
@@ -301,6 +329,18 @@ function checkCustomData(faults: Fault[], event: JsonObject): void {
     optional(faults, path, objectOf(content), 'item_price', check.number);
     for (const name of ['title', 'category']) optional(faults, path, objectOf(content), name, check.text);
   }
+}
+
+/** The stages of a lead, which Meta reads only in this form. */
+function checkCrm(
+  faults: Fault[],
+  event: JsonObject,
+  { event_source: source, lead_event_source: name }: JsonObject,
+): void {
+  if (source === undefined && name === undefined) return;
+  add(faults, INVALID, 'custom_data.event_source', check.oneOf(['crm'])(source));
+  add(faults, INVALID, 'custom_data.lead_event_source', check.text(name));
+  add(faults, INVALID, 'action_source', check.oneOf(['system_generated'])(event['action_source']));
 }
 
 function checkProcessingOptions(faults: Fault[], event: JsonObject): void {

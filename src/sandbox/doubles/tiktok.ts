@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { credentialOf, isJsonContentType, jsonAnswer, receivedItems } from '../answers.js';
+import { credentialOf, type ItemIdentity, isJsonContentType, jsonAnswer, receivedItems } from '../answers.js';
 import * as check from '../checks.js';
 import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { type CheckedItem, FieldChecks, missingIdWarning, problemsOf } from '../field-checks.js';
 import { issueTokens, takeGrant } from '../grants.js';
+import { OwnModes } from '../own-modes.js';
 import type { SignIn } from '../sign-ins.js';
-import { DAY_MS, HOUR_MS, isObject, isText, listIn, objectOf, parseJson } from '../values.js';
+import { DAY_MS, HOUR_MS, isObject, isText, type JsonObject, listIn, objectOf, parseJson } from '../values.js';
 
 /** The trailing slash is part of the path. */
 const PATH = '/open_api/v1.3/event/track/';
@@ -31,6 +32,7 @@ const CURRENCIES = new Set(
 );
 
 const OK = 0;
+const PARTIAL = 20001;
 const NO_PERMISSION = 40001;
 const INVALID = 40002;
 const TOO_MANY_REQUESTS = 40100;
@@ -69,12 +71,22 @@ export const double: PlatformDouble = {
     const firstInvalid = checked.findIndex(({ problems }) => problems.length > 0);
     const received = receivedEvents(checked, firstInvalid === -1);
     if (firstInvalid === -1) return applicationAnswer(OK, 'OK', received);
+    if (checked.length > 1 && modes.take('partial', request.memory)) return partialSuccess(checked);
     const message = messageOf(checked[firstInvalid]?.problems[0] ?? '');
     return applicationAnswer(INVALID, `Batch.${firstInvalid}.${message}`, received);
   },
 
   fail: (kind, request) => failures[kind](request),
+  control: (request, memory) => modes.control(request, memory),
 };
+
+/** `partial`: of a batch, the valid events are accepted, and the answer does not say which ones those are. */
+const modes = new OwnModes('tiktok', ['partial']);
+
+function partialSuccess(checked: readonly CheckedItem[]): SandboxAnswer {
+  const received = receivedItems(checked, identityOf, ({ problems }) => problems.length === 0);
+  return applicationAnswer(PARTIAL, 'Partial success.', received);
+}
 
 const failures: FailureAnswers = {
   refuse: (request) => applicationAnswer(INVALID, 'Invalid parameter.', refusedEvents(request)),
@@ -132,11 +144,11 @@ function checkedEvents({ body, nowMs }: SandboxRequest): readonly CheckedItem[] 
 }
 
 function receivedEvents(checked: readonly CheckedItem[], accepted: boolean): readonly ReceivedItem[] {
-  return receivedItems(
-    checked,
-    ({ event_id, event }) => ({ eventId: event_id, event, dedupBy: [event] }),
-    () => accepted,
-  );
+  return receivedItems(checked, identityOf, () => accepted);
+}
+
+function identityOf({ event_id, event }: JsonObject): ItemIdentity {
+  return { eventId: event_id, event, dedupBy: [event] };
 }
 
 function refusedEvents(request: SandboxRequest): readonly ReceivedItem[] {
