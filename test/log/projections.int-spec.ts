@@ -228,7 +228,7 @@ describe('projections', () => {
       const visitor = callingVisitor(turn % 3 === 1 ? cookie : undefined, Date.now());
       if (call === 'consent')
         await new ChangeConsentHandler(log).execute(
-          new ChangeConsent('tag', open.site.host, message as TagMessage, visitor),
+          new ChangeConsent('tag', open.site, message as TagMessage, visitor),
         );
       else {
         const command = new RecordVisit('tag', open.site, call, message as TagMessage, request, visitor);

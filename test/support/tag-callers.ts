@@ -96,7 +96,7 @@ export class TagCallers {
     ) as TagMessage;
     const visitor = callingVisitor(sendsCookie ? browser.cookie : undefined, nowMs);
     if (call === 'consent')
-      await new ChangeConsentHandler(this.log).execute(new ChangeConsent('tag', this.site.host, message, visitor));
+      await new ChangeConsentHandler(this.log).execute(new ChangeConsent('tag', this.site, message, visitor));
     else {
       const request = { userAgent: isBot ? 'curl/8.0' : BROWSER };
       await this.visits.execute(new RecordVisit('tag', this.site, call, message, request, visitor));
