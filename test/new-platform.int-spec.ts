@@ -62,7 +62,7 @@ export const signIn: SignIn = { consentPath: '/consent', consent: { required: { 
 
 /** Runs in the copy of the sources, and prints what each part of the product makes of the platforms. */
 const FACTS = `import { sandboxConnection } from './src/app/demo-sandbox.js';
-import { clickIdsSchema, readClickIds } from './src/conversions/inbound/click-ids.js';
+import { clickIdsSchema, readClickIds } from './src/conversions/inbound/fields/click-ids.js';
 import { IMPORT_FIELDS } from './src/conversions/import/columns.js';
 import { connectionTitle } from './src/dashboard/browser/format.js';
 import { sourceRows } from './src/dashboard/browser/views/overview-view.js';

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { DecimalMark } from '../conversions/import/amounts.js';
-import { IMPORT_FIELDS } from '../conversions/import/columns.js';
+import { IMPORT_FIELDS, isImportField } from '../conversions/import/columns.js';
 import type { DateOrder } from '../conversions/import/local-times.js';
 import { ENCODINGS, type Encoding } from '../conversions/import/source-bytes.js';
 import { readTimeZone, type TimeZone } from '../conversions/import/time-zone.js';
@@ -109,8 +109,10 @@ function readFields(option: string, example: string, texts: readonly string[] = 
   const fields = new Map<string, string>();
   for (const text of texts) {
     const [field, value] = readSetting(option, example, text);
-    if (!IMPORT_FIELDS.includes(field))
-      throw new UsageError(`${option}: there is no field "${field}". Fields: ${IMPORT_FIELDS.join(', ')}.`);
+    if (!isImportField(field))
+      throw new UsageError(
+        `${option}: there is no field "${field}". Fields: ${IMPORT_FIELDS.join(', ')}, custom.<key>.`,
+      );
     if (fields.has(field)) throw new UsageError(`${option} names ${field} twice.`);
     fields.set(field, value);
   }

@@ -121,6 +121,7 @@ async function importSource(
       );
   }
   noteTimes(session, request, result);
+  noteDropped(session, result);
 }
 
 /** Its settings and connections are followed while the import runs. */
@@ -169,6 +170,11 @@ async function showCounts(
   );
   if (rejectedFile !== undefined && !json)
     output.note(`The rejected lines are in ${rejectedFile}, with their reasons. Correct them and import that file.`);
+}
+
+function noteDropped({ output }: Session, { dropped }: ImportResult): void {
+  for (const [field, lines] of dropped)
+    output.note(`${field} was not valid in ${lines} lines, which were imported without it.`);
 }
 
 function noteTimes({ output }: Session, { isZoneStated }: ImportRequest, { zoneless }: ImportResult): void {

@@ -17,8 +17,8 @@ import type { ReceiveConversion } from './receive-conversion.command.js';
 export interface Decision {
   readonly opening: OpeningEvent;
   readonly claim: DedupClaim;
-  /** For the sender. */
-  readonly warning: string | undefined;
+  /** For the sender; undefined if there are none. */
+  readonly warnings: readonly string[] | undefined;
 }
 
 /** A decision on what is stored about the person. It is outdated if the log has a newer event about the person. */
@@ -70,6 +70,7 @@ export function decide(
     source: fields.source,
     items,
     sentConsent: fields.consent,
+    dropped: fields.dropped && [...new Set(fields.dropped.map(({ field }) => field))],
     keyId: key.id,
     trial: key.trial,
     correction,
@@ -114,7 +115,18 @@ export function decide(
     items: fields.items,
   };
   const stored = { event, orderId, eventId, externalId: stated?.externalId, custom: stated?.custom, items };
-  return { opening, claim, warning: addressWarning(sent, stored) };
+  return { opening, claim, warnings: warningsOf(fields.dropped, addressWarning(sent, stored)) };
+}
+
+/** As many as fit into a header that every proxy accepts. */
+const WARNINGS_MAX = 10;
+
+function warningsOf(dropped: InboundFields['dropped'], address: string | undefined): readonly string[] | undefined {
+  if (!dropped) return address === undefined ? undefined : [address];
+  const texts = [...dropped.map(({ warning }) => warning), ...(address === undefined ? [] : [address])];
+  return texts.length > WARNINGS_MAX
+    ? [...texts.slice(0, WARNINGS_MAX), `${texts.length - WARNINGS_MAX} more warnings`]
+    : texts;
 }
 
 /** The match without personal data; undefined when there is neither a visit nor a consent. */
@@ -131,10 +143,10 @@ function matchData({ visit, consent, withheld, personalization }: Match): Partia
 /** The fields of the sender only: a duplicate is neither matched nor sent. */
 export function sentData(data: ConversionData): ConversionData {
   const { conversionId, event, value, currency, orderId, eventId, occurredAt, source, items, sentConsent } = data;
-  const { keyId, trial, correction } = data;
+  const { dropped, keyId, trial, correction } = data;
   return {
     ...{ conversionId, event, value, currency, orderId, eventId, occurredAt, source, items, sentConsent },
-    ...{ keyId, trial, correction },
+    ...{ dropped, keyId, trial, correction },
   };
 }
 

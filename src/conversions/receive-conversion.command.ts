@@ -13,8 +13,8 @@ export interface Received {
   readonly receipt: Receipt;
   /** It corrects another conversion, and is not counted as one. */
   readonly correction?: true;
-  /** For the sender. */
-  readonly warning?: string;
+  /** For the sender, one text for each fault. */
+  readonly warnings?: readonly string[];
 }
 
 /** Settings of the service that the decision depends on. */

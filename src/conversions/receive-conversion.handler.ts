@@ -20,6 +20,7 @@ import { differences } from './differences.js';
 import { type Person, personOf } from './person.js';
 import { receiptOf } from './receipt.js';
 import { ReceiveConversion, type Received } from './receive-conversion.command.js';
+import { RecentEventIds } from './recent-event-ids.js';
 import { withStoredSpelling } from './stored-spelling.js';
 
 /** A conversion that is in the log. */
@@ -28,7 +29,7 @@ export interface StoredConversion {
   readonly opening: OpeningEvent;
   /** The name of the event, if it was sent in another form than the stored one. */
   readonly sentEvent: string | undefined;
-  readonly warning: string | undefined;
+  readonly warnings: readonly string[] | undefined;
   /** Present if it is to be delivered. */
   readonly received?: ReceivedConversion;
 }
@@ -82,11 +83,15 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
 
 /** Matches conversions with visits and stores them. Delivers nothing. */
 export class ConversionReceiver {
+  private readonly eventIds: RecentEventIds;
+
   constructor(
     private readonly log: EventLog,
     private readonly matcher: Matcher,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.eventIds = RecentEventIds.of(log);
+  }
 
   /** As `receiveAll` for one, without the promises that several need: most conversions arrive alone. */
   async receive(command: ReceiveConversion): Promise<StoredConversion> {
@@ -160,24 +165,25 @@ export class ConversionReceiver {
 
   /** `firsts`: the conversions that hold the dedup keys of duplicates. */
   private async storedOf({ prepared, outcome }: Appended, firsts: Promise<Firsts>): Promise<StoredConversion> {
-    const { command, opening, warning } = prepared;
+    const { command, opening, warnings } = prepared;
     const { fields } = command;
     const sentEvent = fields.event === opening.data.event ? fields.sent?.event : undefined;
     if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
     if (outcome.status === 'appended') {
       const { position, time } = outcome;
       const { host } = command.loadedSite.site;
-      if (opening.type !== 'conversion.received.v1') return { opening, sentEvent, warning };
+      if (opening.type !== 'conversion.received.v1') return { opening, sentEvent, warnings };
+      const repeated = this.eventIds.warningFor(host, opening.data);
       return {
         opening,
         sentEvent,
-        warning,
+        warnings: repeated === undefined ? warnings : [...(warnings ?? []), repeated],
         received: { site: host, position, time, ...opening, span: command.trace?.span },
       };
     }
     const duplicate = duplicateOf(opening, outcome.by, (await firsts).get(outcome.by));
     await this.append(command, duplicate);
-    return { opening: duplicate, sentEvent, warning };
+    return { opening: duplicate, sentEvent, warnings };
   }
 
   private async readFirsts(ids: readonly string[]): Promise<Firsts> {
@@ -203,12 +209,12 @@ export class ConversionReceiver {
 }
 
 /** The answer to the sender. */
-export function receivedOf({ opening, sentEvent, warning }: StoredConversion, results: Results): Received {
+export function receivedOf({ opening, sentEvent, warnings }: StoredConversion, results: Results): Received {
   const { data } = opening;
   const receipt = receiptOf(opening, results, sentEvent);
   const first = 'firstConversionId' in data ? { firstConversionId: data.firstConversionId } : undefined;
   const { conversionId, correction } = data;
-  return { conversionId, ...first, receipt, ...(correction && { correction }), ...(warning && { warning }) };
+  return { conversionId, ...first, receipt, ...(correction && { correction }), ...(warnings && { warnings }) };
 }
 
 /** Without the visit: a duplicate is not matched, and the visit may have been erased since the look-up. */

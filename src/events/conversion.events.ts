@@ -92,6 +92,12 @@ const conversion = {
   source: z.optional(described(z.enum(CONVERSION_SOURCES), 'Where it happened.')),
   items: z.optional(described(z.array(item), 'Lines of the order.')),
   sentConsent: z.optional(described(sentConsent, 'Consent to this conversion, as its sender states it.')),
+  dropped: z.optional(
+    described(
+      strings,
+      'Names of optional fields that were sent, were not valid in whole or in part, and are not used as far as they are not.',
+    ),
+  ),
   keyId: described(
     uuid,
     `Id of the API key that the request carried; ${IMPORT_KEY_ID} if it was imported from a file.`,

@@ -198,7 +198,8 @@ export class RecentRow implements PageRow {
       if (value !== undefined) kept = { ...kept, [field]: value };
     }
     this.content = (kept ?? NOTHING) as StoredEvent['data'];
-    this.person = this.category === VISITOR && subject !== undefined ? { [nameOfSubject(subject)]: subject } : undefined;
+    this.person =
+      this.category === VISITOR && subject !== undefined ? { [nameOfSubject(subject)]: subject } : undefined;
     this.stored = undefined;
     return kept !== undefined || this.person !== undefined;
   }
@@ -225,7 +226,9 @@ export function firstVersion(expected: AppendRequest['expected']): number | unde
 export function subjectsOf(rows: readonly RecentRow[], { types, bytes }: SubjectOptions): EventSubject[] {
   return rows
     .filter(({ type }) => types.includes(type))
-    .flatMap(({ position, site, subject }) => (subject !== undefined && subject.length >= bytes * 2 ? [{ position, site, subject }] : []));
+    .flatMap(({ position, site, subject }) =>
+      subject !== undefined && subject.length >= bytes * 2 ? [{ position, site, subject }] : [],
+    );
 }
 
 /** As `readEventFields` returns them. */

@@ -96,9 +96,10 @@ function fieldSettings(settings: Settings): readonly (readonly [name: string, so
 }
 
 function sourceValue(source: string, conversion: Conversion): FieldValue | undefined {
-  return source.startsWith(CUSTOM)
-    ? conversion.custom?.[source.slice(CUSTOM.length)]
-    : fieldValue(source as FieldSource, conversion);
+  if (!source.startsWith(CUSTOM)) return fieldValue(source as FieldSource, conversion);
+  const { custom = {} } = conversion;
+  const key = source.slice(CUSTOM.length);
+  return Object.hasOwn(custom, key) ? custom[key] : undefined;
 }
 
 function fieldValue(source: FieldSource, conversion: Conversion): FieldValue | undefined {

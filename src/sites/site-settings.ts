@@ -24,6 +24,7 @@ export const DEFAULT_SITE_SETTINGS: SiteSettings = {
   emailCapture: true,
   botFilter: 'leads',
   identifyBy: 'email',
+  strictFields: false,
 };
 
 interface Flag {
@@ -57,6 +58,7 @@ export const SITE_FLAGS: Readonly<Record<string, Flag>> = {
   'block-country': { setting: 'blockCountries', list: true, parse: country },
   'email-capture': { setting: 'emailCapture', ...YES_OR_NO },
   'identify-by': { setting: 'identifyBy', ...oneOf('email', 'any') },
+  'strict-fields': { setting: 'strictFields', ...YES_OR_NO },
 };
 
 export interface SettingsRequest {

@@ -1,3 +1,4 @@
+import { isPerson, subjectOfPerson } from '../events/person-keys.js';
 import {
   type BotVerdict,
   type ConsentState,
@@ -6,7 +7,6 @@ import {
   type VisitorEvent,
   type VisitPersonal,
 } from '../events/visitor.events.js';
-import { isPerson, subjectOfPerson } from '../events/person-keys.js';
 import { derivedUuid, uuidv7 } from '../kernel/uuid.js';
 import type { AppendRequest, DedupClaim, StoredEvent } from '../log/event.js';
 import { meaningOf, OPERATOR, UNRECOGNISED } from './consent.js';

@@ -15,8 +15,8 @@ import { Lease, type LeaseDatabase } from '../postgres/lease.js';
 import { isClosed, scopeStart } from '../sites/site.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { type Matcher, matchOf } from './matcher.js';
-import { asOfRecord, type VisitorRecord } from './visitor-record.js';
 import { lacksIdentifier } from './unmatched.projection.js';
+import { asOfRecord, type VisitorRecord } from './visitor-record.js';
 
 /** Its `reached` is the progress of the scan. */
 export const LATE_MATCHES_LEASE = 'late-matches';

@@ -1,6 +1,6 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
-import { type BotVerdict, VISITOR, type VisitorEvent, type VisitPersonal } from '../events/visitor.events.js';
 import type { NamedPerson } from '../events/person-keys.js';
+import { type BotVerdict, VISITOR, type VisitorEvent, type VisitPersonal } from '../events/visitor.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import type { EventsOf, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -93,7 +93,8 @@ export class RescoreVisitsHandler implements ICommandHandler<RescoreVisits> {
     const { subject, person } = (opening?.personal ?? {}) as NamedPerson;
     const { known, visitor } = (opening?.personal ?? {}) as Partial<VisitPersonal>;
     const latest = events.at(-1);
-    if ((subject ?? person) === undefined || !latest || !hasVerdict(latest) || !isSame(latest.data.bot, before)) return false;
+    if ((subject ?? person) === undefined || !latest || !hasVerdict(latest) || !isSame(latest.data.bot, before))
+      return false;
     const event = {
       type: 'visitor.rejudged.v1',
       data: { bot, mode: settings.botMode, from: before.score, seenAt: visit.time },

@@ -245,7 +245,16 @@ export const PLAIN_NAMES: ReadonlySet<string> = new Set([
   ...['type', 'types', 'kind', 'status', 'outcome', 'reason', 'event', 'platform', 'interval', 'timeZone', 'by'],
   ...['name', 'format', 'trial', 'force', 'dedupWindow', 'expiresInDays', 'endpoint', 'secret', 'url', 'settings'],
   ...['add', 'remove', 'hash', 'botThreshold', 'botMode', 'botFilter', 'consentRequired', 'withhold', 'country'],
-  ...['origins', 'blockDisposable', 'blockIps', 'allowIps', 'blockUserAgents', 'blockCountries', 'emailCapture'],
+  ...[
+    'origins',
+    'blockDisposable',
+    'blockIps',
+    'allowIps',
+    'blockUserAgents',
+    'blockCountries',
+    'emailCapture',
+    'strictFields',
+  ],
   // Patterns of the site's own filter. Of a new site, and of a first administrator; an account among those that the platform lists to who has signed in there.
   ...['blocked', 'aliases', 'email', 'account'],
 ]);

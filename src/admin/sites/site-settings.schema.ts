@@ -27,6 +27,7 @@ export const siteSettingsSchema = z
     identifyBy: z.enum(['email', 'any']).meta({
       description: 'any: a conversion without an email is accepted with a phone, an external id or a click id.',
     }),
+    strictFields: z.boolean(),
   })
   .meta({ id: 'SiteSettings' });
 
@@ -51,6 +52,7 @@ export const settingsChangeSchema = z
     blockCountries: listChange,
     emailCapture: z.boolean().nullable(),
     identifyBy: z.enum(['email', 'any']).nullable(),
+    strictFields: z.boolean().nullable(),
   })
   .partial()
   .strict()

@@ -1,6 +1,10 @@
 import { containsEmail } from '../../kernel/email.js';
 import { UserError } from '../../kernel/errors.js';
 import { SENT_CLICK_IDS } from '../../platforms/click-ids.js';
+import { CONSENT_FIELDS } from '../../platforms/conversion.js';
+import { COOKIE_NAMES } from '../inbound/fields/cookies.js';
+import { HASHED_NAMES } from '../inbound/fields/hashed.js';
+import { UTM_FIELDS } from '../inbound/fields/utm.js';
 
 const PLAIN_FIELDS = [
   'email',
@@ -22,10 +26,26 @@ const PLAIN_FIELDS = [
   'source',
   'ipAddress',
   'userAgent',
+  'eventId',
+  'pageUrl',
+  'referrer',
+  ...HASHED_NAMES,
 ] as const;
 
-/** What a column of a file can hold: a field of the endpoint, or one click id. */
-export const IMPORT_FIELDS: readonly string[] = [...PLAIN_FIELDS, ...SENT_CLICK_IDS.map((name) => `clickIds.${name}`)];
+/** What a column of a file can hold: a field of the endpoint, or a part of one. Besides these there are `custom.<key>`. */
+export const IMPORT_FIELDS: readonly string[] = [
+  ...PLAIN_FIELDS,
+  ...SENT_CLICK_IDS.map((name) => `clickIds.${name}`),
+  ...CONSENT_FIELDS.map((name) => `consent.${name}`),
+  ...COOKIE_NAMES.map((name) => `cookies.${name}`),
+  ...UTM_FIELDS.map((name) => `utm.${name}`),
+];
+const FREE_FIELD = /^(custom\..+|cookies\._ga_[A-Z0-9]+)$/;
+
+/** Whether a column can hold it. */
+export function isImportField(field: string): boolean {
+  return IMPORT_FIELDS.includes(field) || FREE_FIELD.test(field);
+}
 
 /** Other headers that mean one field and nothing else, without case, spaces and punctuation. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
@@ -58,7 +78,9 @@ export interface Column {
 const FIELD_BY_HEADER = new Map<string, string>();
 for (const field of IMPORT_FIELDS) {
   FIELD_BY_HEADER.set(comparable(field), field);
-  if (field.startsWith('clickIds.')) FIELD_BY_HEADER.set(comparable(field.slice('clickIds.'.length)), field);
+  // The name of a cookie may be that of a click id.
+  const [, part] = /^(?:clickIds|consent)\.(.+)$/.exec(field) ?? [];
+  if (part !== undefined) FIELD_BY_HEADER.set(comparable(part), field);
   for (const alias of ALIASES[field] ?? []) FIELD_BY_HEADER.set(alias, field);
 }
 

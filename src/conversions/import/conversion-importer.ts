@@ -231,11 +231,7 @@ function outcomeOf({ eventId }: Line, { id, type }: Opened): LineOutcome {
  * whenever it is imported, so that the log itself tells what was imported. Keyed with the site's secret, as the dedup key is.
  * A line that was filtered the first time has another id when it is not filtered any more.
  */
-function lineId(
-  { loadedSite, key, fields }: ReceiveConversion,
-  { subject }: Person,
-  afterFilter = false,
-): string {
+function lineId({ loadedSite, key, fields }: ReceiveConversion, { subject }: Person, afterFilter = false): string {
   const { dedupSecret } = loadedSite;
   const { event, orderId, value, currency, occurredAt } = fields;
   const conversion = {

@@ -7,7 +7,6 @@ import { readLocalTime } from './local-times.js';
 
 type Body = Record<string, unknown>;
 
-const CLICK_ID = 'clickIds.';
 /** `4,50123E+12`: a spreadsheet has dropped the last digits, so that different orders would become one. */
 const SHORTENED_NUMBER = /^\d([.,]\d+)?E\+?\d+$/i;
 
@@ -35,9 +34,7 @@ export function readRow(cells: readonly string[], columns: readonly Column[], op
       body['items'] = items;
     } else if ((field === 'orderId' || field === 'externalId') && SHORTENED_NUMBER.test(text)) {
       return { error: `${field} was shortened by a spreadsheet: export it as text` };
-    } else if (field.startsWith(CLICK_ID)) {
-      body['clickIds'] = { ...(body['clickIds'] as object), [field.slice(CLICK_ID.length)]: text };
-    } else body[field] = text;
+    } else setField(body, field, text);
   }
   // Without it the amount would become dollars although the file has a column for the currency.
   if (
@@ -47,6 +44,23 @@ export function readRow(cells: readonly string[], columns: readonly Column[], op
   )
     return { error: 'currency must be an ISO 4217 code' };
   return { body, isZoneless };
+}
+
+/** `clickIds.gclid` is a part of `clickIds`. */
+function setField(body: Body, field: string, text: string): void {
+  const dot = field.indexOf('.');
+  if (dot === -1) {
+    body[field] = text;
+    return;
+  }
+  const [name, part] = [field.slice(0, dot), field.slice(dot + 1)];
+  body[name] = { ...(body[name] as object), [part]: name === 'custom' ? customValue(text) : text };
+}
+
+/** A cell has no type. A number with leading zeros is an id. */
+function customValue(text: string): string | number | boolean {
+  if (/^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/.test(text)) return Number(text);
+  return text === 'true' || text === 'false' ? text === 'true' : text;
 }
 
 function readJson(text: string): unknown {

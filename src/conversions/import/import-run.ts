@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../kernel/clock.js';
-import { subjectOf } from '../../kernel/email.js';
 import { UserError } from '../../kernel/errors.js';
 import type { SiteKey } from '../../sites/site.js';
 import type { LoadedSite } from '../../sites/site-directory.js';
-import type { InboundFields } from '../inbound/inbound-field.js';
+import { hashPersonal } from '../hash-personal.js';
+import { type InboundFields, siteReading } from '../inbound/inbound-field.js';
 import { readInboundFields } from '../inbound/inbound-fields.js';
+import { keysOf } from '../person.js';
 import { ReceiveConversion, type ReceiveRules } from '../receive-conversion.command.js';
 import type { LineOutcome } from './conversion-importer.js';
 import type { LineSource, SourceLine } from './import-options.js';
@@ -38,6 +39,8 @@ export interface ImportRun {
 export interface ImportResult {
   /** Number of lines whose time has no offset. */
   readonly zoneless: number;
+  /** Number of lines of which a field was not valid and not used, by its name. */
+  readonly dropped: ReadonlyMap<string, number>;
 }
 
 /** Lines that are looked up and stored together. Large enough that commits are shared by many. */
@@ -63,6 +66,7 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   let window: ReadLine[] = [];
   let chunks = 0;
   let zoneless = 0;
+  const dropped = new Map<string, number>();
   const dispatch = async () => {
     const lines = window;
     window = [];
@@ -82,8 +86,11 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
         if ('isZoneless' in line.reading && line.reading.isZoneless) zoneless += 1;
         const command = toCommand(run, line);
         if (typeof command === 'string') await reject(run, line, command, counts);
-        else if (window.push({ line, command }) >= WINDOW_LINES) await dispatch();
-        else if (window.length % LINES_PER_TURN === 0) await setImmediate();
+        else {
+          countDropped(command.fields, dropped);
+          if (window.push({ line, command }) >= WINDOW_LINES) await dispatch();
+          else if (window.length % LINES_PER_TURN === 0) await setImmediate();
+        }
       }
       if (failure || run.stop.aborted) break;
       chunks += 1;
@@ -96,24 +103,33 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   if (window.length > 0 && !run.stop.aborted) await dispatch();
   await Promise.all(windows);
   if (failure && !run.stop.aborted) throw failure.error;
-  return { zoneless };
+  return { zoneless, dropped };
+}
+
+function countDropped(fields: InboundFields, counts: Map<string, number>): void {
+  const names = new Set(fields.dropped?.map(({ field }) => field));
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
 function toCommand(run: ImportRun, line: SourceLine): ReceiveConversion | string {
   if ('error' in line.reading) return line.reading.error;
-  const reading = readInboundFields(line.reading.body, line.rawBody, run.clock);
+  const site = run.site();
+  const { rawBody } = line;
+  const reading = readInboundFields(line.reading.body, { rawBody, clock: run.clock, ...siteReading(site.site) });
   if (!reading.ok) return reading.error;
-  return new ReceiveConversion(run.site(), run.key, reading.fields, run.rules);
+  return new ReceiveConversion(site, run.key, reading.fields, run.rules);
 }
 
-function subjectFrom({ email, hashedEmail }: InboundFields): string {
-  return email === undefined ? (hashedEmail as string) : subjectOf(email);
+/** Whether any that the line states of the person was erased. */
+function namesAny(erased: ReadonlySet<string>, { fields, loadedSite }: ReceiveConversion): boolean {
+  const hashes = hashPersonal(fields, loadedSite.site.settings.country ?? undefined);
+  return keysOf(fields, hashes, loadedSite.dedupSecret).some((key) => erased.has(key));
 }
 
 async function storeWindow(run: ImportRun, window: readonly ReadLine[], counts: ImportCounts): Promise<void> {
   // Now and not when the line was read: a source may be slow, and a person erased meanwhile.
   const erased = await run.erased();
-  const isErased = ({ command }: ReadLine) => erased.size > 0 && erased.has(subjectFrom(command.fields));
+  const isErased = ({ command }: ReadLine) => erased.size > 0 && namesAny(erased, command);
   for (const { line } of window.filter(isErased)) await reject(run, line, ERASED, counts);
   const lines = window.filter((read) => !isErased(read));
   const outcomes = await run.store(lines.map(({ command }) => command));

@@ -1,4 +1,4 @@
-import { readTimeMs } from '../inbound/occurred-at.js';
+import { readTimeMs } from '../inbound/fields/occurred-at.js';
 import { type LocalMs, readTimeZone, type TimeZone } from './time-zone.js';
 
 export type DateOrder = 'dmy' | 'mdy' | 'ymd';

@@ -23,6 +23,7 @@ import {
   tooLarge,
   UNAVAILABLE_TEXT,
 } from './inbound-answers.js';
+import { siteReading } from './inbound-field.js';
 import { InboundMetrics, outcomeOf } from './inbound-metrics.js';
 import { batchFormatOf } from './inbound-route.js';
 import { type LineReading, readBatch } from './read-batch.js';
@@ -75,11 +76,13 @@ export class InboundBatch {
   private async receive(body: Buffer, format: BatchFormat, caller: Caller): Promise<CountedAnswer> {
     const { loadedSite, key, trace } = caller;
     const { clock, settings } = this;
-    const limits = { maxLineBytes: settings.maxBodyBytes, clock, pause: pauseBetweenTurns() };
-    const readings = (await readBatch(body, format, limits)).map((reading) => checked(reading, loadedSite));
+    const { maxBodyBytes: maxLineBytes } = settings;
+    const options = { maxLineBytes, clock, pause: pauseBetweenTurns(), ...siteReading(loadedSite.site) };
+    const readings = (await readBatch(body, format, options)).map((reading) => checked(reading, loadedSite));
     const conversions = readings.flatMap((reading) =>
       reading.ok ? [new ReceiveConversion(loadedSite, key, reading.fields, settings, trace)] : [],
     );
+    for (const { fields } of conversions) if (fields.dropped) this.metrics.countDropped(fields.dropped);
     const results = (await this.commands.execute(new ReceiveBatch(conversions))).values();
     return jsonAnswer(200, { ok: true, results: readings.map((reading) => this.entryOf(reading, results, caller)) });
   }

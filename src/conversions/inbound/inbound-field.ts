@@ -2,6 +2,7 @@ import type { SentIdentifiers } from '../../events/conversion.events.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Address, ConversionSource, Custom, Item, SentConsent } from '../../platforms/conversion.js';
 import type { PersonalHashes } from '../../platforms/personal-hashes.js';
+import type { Site } from '../../sites/site.js';
 
 /** The fields of one conversion, validated and normalised. An optional field that was not sent is absent. */
 export interface InboundFields {
@@ -28,9 +29,10 @@ export interface InboundFields {
   clickIds?: NonNullable<SentIdentifiers['clickIds']>;
   ipAddress?: string;
   userAgent?: string;
-  /** Of the browser pixel, or the sender's own. Canonical, as the order id is. */
+  /** Of the browser pixel, or the sender's own. */
   eventId?: string;
   consent?: SentConsent;
+  /** Without query and fragment, except click ids and UTM fields. */
   pageUrl?: string;
   referrer?: string;
   cookies?: NonNullable<SentIdentifiers['cookies']>;
@@ -38,17 +40,50 @@ export interface InboundFields {
   custom?: Custom;
   /** Digests of what the sender hashed. A plain value takes precedence. */
   hashed?: HashedFields;
+  /** What was sent and is not used, in the order of the request. Absent if everything is. */
+  dropped?: readonly DroppedField[];
   /** Present if the event or the order was sent in another form than the canonical one. */
   sent?: { event?: string; orderId?: string };
 }
 
 export type HashedField = 'phone' | 'firstName' | 'lastName' | keyof Address;
-export type HashedFields = Readonly<Partial<Pick<PersonalHashes, HashedField>>>;
+export type HashedFields = Partial<Pick<PersonalHashes, HashedField>>;
+
+export interface DroppedField {
+  /** The name of the field or of its part, one of a fixed list: never a name that the sender chose. */
+  readonly field: string;
+  /** For the sender. Quotes nothing that was sent. */
+  readonly warning: string;
+}
+
+/** The request body besides its fields, and how it is read. */
+export interface BodyReading {
+  /** Needed only for the exact digits of numbers above 2^53. */
+  readonly rawBody: Buffer | string;
+  /** That of the database. */
+  readonly clock: Clock;
+  /** The site refuses a conversion with an optional field that is not valid. */
+  readonly isStrict: boolean;
+  /** Where a conversion needs no email: the country of phone numbers without a country code. */
+  readonly withoutEmail?: { readonly country: string | null } | undefined;
+}
+
+/** What a site decides of it. */
+export function siteReading({ settings }: Pick<Site, 'settings'>): Omit<BodyReading, 'rawBody' | 'clock'> {
+  const { strictFields: isStrict, identifyBy, country } = settings;
+  return identifyBy === 'email' ? { isStrict } : { isStrict, withoutEmail: { country } };
+}
+
+/**
+ * Undefined: everything is used. A text: why the field is not valid; nothing was read. A list, unless the reading is strict: what is
+ * not used, each with what becomes of it; the rest was read.
+ */
+export type ReadResult = string | readonly string[] | undefined;
 
 /** One field of the request body; the parser and the OpenAPI schema both derive from it. */
 export interface InboundField {
   readonly name: string;
   readonly schema: Readonly<Record<string, unknown>>;
-  /** Writes the value (undefined: absent or null) to `fields`, or returns the error message. */
-  readonly read: (sent: unknown, fields: InboundFields, rawBody: Buffer | string, clock: Clock) => string | undefined;
+  /** Writes the value (undefined: absent or null) to `fields`. */
+  readonly read: (sent: unknown, fields: InboundFields, reading: BodyReading) => ReadResult;
 }

@@ -1,17 +1,23 @@
 import { integerText } from '../../http/strict-json.js';
 import { canonicalText } from '../../kernel/canonical-text.js';
-import type { Clock } from '../../kernel/clock.js';
 import { fitsCodePoints } from '../../kernel/code-points.js';
 import { isEmail, normaliseEmail } from '../../kernel/email.js';
 import { ownTrimmed } from '../../kernel/own-text.js';
+import { sentClicks } from '../../platforms/sent-clicks.js';
+import { hashPersonal } from '../hash-personal.js';
 import { fieldRejection, type RejectionReason } from '../rejection-reason.js';
-import { CURRENCIES, readCurrency } from './currencies.js';
-import type { InboundField, InboundFields } from './inbound-field.js';
-import { OPTIONAL_FIELDS } from './optional-fields.js';
+import { CURRENCIES, readCurrency } from './fields/currencies.js';
+import { addDigest, isDigest } from './fields/hashed.js';
+import { OPTIONAL_FIELDS, TOO_FAR_AHEAD } from './fields/optional-fields.js';
+import { NOT_BLANK, STORABLE } from './fields/texts.js';
+import type { BodyReading, DroppedField, InboundField, InboundFields } from './inbound-field.js';
 
 export type InboundReading =
   | { ok: true; fields: InboundFields }
   | { ok: false; error: string; reason: RejectionReason };
+
+const NO_EMAIL = 'email or hashed_email required';
+const NO_IDENTIFIER = 'email, phone, externalId or a click id required';
 
 /** The fields of the specification. Fields are checked in this order, and the response contains the message of the first that fails. */
 const SPECIFIED_FIELDS: readonly InboundField[] = [
@@ -41,12 +47,12 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
       description: 'SHA-256 hex digest of the trimmed, lowercased email, for senders that do not share the address.',
       example: '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d',
     },
-    read: (sent, fields) => {
+    read: (sent, fields, { withoutEmail }) => {
       if (fields.email !== undefined) return;
-      if (sent === undefined) return 'email or hashed_email required';
+      if (sent === undefined) return withoutEmail ? undefined : NO_EMAIL;
       if (typeof sent !== 'string') return 'hashed_email must be a SHA-256 hex digest';
       const digest = ownTrimmed(sent);
-      if (digest === '') return 'email or hashed_email required';
+      if (digest === '') return withoutEmail ? undefined : NO_EMAIL;
       if (!/^[0-9a-f]{64}$/i.test(digest)) return 'hashed_email must be a SHA-256 hex digest';
       fields.hashedEmail = digest.toLowerCase();
     },
@@ -57,7 +63,7 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
       type: 'string',
       minLength: 1,
       maxLength: 100,
-      pattern: '\\S',
+      pattern: NOT_BLANK,
       description:
         'Event name, e.g. purchase, lead, signup. Compared in Unicode NFC and without white space at both ends; case is significant.',
       example: 'purchase',
@@ -106,14 +112,14 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
     name: 'orderId',
     schema: {
       anyOf: [
-        { type: 'string', minLength: 1, maxLength: 255, pattern: '\\S' },
+        { type: 'string', minLength: 1, maxLength: 255, pattern: NOT_BLANK },
         { type: 'integer', minimum: 0 },
       ],
       description:
         'Order or transaction identifier; a repeat within the dedup window is not counted again. Compared as the event name is.',
       example: 'ORD-1001',
     },
-    read: (sent, fields, rawBody) => {
+    read: (sent, fields, { rawBody }) => {
       if (sent === undefined) return;
       const text = typeof sent === 'number' ? integerText(sent, rawBody, 'orderId') : sent;
       const orderId = typeof text === 'string' ? canonicalText(text) : '';
@@ -142,12 +148,14 @@ function textField(
 ): InboundField {
   return {
     name,
-    schema: { type: 'string', maxLength, description, example },
+    schema: { type: 'string', maxLength, pattern: STORABLE, description, example },
     read: (sent, fields) => {
-      if (sent === undefined || sent === '') return;
+      if (sent === undefined || sent === '') return undefined;
       if (typeof sent !== 'string' || !fitsCodePoints(sent, maxLength))
         return `${name} must be text of at most ${maxLength} characters`;
+      if (isDigest(sent)) return addDigest(fields, name, sent);
       fields[name] = sent;
+      return undefined;
     },
   };
 }
@@ -155,10 +163,21 @@ function textField(
 const ABSENT = { enum: [null] };
 const ABSENT_OR_EMPTY = { enum: [null, ''] };
 
-/** The schema of a field with the values that are the same as an absent field. */
-function orAbsent({ name, schema }: InboundField, absent: object): [string, Readonly<Record<string, unknown>>] {
+const DROPPED = [
+  {
+    type: 'string',
+    pattern: STORABLE,
+    description:
+      'Any other value is not used, and named in `X-CC-Warning`. A site with strict fields (`sites set --strict-fields yes`) answers 400.',
+  },
+  { type: ['number', 'boolean', 'array', 'object'] },
+];
+
+/** The schema of a field with other values that the endpoint accepts, such as those that are the same as an absent field. */
+function withOthers({ name, schema }: InboundField, ...others: object[]): [string, Readonly<Record<string, unknown>>] {
   const { description, example, default: value, ...constraint } = schema;
-  return [name, { description, example, ...(value !== undefined && { default: value }), anyOf: [constraint, absent] }];
+  const anyOf = [constraint, ...others];
+  return [name, { description, example, ...(value !== undefined && { default: value }), anyOf }];
 }
 
 const EMAIL = SPECIFIED_FIELDS[0] as InboundField;
@@ -168,14 +187,15 @@ const EVENT = SPECIFIED_FIELDS[2] as InboundField;
 /** The request body as JSON Schema, for the OpenAPI document. */
 export const inboundBodySchema = {
   type: 'object',
-  description: 'One conversion. Unknown fields are ignored, and null is the same as absent.',
+  description:
+    'One conversion. Unknown fields are ignored, and null is the same as absent. No text may contain \\u0000 or half of a surrogate pair.',
   properties: Object.fromEntries([
-    orAbsent(EMAIL, ABSENT_OR_EMPTY),
+    withOthers(EMAIL, ABSENT_OR_EMPTY),
     // Not checked where there is an email, so its constraint is below.
     [HASHED_EMAIL.name, { description: HASHED_EMAIL.schema['description'], example: HASHED_EMAIL.schema['example'] }],
     [EVENT.name, EVENT.schema],
-    ...SPECIFIED_FIELDS.slice(3).map((field) => orAbsent(field, ABSENT)),
-    ...OPTIONAL_FIELDS.map((field) => orAbsent(field, ABSENT_OR_EMPTY)),
+    ...SPECIFIED_FIELDS.slice(3).map((field) => withOthers(field, ABSENT)),
+    ...OPTIONAL_FIELDS.map((field) => withOthers(field, ABSENT_OR_EMPTY, ...DROPPED)),
   ]) as Record<string, Readonly<Record<string, unknown>>>,
   required: ['event'],
   anyOf: [
@@ -187,25 +207,49 @@ export const inboundBodySchema = {
   ],
 };
 
-/**
- * `body` is the parsed `rawBody`, which is needed only for the exact digits of numbers above 2^53, and the database's clock only
- * for `occurredAt`.
- */
-export function readInboundFields(
-  body: Record<string, unknown>,
-  rawBody: Buffer | string,
-  clock: Clock,
-): InboundReading {
+/** `body` is the parsed `reading.rawBody`. */
+export function readInboundFields(body: Record<string, unknown>, reading: BodyReading): InboundReading {
   const fields = {} as InboundFields; // The required fields are set below, or an error is returned.
+  let unused: Unused[] | undefined;
   for (const { name, read } of SPECIFIED_FIELDS) {
-    const error = read(body[name] ?? undefined, fields, rawBody, clock);
-    if (error !== undefined) return { ok: false, error, reason: fieldRejection(name, error) };
+    const result = read(body[name] ?? undefined, fields, reading);
+    if (result === undefined) continue;
+    if (typeof result === 'string') return { ok: false, error: result, reason: fieldRejection(name, result) };
+    unused = [...(unused ?? []), { name, texts: result }];
   }
   for (const { name, read } of OPTIONAL_FIELDS) {
     const sent = body[name];
     if (sent === undefined || sent === null || sent === '') continue; // Most requests have none of them.
-    const error = read(sent, fields, rawBody, clock);
-    if (error !== undefined) return { ok: false, error, reason: fieldRejection(name, error) };
+    const result = read(sent, fields, reading);
+    if (result === undefined) continue;
+    if (typeof result === 'string' && (reading.isStrict || result === TOO_FAR_AHEAD))
+      return { ok: false, error: result, reason: fieldRejection(name, result) };
+    unused = [...(unused ?? []), { name, texts: typeof result === 'string' ? [`${result}: dropped`] : result }];
   }
+  if (reading.withoutEmail && !isIdentified(fields, reading.withoutEmail.country))
+    return { ok: false, error: NO_IDENTIFIER, reason: 'identifier_missing' };
+  if (unused) fields.dropped = droppedFields(unused, body);
   return { ok: true, fields };
+}
+
+/** Whether the person is known by something: a phone that no one can dial is not enough. */
+function isIdentified(fields: InboundFields, country: string | null): boolean {
+  const { email, hashedEmail, externalId, clickIds } = fields;
+  if (email !== undefined || hashedEmail !== undefined || externalId !== undefined) return true;
+  if (clickIds && sentClicks(clickIds).length > 0) return true;
+  return hashPersonal(fields, country ?? undefined).phone !== undefined;
+}
+
+/** A field of which not everything is used. */
+interface Unused {
+  readonly name: string;
+  readonly texts: readonly string[];
+}
+
+/** In the order of the request. */
+function droppedFields(unused: readonly Unused[], body: object): DroppedField[] {
+  const order = Object.keys(body);
+  return [...unused]
+    .sort((one, other) => order.indexOf(one.name) - order.indexOf(other.name))
+    .flatMap(({ texts }) => texts.map((warning) => ({ field: /^[\w.]+/.exec(warning)?.[0] as string, warning })));
 }

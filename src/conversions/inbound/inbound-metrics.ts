@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
 import type { Receipt } from '../receipt.js';
 import type { RejectionReason } from '../rejection-reason.js';
+import type { DroppedField } from './inbound-field.js';
 
 const OUTCOMES = [
   'received',
@@ -24,6 +25,7 @@ const SITES_MAX = 1_000;
 export class InboundMetrics {
   private readonly counters: Record<InboundOutcome, { inc(): void }>;
   private readonly rejections: Counter<'site' | 'reason'>;
+  private readonly dropped: Counter<'field'>;
   private readonly sites = new Set<string>();
 
   constructor(registry: Registry) {
@@ -39,6 +41,12 @@ export class InboundMetrics {
       labelNames: ['site', 'reason'],
       registers: [registry],
     });
+    this.dropped = new Counter({
+      name: 'cc_inbound_dropped_fields_total',
+      help: 'Optional fields that were not valid and not used, by name',
+      labelNames: ['field'],
+      registers: [registry],
+    });
     // Resolved once: a labelled increment would hash its labels on every request.
     this.counters = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, requests.labels(outcome)])) as never;
     for (const outcome of OUTCOMES) requests.labels(outcome).inc(0);
@@ -47,6 +55,11 @@ export class InboundMetrics {
   countRejection(host: string, reason: RejectionReason): void {
     if (this.sites.size < SITES_MAX) this.sites.add(host);
     this.rejections.inc({ site: this.sites.has(host) ? host : 'other', reason });
+  }
+
+  /** Once for each field of a conversion. */
+  countDropped(dropped: readonly DroppedField[]): void {
+    for (const field of new Set(dropped.map(({ field }) => field))) this.dropped.inc({ field });
   }
 
   count(outcome: InboundOutcome): void {

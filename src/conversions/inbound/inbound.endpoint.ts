@@ -36,6 +36,7 @@ import {
   UNAVAILABLE,
 } from './inbound-answers.js';
 import { InboundBatch } from './inbound-batch.js';
+import { siteReading } from './inbound-field.js';
 import { readInboundFields } from './inbound-fields.js';
 import { InboundMetrics, outcomeOf } from './inbound-metrics.js';
 import { BATCH_PATH, INBOUND_PATH, type InboundRoute, isJsonContentType, routeInbound } from './inbound-route.js';
@@ -129,10 +130,12 @@ export class InboundEndpoint implements OnModuleInit {
     const caller = await this.callerOfBody(request, sender);
     if ('status' in caller) return caller;
     const { loadedSite, key, trace } = caller;
-    const reading = readInboundFields(parseStrictJson(body), body, this.clock);
+    const { clock } = this;
+    const reading = readInboundFields(parseStrictJson(body), { rawBody: body, clock, ...siteReading(loadedSite.site) });
     if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid', rejection: reading.reason };
     const problem = correctionProblem(loadedSite, reading.fields);
     if (problem !== undefined) return { ...failureAnswer(400, problem), outcome: 'invalid', rejection: 'orderId' };
+    if (reading.fields.dropped) this.metrics.countDropped(reading.fields.dropped);
     const command = new ReceiveConversion(loadedSite, key, reading.fields, this.settings, trace);
     return received(await this.commands.execute(command));
   }
@@ -186,9 +189,9 @@ export class InboundEndpoint implements OnModuleInit {
   }
 }
 
-function received({ conversionId, firstConversionId, receipt, correction, warning }: Received): CountedAnswer {
+function received({ conversionId, firstConversionId, receipt, correction, warnings }: Received): CountedAnswer {
   const headers: Record<string, string> = { 'X-CC-Conversion-Id': conversionId };
   if (firstConversionId) headers['X-CC-First-Conversion-Id'] = firstConversionId;
-  if (warning) headers['X-CC-Warning'] = warning;
+  if (warnings) headers['X-CC-Warning'] = warnings.join('; ');
   return { ...jsonAnswer(200, receipt, headers), outcome: outcomeOf(receipt, correction) };
 }

@@ -83,7 +83,8 @@ const accepted = {
     ...conversionId,
     'X-CC-First-Conversion-Id': { description: 'Only for a duplicate: the conversion that it repeats.', schema: uuid },
     'X-CC-Warning': {
-      description: 'What the sender should change, such as an email address inside `orderId`.',
+      description:
+        'What the sender should change, separated by `; `: optional fields that are not valid and not used, in the order of the request, and an email address inside `orderId`.',
       schema: { type: 'string' },
     },
   },
@@ -119,7 +120,11 @@ const batchAnswer = {
                 error: { type: 'string' },
                 conversionId: uuid,
                 firstConversionId: uuid,
-                warning: { type: 'string' },
+                warnings: {
+                  type: 'array',
+                  items: { type: 'string' },
+                  description: 'What `X-CC-Warning` would say, one text for each fault.',
+                },
               },
             },
           },

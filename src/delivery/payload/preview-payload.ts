@@ -1,3 +1,4 @@
+import { statedKeys, subjectOfPerson } from '../../events/person-keys.js';
 import { UserError } from '../../kernel/errors.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
@@ -7,7 +8,6 @@ import type { Settings } from '../../platforms/platform.js';
 import type { SiteConnection } from '../../sites/connections/connection.js';
 import type { NamedConnection } from '../../sites/connections/named-connection.js';
 import { type Delivery, foldDeliveries } from '../delivery.js';
-import { statedKeys, subjectOfPerson } from '../../events/person-keys.js';
 import type { FindOptOuts } from '../opt-outs.js';
 import { type ReceivedConversion, withOptOut, withReopenedVisit } from '../received-conversion.js';
 import type { ReplayRequest } from '../replay-deliveries.command.js';

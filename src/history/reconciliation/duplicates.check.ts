@@ -1,7 +1,7 @@
-import { subjectOfPerson } from '../../events/person-keys.js';
 import type { Client } from 'pg';
 import { isOpening } from '../../conversions/conversion.js';
 import { dedupKey, dedupWindowOf } from '../../conversions/dedup-key.js';
+import { subjectOfPerson } from '../../events/person-keys.js';
 import { SITE } from '../../events/site.events.js';
 import { type ClockStep, effectiveTimeMs, readClockSteps } from '../../log/clock-steps.js';
 import type { StoredEvent } from '../../log/event.js';

@@ -1,7 +1,7 @@
-import { subjectOfPerson } from '../../events/person-keys.js';
 import type { StoredOpening } from '../../conversions/conversion.js';
 import { dedupKey, dedupWindowOf } from '../../conversions/dedup-key.js';
 import { filterReason } from '../../conversions/filter.js';
+import { subjectOfPerson } from '../../events/person-keys.js';
 import type { SiteSettings } from '../../events/site.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';

@@ -299,7 +299,10 @@ export class AppendQueue {
 function isOutdated({ asOf, site, events }: AppendRequest, changed: ReadonlySet<string>): boolean {
   if (asOf === undefined || changed.size === 0) return false;
   const isChanged = (subject: string | undefined) => changed.has(`${site} ${subject}`);
-  return events.some(({ personal }) => personal && isChanged(subjectOfPerson(personal))) || asOf.others?.some(isChanged) === true;
+  return (
+    events.some(({ personal }) => personal && isChanged(subjectOfPerson(personal))) ||
+    asOf.others?.some(isChanged) === true
+  );
 }
 
 function noteChanges({ category, site, events }: AppendRequest, changed: Set<string>): void {

@@ -185,10 +185,10 @@ ALTER TABLE cc.sites
   ADD COLUMN paused boolean NOT NULL DEFAULT false,
   ADD COLUMN epoch integer NOT NULL DEFAULT 0,
   ADD COLUMN move json;
--- As text, so that the rows are those that the projection would write: no lists of blocked people, the new setting, and the place of
+-- As text, so that the rows are those that the projection would write: no lists of blocked people, the new settings, and the place of
 -- an event in the order of its site instead of its position. Within a string a quotation mark is escaped, so what is replaced is a key.
 UPDATE cc.sites SET settings = (
-    SELECT ('{' || string_agg(to_json(key)::text || ':' || value::text, ',' ORDER BY place) || ',"botFilter":"leads"}')::json
+    SELECT ('{' || string_agg(to_json(key)::text || ':' || value::text, ',' ORDER BY place) || ',"botFilter":"leads","strictFields":false}')::json
       FROM json_each(settings) WITH ORDINALITY AS one (key, value, place)
      WHERE key NOT IN ('blocked', 'blockIps', 'allowIps')),
   connections = replace(connections::text, '"position":', '"place":')::json,

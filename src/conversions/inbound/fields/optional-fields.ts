@@ -1,21 +1,33 @@
 import { isIP } from 'node:net';
-import { integerText } from '../../http/strict-json.js';
-import { SENDER_CLOCK_TOLERANCE_MS } from '../../kernel/clock.js';
-import { fitsCodePoints } from '../../kernel/code-points.js';
-import { COUNTRIES, readCountry } from '../../kernel/countries.js';
-import { containsEmail } from '../../kernel/email.js';
-import { ownTrimmed } from '../../kernel/own-text.js';
-import { type Address, CONVERSION_SOURCES, type ConversionSource } from '../../platforms/conversion.js';
-import { clickIdsSchema, readClickIds } from './click-ids.js';
-import type { InboundField } from './inbound-field.js';
-import { itemsSchema, readItems } from './items.js';
+import { integerText } from '../../../http/strict-json.js';
+import { SENDER_CLOCK_TOLERANCE_MS } from '../../../kernel/clock.js';
+import { fitsCodePoints } from '../../../kernel/code-points.js';
+import { COUNTRIES, readCountry } from '../../../kernel/countries.js';
+import { containsEmail } from '../../../kernel/email.js';
+import { ownTrimmed } from '../../../kernel/own-text.js';
+import { type Address, CONVERSION_SOURCES, type ConversionSource } from '../../../platforms/conversion.js';
+import type { InboundField } from '../inbound-field.js';
+import { clickIdsField } from './click-ids.js';
+import { consentField } from './consent.js';
+import { cookiesField } from './cookies.js';
+import { readCountryName } from './country-names.js';
+import { customField } from './custom.js';
+import { addDigest, hashedFields, isDigest } from './hashed.js';
+import { itemsField } from './items.js';
 import { readTimeMs } from './occurred-at.js';
+import { pageFields } from './page.js';
 import { regionOf } from './regions.js';
+import { STORABLE } from './texts.js';
+import { utmField } from './utm.js';
 
 const EXTERNAL_ID_MAX = 128;
 const ADDRESS_MAX = 128;
 const POSTAL_CODE_MAX = 32;
 const USER_AGENT_MAX = 1_024;
+const EVENT_ID_MAX = 100;
+
+/** Always refused: the time of a conversion is never guessed from a clock that is wrong. */
+export const TOO_FAR_AHEAD = `occurredAt must not be more than ${SENDER_CLOCK_TOLERANCE_MS / 60_000} minutes ahead`;
 
 /** Fields beyond the specification. They are read after all others, and only if they were sent and are not empty. */
 export const OPTIONAL_FIELDS: readonly InboundField[] = [
@@ -29,35 +41,26 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
       description: `When the conversion occurred: RFC 3339 with offset, or Unix seconds; at most ${SENDER_CLOCK_TOLERANCE_MS / 60_000} minutes ahead.`,
       example: '2026-03-01T11:15:30+01:00',
     },
-    read: (sent, fields, _, clock) => {
+    read: (sent, fields, { clock }) => {
       const timeMs = readTimeMs(sent);
       if (timeMs === undefined) return 'occurredAt must be an RFC 3339 time with offset, or Unix seconds';
-      if (timeMs > clock.nowMs() + SENDER_CLOCK_TOLERANCE_MS)
-        return 'occurredAt must not be more than 10 minutes ahead';
+      if (timeMs > clock.nowMs() + SENDER_CLOCK_TOLERANCE_MS) return TOO_FAR_AHEAD;
       fields.occurredAt = new Date(timeMs).toISOString();
     },
   },
-  {
-    name: 'items',
-    schema: itemsSchema,
-    read: (sent, fields) => {
-      const items = readItems(sent);
-      if (typeof items === 'string') return items;
-      if (items.length > 0) fields.items = items;
-    },
-  },
+  itemsField,
   {
     name: 'externalId',
     schema: {
       anyOf: [
-        { type: 'string', minLength: 1, maxLength: EXTERNAL_ID_MAX },
+        { type: 'string', minLength: 1, maxLength: EXTERNAL_ID_MAX, pattern: STORABLE },
         { type: 'integer', minimum: 0 },
       ],
       description:
         'Your id of the customer. Personal: erased with the rest. Sent as a hash unless a connection states otherwise.',
       example: 'C-20817',
     },
-    read: (sent, fields, rawBody) => {
+    read: (sent, fields, { rawBody }) => {
       const id = typeof sent === 'number' ? integerText(sent, rawBody, 'externalId') : sent;
       const text = typeof id === 'string' ? ownTrimmed(id) : undefined;
       if (text === undefined || !fitsCodePoints(text, EXTERNAL_ID_MAX))
@@ -74,11 +77,12 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
       type: 'string',
       enum: [...COUNTRIES],
       description:
-        'ISO 3166 alpha-2 code. Lower case is accepted too. Also completes a phone number without a country code.',
+        'ISO 3166 alpha-2 code, in any case. The alpha-3 code and names are read too, in English and in the language of the country. Also completes a phone number without a country code.',
       example: 'DE',
     },
-    read: (sent, fields) => {
-      const country = typeof sent === 'string' ? readCountry(sent) : undefined;
+    read: (sent, fields, { isStrict }) => {
+      if (typeof sent === 'string' && isDigest(sent)) return addDigest(fields, 'country', sent);
+      const country = typeof sent === 'string' ? (isStrict ? readCountry : readCountryName)(sent) : undefined;
       if (country === undefined) return 'country must be an ISO 3166 alpha-2 code';
       const { region } = fields.address ?? {};
       // The region was read before: what it means depends on the country.
@@ -99,15 +103,7 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
       fields.source = sent as ConversionSource;
     },
   },
-  {
-    name: 'clickIds',
-    schema: clickIdsSchema,
-    read: (sent, fields) => {
-      const clickIds = readClickIds(sent);
-      if (typeof clickIds === 'string') return clickIds;
-      if (Object.keys(clickIds).length > 0) fields.clickIds = clickIds;
-    },
-  },
+  clickIdsField,
   {
     name: 'ipAddress',
     schema: {
@@ -116,15 +112,19 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
       description: "The customer's IP address, never that of the sending server.",
       example: '203.0.113.10',
     },
-    read: (sent, fields) => {
+    read: (sent, fields, { isStrict }) => {
       const text = typeof sent === 'string' ? ownTrimmed(sent) : undefined;
-      if (text === '') return;
+      if (text === '') return undefined;
+      // Proxies add their own addresses behind the customer's.
+      const isList = !isStrict && text?.includes(',') === true;
+      const first = isList ? ownTrimmed(text.slice(0, text.indexOf(','))) : text;
       // A zone (`fe80::1%eth0`) has a meaning on one machine only.
-      if (text === undefined || isIP(text) === 0 || text.includes('%'))
+      if (first === undefined || isIP(first) === 0 || first.includes('%'))
         return 'ipAddress must be an IPv4 or IPv6 address';
       // The form in which servers with both protocols see an IPv4 client.
-      const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(text)?.[1];
-      fields.ipAddress = mapped ?? text;
+      const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(first)?.[1];
+      fields.ipAddress = mapped ?? first;
+      return isList ? ['ipAddress has several addresses: the first is used'] : undefined;
     },
   },
   {
@@ -143,6 +143,31 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
       if (text !== '') fields.userAgent = text;
     },
   },
+  {
+    name: 'eventId',
+    schema: {
+      anyOf: [
+        { type: 'string', minLength: 1, maxLength: EVENT_ID_MAX, pattern: STORABLE },
+        { type: 'integer', minimum: 0 },
+      ],
+      description:
+        'The id that the browser pixel on the page reported for this event, so that platforms count it once. Not compared to find duplicates here. Without it, platforms get the order id.',
+      example: 'evt-7c1f',
+    },
+    read: (sent, fields, { rawBody }) => {
+      const id = typeof sent === 'number' ? integerText(sent, rawBody, 'eventId') : sent;
+      // Without NFC: platforms compare it with what the page reported.
+      const text = typeof id === 'string' ? ownTrimmed(id) : undefined;
+      if (text === undefined || !fitsCodePoints(text, EVENT_ID_MAX)) return 'eventId must be 1 to 100 characters';
+      if (text !== '') fields.eventId = text;
+    },
+  },
+  consentField,
+  ...pageFields,
+  cookiesField,
+  utmField,
+  customField,
+  ...hashedFields,
 ];
 
 /** Stored plain, so an email address in it, for example of a shifted column, is an error. */
@@ -154,12 +179,14 @@ function addressField(
 ): InboundField {
   return {
     name,
-    schema: { type: 'string', maxLength: max, description, example },
+    schema: { type: 'string', maxLength: max, pattern: STORABLE, description, example },
     read: (sent, fields) => {
+      if (typeof sent === 'string' && isDigest(sent)) return addDigest(fields, name, sent);
       const text = typeof sent === 'string' ? ownTrimmed(sent).replace(/\s+/g, ' ') : undefined;
       if (text === undefined || !fitsCodePoints(text, max) || containsEmail(text))
         return `${name} must be text of at most ${max} characters without an email address`;
       if (text !== '') fields.address = { ...fields.address, [name]: text };
+      return undefined;
     },
   };
 }

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { SENT_CLICK_IDS } from '../../platforms/click-ids.js';
+import { SENT_CLICK_IDS } from '../../../platforms/click-ids.js';
 import { readClickIds } from './click-ids.js';
 
 const FORMAT = 'must be 1 to 500 visible ASCII characters without @';

@@ -1,0 +1,81 @@
+import { createRequire } from 'node:module';
+import { COUNTRIES, readCountry } from '../../../kernel/countries.js';
+
+type Code = [alpha2: string, alpha3: string, ...rest: unknown[]];
+
+const require = createRequire(import.meta.url);
+
+/** Codes and names that people use, and neither ISO nor the lists have. */
+const COMMON: Readonly<Record<string, string>> = {
+  uk: 'GB',
+  england: 'GB',
+  scotland: 'GB',
+  wales: 'GB',
+  northernireland: 'GB',
+  el: 'GR',
+  korea: 'KR',
+  xkx: 'XK',
+};
+const LENGTH_MAX = 100;
+
+let codes: ReadonlyMap<string, string> | undefined;
+/** The lists of names that were read, English first; of a name that a list has twice the code is null. */
+const lists: ReadonlyMap<string, string | null>[] = [];
+
+/** The alpha-2 code of a code or name: alpha-3, names in English and the languages of the lists, and common forms. */
+export function readCountryName(text: string): string | undefined {
+  const code = readCountry(text);
+  if (code !== undefined || text.length > LENGTH_MAX) return code;
+  const letters = lettersOf(text);
+  if (letters === '') return undefined;
+  // Loaded on first use: most senders send codes.
+  codes ??= new Map(
+    (require('i18n-iso-countries/codes.json') as Code[]).map(([two, three]) => [lettersOf(three), two]),
+  );
+  return readCountry(letters) ?? COMMON[letters] ?? codes.get(letters) ?? codeOfName(letters);
+}
+
+/** The lists are read one after the other, until one has the name: all of them take a quarter of a second. */
+function codeOfName(letters: string): string | undefined {
+  const languages = languagesInOrder();
+  for (let index = 0; index < languages.length; index += 1) {
+    lists[index] ??= readList(languages[index] as string);
+    const code = (lists[index] as ReadonlyMap<string, string | null>).get(letters);
+    if (code !== undefined) return code ?? undefined;
+  }
+  return undefined;
+}
+
+let languages: readonly string[] | undefined;
+
+function languagesInOrder(): readonly string[] {
+  if (!languages) {
+    const all = require('i18n-iso-countries/supportedLocales.json') as string[];
+    const first = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pl', 'pt', 'ja'];
+    languages = [...first, ...all.filter((language) => !first.includes(language))];
+  }
+  return languages;
+}
+
+function readList(language: string): ReadonlyMap<string, string | null> {
+  const { countries } = require(`i18n-iso-countries/langs/${language}.json`) as {
+    readonly countries: Readonly<Record<string, string | readonly string[]>>;
+  };
+  const list = new Map<string, string | null>();
+  for (const [code, names] of Object.entries(countries)) {
+    if (!COUNTRIES.has(code)) continue;
+    for (const name of typeof names === 'string' ? [names] : names) {
+      const letters = lettersOf(name);
+      list.set(letters, (list.get(letters) ?? code) === code ? code : null);
+    }
+  }
+  return list;
+}
+
+/** In lower case, without spaces, punctuation and accents. */
+function lettersOf(text: string): string {
+  return text
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[\u0300-\u036f]|[^\p{L}\p{M}]/gu, '');
+}

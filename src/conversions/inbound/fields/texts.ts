@@ -1,0 +1,25 @@
+import { fitsCodePoints } from '../../../kernel/code-points.js';
+import { containsEmail } from '../../../kernel/email.js';
+import { ownTrimmed } from '../../../kernel/own-text.js';
+
+/** Texts that JSON can hold and PostgreSQL cannot, `\u0000` and half of a surrogate pair, are refused in the whole body. */
+export const STORABLE = '^[^\\u0000\\ud800-\\udfff]*$';
+
+/** With a character that is not white space. */
+export const NOT_BLANK = '^[^\\u0000\\ud800-\\udfff]*[^\\s\\u0000\\ud800-\\udfff][^\\u0000\\ud800-\\udfff]*$';
+
+/** A text that is stored as it is sent, without an email address; undefined if it is none. */
+export function readPlainText(sent: unknown, maxLength: number): string | undefined {
+  const text = typeof sent === 'string' ? ownTrimmed(sent) : undefined;
+  return text === undefined || !fitsCodePoints(text, maxLength) || containsEmail(text) ? undefined : text;
+}
+
+/** Whether the sender leaves a field empty. */
+export function isAbsent(sent: unknown): sent is undefined | null | '' {
+  return sent === undefined || sent === null || sent === '';
+}
+
+/** The fields of an object; undefined if it is none. */
+export function fieldsOf(sent: unknown): [name: string, value: unknown][] | undefined {
+  return typeof sent === 'object' && sent !== null && !Array.isArray(sent) ? Object.entries(sent) : undefined;
+}
