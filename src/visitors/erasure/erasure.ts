@@ -1,4 +1,6 @@
-import { VISITOR, type VisitorEvent } from '../../events/visitor.events.js';
+import type { ConversionPersonal } from '../../events/conversion.events.js';
+import { clickKey, statedKeys } from '../../events/person-keys.js';
+import { VISITOR, type VisitorEvent, type VisitPersonal } from '../../events/visitor.events.js';
 import type { Actor } from '../../kernel/command.js';
 import { uuidv7 } from '../../kernel/uuid.js';
 import {
@@ -34,7 +36,7 @@ export class Erasure {
     const erased = await eraseSubject(this.postgres, {
       ...{ site, subject, until, after },
       projections: this.projections,
-      linkedSubjects,
+      ...{ linkedSubjects, claimedSubjects },
       record: (erased) => {
         const event: VisitorEvent = { type: 'visitor.erased.v1', data: countsOf(erased) };
         return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor, events: [event] };
@@ -53,15 +55,25 @@ export class Erasure {
   /** Counts what an erasure would delete at the moment. */
   async preview(site: string, subject: string, after?: ErasureOptions['after']): Promise<ErasedSubject> {
     const { projections } = this;
-    return countsOf(await countErasable(this.postgres, { site, subject, after, projections, linkedSubjects }));
+    const links = { linkedSubjects, claimedSubjects };
+    return countsOf(await countErasable(this.postgres, { site, subject, after, projections, ...links }));
   }
 }
 
-/** Events of the same browser from before the visitor was identified. */
+/** Events of the same browser from before the visitor was identified, and what senders stated together with the person. */
 function linkedSubjects(personal: readonly unknown[]): string[] {
   return personal.flatMap((data) => {
-    const { visitor, browser } = (data ?? {}) as { visitor?: string; browser?: string };
-    return [visitor, browser].flatMap((id) => (id === undefined ? [] : [visitorSubject(id)]));
+    const { visitor, browser, ...stated } = (data ?? {}) as Partial<VisitPersonal & ConversionPersonal>;
+    const browsers = [visitor, browser].flatMap((id) => (id === undefined ? [] : [visitorSubject(id)]));
+    return [...browsers, ...statedKeys(stated)];
+  });
+}
+
+/** The clicks of visits: a link can be passed on, and any caller can state a click id that it knows. */
+function claimedSubjects(personal: readonly unknown[]): string[] {
+  return personal.flatMap((data) => {
+    const { clicks = {} } = (data ?? {}) as Partial<VisitPersonal>;
+    return Object.entries(clicks).flatMap(([kind, click]) => (click ? [clickKey(kind, click.id)] : []));
   });
 }
 
