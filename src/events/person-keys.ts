@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { sentClicks } from '../platforms/sent-clicks.js';
+import { sentClickIds } from '../platforms/sent-clicks.js';
 import type { ConversionPersonal } from './conversion.events.js';
 
 /** Length of the subject of a visitor that has not given an email. */
@@ -23,9 +23,8 @@ export function externalIdKey(externalId: string): PersonKey {
   return EXTERNAL_ID + hash('sha256', externalId);
 }
 
-/** `kind`: as this service writes it. */
-export function clickKey(kind: string, id: string): PersonKey {
-  return CLICK_ID + hash('sha256', `${kind} ${id}`);
+export function clickKey(id: string): PersonKey {
+  return CLICK_ID + hash('sha256', id);
 }
 
 export interface NamedPerson {
@@ -55,6 +54,6 @@ export function statedKeys({ phone, externalId, clickIds }: Stated): PersonKey[]
   const keys: PersonKey[] = [];
   if (phone !== undefined) keys.push(phoneKey(phone));
   if (externalId !== undefined) keys.push(externalIdKey(externalId));
-  if (clickIds) for (const [kind, id] of sentClicks(clickIds)) keys.push(clickKey(kind, id));
+  if (clickIds) for (const id of sentClickIds(clickIds)) keys.push(clickKey(id));
   return keys;
 }

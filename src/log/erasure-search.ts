@@ -3,8 +3,8 @@ import type { Projection } from './projections/projection.js';
 
 export interface ErasureSearch {
   readonly site: string;
-  /** In hex. */
-  readonly subject: string;
+  /** Of one person, in hex. */
+  readonly subjects: readonly string[];
   /** Further subjects that are named in personal parts of this one and are erased with it. */
   linkedSubjects(personal: readonly unknown[]): string[];
   /**
@@ -65,8 +65,8 @@ export class ErasedSubjects {
   /** Claimed subjects that have been looked at. */
   readonly claimed = new Set<string>();
 
-  constructor(subject: string) {
-    this.whole = new Set([subject]);
+  constructor(subjects: readonly string[]) {
+    this.whole = new Set(subjects);
   }
 }
 
@@ -77,9 +77,9 @@ export async function findWithLinked(
   subjects: ErasedSubjects,
   until: number,
 ): Promise<FoundEvent[]> {
-  const { subject, linkedSubjects } = search;
+  const { linkedSubjects } = search;
   const { whole } = subjects;
-  const named = new Set([subject]);
+  const named = new Set(search.subjects);
   const links = new Set<number>();
   const nameAll = (parts: readonly Part[], namedBy: (personal: readonly unknown[]) => string[]) => {
     for (const { position, data } of parts) {

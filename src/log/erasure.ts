@@ -73,7 +73,7 @@ export async function eraseSubject(
       erasureLock.classId,
       lockedProjections(options).sort(),
     ]);
-    const subjects = new ErasedSubjects(options.subject);
+    const subjects = new ErasedSubjects(options.subjects);
     let sum: Erased = { events: 0, claims: 0, rows: new Map() };
     for (;;) {
       const head = await readHead(client);
@@ -93,7 +93,7 @@ export async function eraseSubject(
 export async function countErasable(postgres: Postgres, search: ErasureSearch): Promise<Erased> {
   return withConnection(postgres.connect('erasure'), async (client) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const subjects = new ErasedSubjects(search.subject);
+    const subjects = new ErasedSubjects(search.subjects);
     const found = await findWithLinked(client, search, subjects, Number.MAX_SAFE_INTEGER);
     const positions = found.map(({ position }) => position);
     const { rows: claims } = await client.query<{ count: number }>(

@@ -1,4 +1,4 @@
-import { kindOfSent, SENT_CLICK_IDS } from './click-ids.js';
+import { SENT_CLICK_IDS } from './click-ids.js';
 import type { SentClickIds } from './conversion.js';
 
 /** The cookie of Meta's script, which also has the time of the click: `fb.1.<milliseconds>.<fbclid>`. */
@@ -9,15 +9,9 @@ export function readFbc(cookie: string | undefined): { readonly id: string; read
   return id === undefined ? undefined : { id, timeMs: Number(timeMs) };
 }
 
-/** The click ids, each with its kind as this service writes it. The cookie `_fbp` is of a browser and not of a click. */
-export function sentClicks(clickIds: SentClickIds): [kind: string, id: string][] {
-  const clicks: [string, string][] = [];
-  for (const name of SENT_CLICK_IDS) {
-    const sent = clickIds[name];
-    if (sent === undefined || name === 'fbp') continue;
-    const id = name === 'fbc' ? readFbc(sent)?.id : sent;
-    if (id === undefined || (name === 'fbc' && id === clickIds.fbclid)) continue;
-    clicks.push([name === 'fbc' ? 'fbclid' : (kindOfSent(name) ?? name), id]);
-  }
-  return clicks;
+/** The ids of clicks, each once. The cookie `_fbp` is of a browser and not of a click. */
+export function sentClickIds({ fbp: _, fbc, ...others }: SentClickIds): string[] {
+  const clicks = others as SentClickIds;
+  const ids = SENT_CLICK_IDS.map((name) => (name === 'fbc' ? readFbc(fbc)?.id : clicks[name]));
+  return [...new Set(ids.filter((id) => id !== undefined))];
 }

@@ -14,8 +14,8 @@ export function clickPeople(
   if (identifyBy === 'email') return [];
   const found = PLATFORM_CLICK_KINDS.flatMap((kind) => {
     const click = clicks[kind];
-    return click ? [{ kind, ...click }] : [];
+    return click ? [click] : [];
   });
   found.sort((one, other) => other.timeMs - one.timeMs);
-  return found.slice(0, CLICKS_MAX).map(({ kind, id }) => clickKey(kind, id));
+  return [...new Set(found.slice(0, CLICKS_MAX).map(({ id }) => clickKey(id)))];
 }

@@ -3,7 +3,7 @@ import { canonicalText } from '../../kernel/canonical-text.js';
 import { fitsCodePoints } from '../../kernel/code-points.js';
 import { isEmail, normaliseEmail } from '../../kernel/email.js';
 import { ownTrimmed } from '../../kernel/own-text.js';
-import { sentClicks } from '../../platforms/sent-clicks.js';
+import { sentClickIds } from '../../platforms/sent-clicks.js';
 import { hashPersonal } from '../hash-personal.js';
 import { fieldRejection, type RejectionReason } from '../rejection-reason.js';
 import { CURRENCIES, readCurrency } from './fields/currencies.js';
@@ -236,7 +236,7 @@ export function readInboundFields(body: Record<string, unknown>, reading: BodyRe
 function isIdentified(fields: InboundFields, country: string | null): boolean {
   const { email, hashedEmail, externalId, clickIds } = fields;
   if (email !== undefined || hashedEmail !== undefined || externalId !== undefined) return true;
-  if (clickIds && sentClicks(clickIds).length > 0) return true;
+  if (clickIds && sentClickIds(clickIds).length > 0) return true;
   return hashPersonal(fields, country ?? undefined).phone !== undefined;
 }
 

@@ -25,16 +25,17 @@ export class Erasure {
     private readonly deleteCopies: (site: string, subject: string, actor: Actor) => Promise<void>,
   ) {}
 
-  /** `until`, `after`: positions; what the person did afterwards, or until then, stays. Resolves with the position of the event that states the erasure, too. */
+  /** `others`: further subjects of the person. `until`, `after`: positions; what the person did afterwards, or until then, stays. Resolves with the position of the event that states the erasure, too. */
   async erase(
     actor: Actor,
     site: string,
     subject: string,
     until?: ErasureOptions['until'],
     after?: ErasureOptions['after'],
+    others: readonly string[] = [],
   ): Promise<ErasedSubject & { readonly position: number }> {
     const erased = await eraseSubject(this.postgres, {
-      ...{ site, subject, until, after },
+      ...{ site, subjects: [subject, ...others], until, after },
       projections: this.projections,
       ...{ linkedSubjects, claimedSubjects },
       record: (erased) => {
@@ -43,7 +44,7 @@ export class Erasure {
       },
     });
     // Afterwards, so that nothing is copied again; also if nothing was found, because an erasure may have ended before this.
-    await this.deleteCopies(site, subject, actor);
+    for (const each of [subject, ...others]) await this.deleteCopies(site, each, actor);
     return { ...countsOf(erased), position: erased.position };
   }
 
@@ -53,10 +54,10 @@ export class Erasure {
   }
 
   /** Counts what an erasure would delete at the moment. */
-  async preview(site: string, subject: string, after?: ErasureOptions['after']): Promise<ErasedSubject> {
+  async preview(site: string, subjects: readonly string[], after?: ErasureOptions['after']): Promise<ErasedSubject> {
     const { projections } = this;
     const links = { linkedSubjects, claimedSubjects };
-    return countsOf(await countErasable(this.postgres, { site, subject, after, projections, ...links }));
+    return countsOf(await countErasable(this.postgres, { site, subjects, after, projections, ...links }));
   }
 }
 
@@ -73,7 +74,7 @@ function linkedSubjects(personal: readonly unknown[]): string[] {
 function claimedSubjects(personal: readonly unknown[]): string[] {
   return personal.flatMap((data) => {
     const { clicks = {} } = (data ?? {}) as Partial<VisitPersonal>;
-    return Object.entries(clicks).flatMap(([kind, click]) => (click ? [clickKey(kind, click.id)] : []));
+    return Object.values(clicks).flatMap((click) => (click ? [clickKey(click.id)] : []));
   });
 }
 
