@@ -349,6 +349,7 @@ describe('reference tables', () => {
 
 /** One body for each error of an optional field. */
 const WRONG_OPTIONAL_FIELDS: readonly object[] = [
+  ...['firstName', 'lastName', 'phone'].map((name) => ({ [name]: 1 })),
   { occurredAt: 'today' },
   { occurredAt: 9_999_999_999 },
   { items: 'SKU-1' },
@@ -361,17 +362,34 @@ const WRONG_OPTIONAL_FIELDS: readonly object[] = [
   { country: 'UK' },
   { source: 'shop' },
   { clickIds: 'gclid' },
-  { clickIds: { dclid: 'x' } },
+  { clickIds: { sccid: 'x' } },
   { clickIds: { gclid: 'a b' } },
   { clickIds: { fbc: 'x' } },
   { ipAddress: 'localhost' },
+  { clickIds: { lead_id: 'x' } },
   { userAgent: 1 },
+  { eventId: {} },
+  ...['consent', 'cookies', 'utm'].flatMap((name) => [{ [name]: 'x' }, { [name]: { other: 'x' } }]),
+  { consent: { ad_storage: 'yes' } },
+  { pageUrl: '/' },
+  { referrer: '/' },
+  { cookies: { _ga: 'x' } },
+  { utm: { source: 1 } },
+  { custom: 'x' },
+  { custom: { '': 1 } },
+  { custom: { list: [] } },
+  { custom: Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`key${index}`, index])) },
+  { hashed_phone: 'x' },
 ];
 
 /** The list of names is in the message, but not in the table. */
 function errorOf(wrong: object): string | undefined {
   const body = { email: 'jane@example.com', event: 'purchase', ...wrong };
-  const reading = readInboundFields(body, JSON.stringify(body), { nowMs: () => Date.now() });
+  const reading = readInboundFields(body, {
+    rawBody: JSON.stringify(body),
+    clock: { nowMs: () => Date.now() },
+    isStrict: true,
+  });
   return reading.ok ? undefined : reading.error.replace(/(no other names than) .*/, '$1 …');
 }
 

@@ -25,7 +25,7 @@ const sealer = new Sealer(Buffer.from(SECRET_KEY, 'hex'));
 const secrets = new SiteSecrets(operator.postgres.pool, sealer);
 const projections = allProjections(secrets);
 const erasure = new Erasure(operator.postgres, projections, async () => {});
-const list = openErasureList(`${temporaryFolder()}/erasures`, sealer, operator.postgres.pool);
+const list = openErasureList(`${temporaryFolder('cc-identify-by-any-')}/erasures`, sealer, operator.postgres.pool);
 const eraser = new EraseSubjectHandler(erasure, list, { recordKey: async () => {} });
 
 const PHONE = '+49 30 901820';
@@ -274,7 +274,7 @@ describe('a site that identifies people by anything', () => {
       expect(event.personal?.['visit']).toMatchObject({ cookies: { _ga: '3.4' } });
     });
 
-    it('with the click that nobody else has', async () => {
+    it('with the click that no one else has', async () => {
       const site = await openAny();
       const gclid = unique('G');
       const headers = { Cookie: visitorCookie(await land(site, gclid)) };

@@ -83,7 +83,7 @@ describe('a batch', () => {
       purchase(first, { value: 6 }),
       null,
       purchase(second, { email: 'blocked@example.com' }),
-      purchase('jane@example.com-1'),
+      purchase('jane@example.com-1', { country: 'Atlantis' }),
     ];
     const entries = entriesOf(await postBatch(site, encode(lines), { headers }));
     const stored = { status: 200, conversionId: expect.stringMatching(UUID) };
@@ -93,7 +93,13 @@ describe('a batch', () => {
       { ok: true, deduped: true, ...stored, firstConversionId: entries[0]?.conversionId },
       { ok: false, error: 'The conversion is not a JSON object: send the fields inside { }.', status: 400 },
       { ok: true, filtered: true, ...stored },
-      { ok: true, event: 'purchase', results: {}, ...stored, warning: expect.stringMatching(/^orderId contains/) },
+      {
+        ...{ ok: true, event: 'purchase', results: {}, ...stored },
+        warnings: [
+          'country must be an ISO 3166 alpha-2 code: dropped',
+          expect.stringMatching(/^orderId contains an email address/),
+        ],
+      },
     ]);
     const events = await operator.conversions(site.host);
     expect(events.map(({ data }) => data['conversionId']).sort()).toEqual(

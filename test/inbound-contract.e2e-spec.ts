@@ -4,6 +4,8 @@ import { Client } from 'pg';
 import { inboundBodySchema } from '../src/conversions/inbound/inbound-fields.js';
 import { generateApiKey } from '../src/sites/keys/api-key.js';
 import { AddSite, DisableInbound, EnableInbound, RemoveSite } from '../src/sites/site.commands.js';
+import { StateConsent } from '../src/visitors/change-consent.command.js';
+import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
 import { captureLog } from './support/captured-log.js';
 import { commandLine } from './support/command-line.js';
 import type { LooseEvent } from './support/loose-event.js';
@@ -223,6 +225,7 @@ describe('the field', () => {
   const letters = (count: number) => 'x'.repeat(count);
 
   it('named in an error is the first invalid one in the order of the contract', async () => {
+    await set(site, 'strict-fields', 'yes');
     const invalid: [field: string, value: unknown, message: string][] = [
       ['email', 'x', 'email is invalid'],
       ['hashed_email', 'x', 'hashed_email must be a SHA-256 hex digest'],
@@ -242,6 +245,14 @@ describe('the field', () => {
       ['clickIds', { gclid: 'a b' }, 'clickIds.gclid must be 1 to 500 visible ASCII characters without @'],
       ['ipAddress', 'localhost', 'ipAddress must be an IPv4 or IPv6 address'],
       ['userAgent', 5, 'userAgent must be text of at most 1024 characters on one line'],
+      ['eventId', letters(101), 'eventId must be 1 to 100 characters'],
+      ['consent', { ad_storage: 'yes' }, 'consent.ad_storage must be granted or denied'],
+      ['pageUrl', '/thanks', 'pageUrl must be an address with http or https of at most 8192 characters'],
+      ['referrer', 5, 'referrer must be an address with http or https of at most 8192 characters'],
+      ['cookies', 'a=b', 'cookies must be an object'],
+      ['utm', { source: 5 }, 'utm.source must be text of at most 500 characters without an email address'],
+      ['custom', { list: [] }, 'custom must have texts of at most 500 characters, numbers and booleans'],
+      ['hashed_phone', 'x', 'hashed_phone must be a SHA-256 hex digest'],
     ];
     for (const [index, [field, , message]] of invalid.entries()) {
       const rest = invalid.slice(index).map(([name, value]) => [name, value]);
@@ -252,6 +263,8 @@ describe('the field', () => {
     const withoutEmail = Object.fromEntries(invalid.slice(2).map(([name, value]) => [name, value]));
     expect(await verdict({ ...withoutEmail, email: null })).toBe('email or hashed_email required');
     expect(await verdict({ event: null, value: -1 })).toBe('event required');
+    await set(site, 'strict-fields', 'no');
+    expect(await verdict(Object.fromEntries(invalid.slice(10).map(([name, value]) => [name, value])))).toBe('ok');
   });
 
   it('is ignored when it is not part of the contract', async () => {
@@ -268,6 +281,147 @@ describe('the field', () => {
     expect(reply.status).toBe(200);
     const { data } = await storedBy(reply);
     expect(Object.keys(data).sort()).toEqual(['conversionId', 'currency', 'event', 'keyId', 'orderId', 'trial']);
+  });
+});
+
+describe('an optional field', () => {
+  let site: TestSite;
+  beforeAll(async () => {
+    site = await newSite();
+  });
+  const digest = sha256('x');
+
+  /** What is stored of a conversion with these fields, and what its sender is told. */
+  async function stored(over: Record<string, unknown>) {
+    const reply = await post(service, site, purchase(over));
+    expect([over, reply.status]).toEqual([over, 200]);
+    const { data, personal } = await storedBy(reply);
+    return { data, personal: personal as Record<string, unknown>, warning: reply.headers['x-cc-warning'] };
+  }
+
+  it('is stored, what is about the person in the personal part only', async () => {
+    const sent = {
+      eventId: 'evt-1',
+      consent: { ad_storage: 'granted', ad_personalization: 'denied' },
+      pageUrl: 'https://shop.example/thanks?order=1&utm_source=news#end',
+      referrer: 'https://shop.example/cart?email=jane',
+      cookies: { _ga: 'GA1.1.11.22', _epik: 'dj0' },
+      custom: { profit: 41.5, coupon: 'SPRING', returning: true },
+      clickIds: { lead_id: '123456789012345', ctwa_clid: 'ARA', dclid: 'CMj' },
+      hashed_phone: digest.toUpperCase(),
+      hashed_city: digest,
+    };
+    const { data, personal, warning } = await stored(sent);
+    expect(warning).toBeUndefined();
+    const { eventId, consent: sentConsent } = sent;
+    expect(data).toMatchObject({ eventId, sentConsent });
+    expect(personal).toMatchObject({
+      pageUrl: 'https://shop.example/thanks?utm_source=news',
+      referrer: 'https://shop.example/cart',
+      cookies: { _ga: '11.22' },
+      utm: { source: 'news' },
+      custom: sent.custom,
+      clickIds: { ...sent.clickIds, epik: 'dj0' },
+      phone: digest,
+      phoneDigits: digest,
+      city: digest,
+    });
+    expect(JSON.stringify(data)).not.toMatch(/thanks|cart|SPRING|41\.5|ARA|dj0/);
+  });
+
+  it('that is not valid is dropped, with a warning, and counted', async () => {
+    const dropped = (metric: Awaited<ReturnType<typeof metrics>>, field: string) =>
+      metric.get(`cc_inbound_dropped_fields_total{field="${field}"}`) ?? 0;
+    const before = await metrics(service);
+    const { data, personal, warning } = await stored({
+      country: 'Atlantis',
+      ipAddress: '203.0.113.9, 10.0.0.1',
+      items: [
+        { id: '1', price: '12.5' },
+        { id: '2', price: 'free' },
+      ],
+      clickIds: { fbc: 'IwAR0', gclid: 'Cj0', jane: 'x' },
+      hashed_last_name: 'Doe',
+    });
+    expect(warning?.toString().split('; ')).toEqual([
+      'country must be an ISO 3166 alpha-2 code: dropped',
+      'ipAddress has several addresses: the first is used',
+      'items[1].price must be a non-negative number: dropped',
+      'clickIds.fbc must have the format of the cookie, such as fb.1.1772350000000.1234567890: dropped',
+      expect.stringMatching(/^clickIds must have no other names than gclid, .*: dropped$/),
+      'hashed_last_name must be a SHA-256 hex digest: dropped',
+    ]);
+    const names = ['country', 'ipAddress', 'items', 'clickIds.fbc', 'clickIds', 'hashed_last_name'];
+    expect(data).toMatchObject({ items: [{ id: '1', price: 12.5 }, { id: '2' }], dropped: names });
+    expect(personal).toMatchObject({ ipAddress: '203.0.113.9', clickIds: { gclid: 'Cj0' } });
+    expect(personal).not.toHaveProperty('address');
+    const after = await metrics(service);
+    expect(names.map((field) => dropped(after, field) - dropped(before, field))).toEqual(names.map(() => 1));
+  });
+
+  it.each([
+    ['Germany', 'DE'],
+    ['Österreich', 'AT'],
+    ['GBR', 'GB'],
+    ['UK', 'GB'],
+  ])('with the country %s is read', async (country, code) => {
+    const { personal, warning } = await stored({ country });
+    expect([personal['address'], warning]).toEqual([{ country: code }, undefined]);
+  });
+
+  it('with a hash in place of the plain value is stored as it is', async () => {
+    const { personal } = await stored({ firstName: digest, phone: digest.toUpperCase(), postalCode: digest });
+    expect(personal).toMatchObject({ firstName: digest, phone: digest, phoneDigits: digest, postalCode: digest });
+  });
+
+  it('of an order with the event id of another one makes it no duplicate, with a warning', async () => {
+    const eventId = randomUUID();
+    const [first, second] = [await stored({ eventId }), await stored({ eventId })];
+    expect([first.warning, second.warning]).toEqual([
+      undefined,
+      expect.stringMatching(/^eventId was sent with another/),
+    ]);
+    expect(second.data).not.toHaveProperty('firstConversionId');
+    expect((await stored({ eventId, event: 'lead' })).warning).toBeUndefined();
+  });
+
+  it('in which there is an email address is stored with its digest, or not at all', async () => {
+    const { data, personal, warning } = await stored({
+      eventId: 'jane@example.com',
+      custom: { note: 'of jane@example.com', 'jane@example.com': 1 },
+      pageUrl: 'https://shop.example/u/jane@example.com?x=1',
+      utm: { campaign: 'jane@example.com' },
+    });
+    expect(JSON.stringify([data, personal, warning])).not.toContain('jane@');
+    expect([data['eventId'], personal['custom'], personal['pageUrl']]).toEqual([
+      expect.stringMatching(/^hmac_/),
+      { note: expect.stringMatching(/^hmac_/) },
+      'https://shop.example/',
+    ]);
+    expect(warning).toMatch(/eventId and custom contain an email address/);
+  });
+
+  it('about the visit is not stored after an opt-out', async () => {
+    const email = `${randomUUID()}@example.com`;
+    await new StateConsentHandler(operator.log).execute(new StateConsent('cli', site.host, sha256(email), 'denied'));
+    const { personal } = await stored({
+      email,
+      pageUrl: 'https://shop.example/thanks',
+      referrer: 'https://shop.example/',
+      cookies: { _ga: '1.2' },
+      utm: { source: 'news' },
+      custom: { profit: 1 },
+    });
+    expect(personal).toMatchObject({ custom: { profit: 1 } });
+    for (const name of ['pageUrl', 'referrer', 'cookies', 'utm']) expect(personal).not.toHaveProperty(name);
+  });
+
+  it('has a warning that every proxy lets pass, whatever is wrong', async () => {
+    const names = Array.from({ length: 200 }, (_, index) => [`n${index}`, []] as const);
+    const wrong = Object.fromEntries(names);
+    const { warning } = await stored({ clickIds: wrong, cookies: wrong, utm: wrong, consent: wrong, items: names });
+    expect(warning?.length).toBeLessThan(4_000);
+    expect(warning).toMatch(/; \d+ more warnings$/);
   });
 });
 
@@ -368,6 +522,8 @@ describe('the stored event', () => {
       [{ phone: '+15550104478' }, ['phone']],
       [{ city: 'Bonn', source: 'crm', items: [{ id: '1' }] }, ['city', 'items', 'source']],
       [{ occurredAt: 1_772_360_130, clickIds: { gclid: 'x' } }, ['clickIds', 'occurredAt']],
+      [{ eventId: 'e', consent: { ad_storage: 'denied' }, custom: { a: 1 } }, ['consent', 'custom', 'eventId']],
+      [{ hashed_city: sha256('x'), utm: { source: 'x' } }, ['city', 'utm']],
       [{ phone: null, value: 12, currency: null }, ['currency', 'phone', 'value']],
     ];
     for (const [over, differs] of changes) {

@@ -80,6 +80,11 @@ import { usedIdentifiers } from './src/statistics/used-identifiers.js';
 import { tagScript } from './src/tag/tag-script.js';
 import { readTagMessage } from './src/visitors/tag/tag-message.js';
 
+const readOf = (sent) => {
+  const fields = {};
+  readClickIds(sent, fields, { isStrict: true });
+  return fields.clickIds;
+};
 const schemas = JSON.stringify(Object.keys(EVENT_SCHEMAS).map(jsonSchemaOf));
 const fake = platformOf('fake:second');
 const group = { conversions: 0, values: [] };
@@ -110,7 +115,7 @@ console.log(JSON.stringify({
   message: readTagMessage({ v: 1, clicks: { fakeclid: { id: 'F' } }, cookies: { _fake: 'C' } }, 0),
   days: clickLifetimeMs('fakeclid', Number.POSITIVE_INFINITY) / 86_400_000,
   schema: 'fakeclid' in clickIdsSchema.properties,
-  sent: readClickIds({ fakeclid: 'F' }),
+  sent: readOf({ fakeclid: 'F' }),
   imported: IMPORT_FIELDS.includes('clickIds.fakeclid'),
   sample: sampleReceived(0).personal.visit.clicks.fakeclid.id,
   used: usedIdentifiers(fake, {}),

@@ -34,6 +34,11 @@ const SENT = {
     ipAddress: '198.51.100.23',
     userAgent: `${BROWSER} Sent`,
     clickIds: { fbc: 'fb.1.1700000000000.SentFbclidCanary' },
+    pageUrl: 'https://shop.example/sent-canary-page',
+    referrer: 'https://shop.example/sent-canary-referrer',
+    cookies: { _ttp: 'SentTtpCanary' },
+    custom: { note: 'SentCustomCanary' },
+    hashed_region: hash('sha256', 'sent-canary-region'),
   },
 };
 
@@ -59,6 +64,11 @@ const CANARIES: Readonly<Record<string, readonly string[]>> = {
   'sent address': [SENT.ipAddress],
   'sent browser': [SENT.userAgent],
   'sent click': ['SentFbclidCanary'],
+  'sent page': ['/sent-canary-page'],
+  'sent referrer': ['/sent-canary-referrer'],
+  'sent cookie': ['SentTtpCanary'],
+  'sent custom': ['SentCustomCanary'],
+  'sent region': [SENT.hashed_region],
   'visit address': [ADDRESS],
   'visit browser': ['CanaryOS'],
   'visit click': ['GclidOfTheCanary1'],
@@ -311,7 +321,10 @@ function documented(heading: string): string[] {
 
 const ADDRESSED = ['email'];
 const HASHED = ['first name', 'last name', 'phone'];
-const STATED = ['city', 'external id', 'postal code', 'sent address', 'sent browser', 'sent click'];
+const STATED = [
+  ...['city', 'external id', 'postal code', 'sent address', 'sent browser', 'sent click'],
+  ...['sent page', 'sent referrer', 'sent cookie', 'sent custom', 'sent region'],
+];
 const VISITED = ['campaign', 'medium', 'page', 'source', 'visit address', 'visit browser', 'visit click', 'visitor'];
 const EVERYTHING = [...ADDRESSED, ...HASHED, ...STATED, ...VISITED, 'trace'].sort();
 const KEPT: Places = {
@@ -322,7 +335,7 @@ const KEPT: Places = {
   // Payloads of previews.
   'idempotency_keys.answer': [
     ...['city', 'email', 'external id', 'first name', 'last name', 'phone', 'sent address', 'sent browser'],
-    'visit browser',
+    ...['sent page', 'visit browser'],
   ],
   'identifiers.subject': ADDRESSED,
   'identifiers.value': VISITED,

@@ -99,9 +99,15 @@ function addSend(conversions: Command, session: Session): void {
     .option('--value <amount>', 'value of the conversion, such as 12.50')
     .option('--currency <code>', 'of the value, such as EUR')
     .option('--order <id>', 'order id, by which repeats are recognised')
-    .action(async (options: SendArguments) => {
+    .option(
+      '--set <field=value>',
+      'another field, such as eventId=evt-1 or custom.profit=41.5; may be repeated',
+      collect,
+    )
+    .action(async ({ set, ...options }: Omit<SendArguments, 'fields'> & { set?: string[] }) => {
+      const fields = readFields('--set', 'eventId=evt-1', set);
       const { sendConversion } = await import('./send-conversion.js');
-      await sendConversion(session, options);
+      await sendConversion(session, { ...options, fields });
     });
 }
 

@@ -12,7 +12,7 @@ let server: Server;
 let port: number;
 let dataDir: string;
 let requests: { url: string | undefined; headers: IncomingHttpHeaders; body: unknown }[];
-let answer: { status: number; body: string };
+let answer: { status: number; body: string; warning?: string };
 
 beforeEach(async () => {
   requests = [];
@@ -23,7 +23,9 @@ beforeEach(async () => {
     const chunks: Buffer[] = [];
     for await (const chunk of response.req) chunks.push(chunk as Buffer);
     requests.push({ url, headers, body: JSON.parse(Buffer.concat(chunks).toString()) });
-    response.writeHead(answer.status, { 'X-CC-Conversion-Id': 'id-1' }).end(answer.body);
+    const { warning } = answer;
+    response.writeHead(answer.status, { 'X-CC-Conversion-Id': 'id-1', ...(warning && { 'X-CC-Warning': warning }) });
+    response.end(answer.body);
   });
   await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve));
   port = (server.address() as AddressInfo).port;
@@ -55,6 +57,29 @@ async function send(args: string[], environment: Record<string, string> = {}, in
 }
 
 describe('conversions send', () => {
+  it('posts any field, and shows the warning of the service', async () => {
+    answer.warning = 'country must be an ISO 3166 alpha-2 code: dropped';
+    const fields = ['eventId=evt-1', 'custom.profit=41.5', 'consent.ad_storage=denied', 'items=[{"id":"1"}]'];
+    const args = fields.flatMap((field) => ['--set', field]);
+    const { out, error } = await send(args);
+    expect({ out, error }).toEqual({
+      out: 'Received conversion id-1\n  meta  delivered\n',
+      error: `${answer.warning}\n`,
+    });
+    expect(requests[0]?.body).toMatchObject({
+      eventId: 'evt-1',
+      custom: { profit: 41.5 },
+      consent: { ad_storage: 'denied' },
+      items: [{ id: '1' }],
+    });
+    expect(JSON.parse((await send([...args, '--json'])).out)).toMatchObject({ warning: answer.warning });
+    expect(await send(['--set', 'jane=1'])).toMatchObject({
+      code: 2,
+      text: expect.stringContaining('no field "jane"'),
+    });
+    expect(await send(['--set', 'items=x'])).toMatchObject({ code: 2, text: expect.stringContaining('JSON') });
+  });
+
   it('posts a conversion to the demo site and shows the result of each platform', async () => {
     const { code, out } = await send(['--value', '12.50', '--currency', 'EUR', '--order', 'ORD-1']);
     expect({ code, out }).toEqual({ code: 0, out: 'Received conversion id-1\n  meta  delivered\n' });

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { DEMO_HOST, readFileIfExists } from '../app/demo-site.js';
+import { cellValue, setField } from '../conversions/import/csv-row.js';
 import type { Receipt } from '../conversions/receipt.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
 import { messageOf, UserError } from '../kernel/errors.js';
@@ -23,6 +24,8 @@ export interface SendArguments {
   readonly value?: string;
   readonly currency?: string;
   readonly order?: string;
+  /** Others, by their name: of a part `clickIds.gclid`. */
+  readonly fields: ReadonlyMap<string, string>;
   readonly json?: true;
 }
 
@@ -32,7 +35,7 @@ export async function sendConversion(session: Session, options: SendArguments): 
   const url = readUrl(options.url ?? `http://${DEMO_HOST}:${settings.port}`);
   const host = options.site === undefined ? url.hostname : parseHost(options.site);
   const key = await findKey(session, settings, host, options.key);
-  const { status, id, text } = await post(session, url, host, key, bodyOf(options));
+  const { status, id, warning, text } = await post(session, url, host, key, bodyOf(options));
   if (status !== 200) {
     const error = errorOf(text);
     session.exitCode = 1;
@@ -41,7 +44,9 @@ export async function sendConversion(session: Session, options: SendArguments): 
     return;
   }
   const receipt = JSON.parse(text) as Receipt;
-  await session.output.show(options.json, { conversionId: id, ...receipt }, () => readable(id, receipt));
+  const document = { conversionId: id, ...receipt, ...(warning !== undefined && { warning }) };
+  await session.output.show(options.json, document, () => readable(id, receipt));
+  if (warning !== undefined && !options.json) session.output.note(printable(warning));
 }
 
 function readUrl(text: string): URL {
@@ -68,10 +73,21 @@ function demoKey({ databaseUrl, dataDir }: Settings): string | undefined {
   return databaseUrl === undefined ? readFileIfExists(join(dataDir, 'demo-key'))?.trim() : undefined;
 }
 
-function bodyOf({ email, event, value, currency, order }: SendArguments): string {
+function bodyOf({ email, event, value, currency, order, fields }: SendArguments): string {
   const amount = value === undefined ? undefined : Number(value);
   if (Number.isNaN(amount)) throw new UsageError('--value takes a number such as 12.50.');
-  return JSON.stringify({ email, event, value: amount, currency, orderId: order });
+  const body: Record<string, unknown> = { email, event, value: amount, currency, orderId: order };
+  for (const [field, text] of fields)
+    setField(body, field, field === 'items' ? readItems(text) : cellValue(field, text));
+  return JSON.stringify(body);
+}
+
+function readItems(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UsageError('--set items= takes a list in JSON.');
+  }
 }
 
 async function post(session: Session, url: URL, host: string, key: string, body: string) {
@@ -87,7 +103,8 @@ async function post(session: Session, url: URL, host: string, key: string, body:
     const { request } = await import('undici');
     const answer = await request(new URL('/__cc/inbound', url), { method: 'POST', headers, body, signal });
     const id = String(answer.headers['x-cc-conversion-id'] ?? '');
-    return { status: answer.statusCode, id, text: await answer.body.text() };
+    const warning = answer.headers['x-cc-warning']?.toString();
+    return { status: answer.statusCode, id, warning, text: await answer.body.text() };
   } catch (error) {
     const { cause } = error as Error;
     const hint = `Is the service running there? --url names another address.`;

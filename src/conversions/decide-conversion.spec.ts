@@ -70,17 +70,25 @@ describe('decide', () => {
   });
 
   it('stores a digest in place of an event or order that contains an email address, and warns', () => {
-    const { opening, warning } = decided({ orderId: 'jane.doe@example.com-7' });
+    const { opening, warnings } = decided({ orderId: 'jane.doe@example.com-7' });
     expect(opening).toMatchObject({ data: { event: 'purchase', orderId: expect.stringMatching(/^hmac_/) } });
     expect(opening.reference).toBe(opening.data.orderId);
-    expect(warning).toMatch(/^orderId contains an email address/);
-    expect(JSON.stringify([opening, warning])).not.toContain('jane');
+    expect(warnings).toEqual([expect.stringMatching(/^orderId contains an email address/)]);
+    expect(JSON.stringify([opening, warnings])).not.toContain('jane');
     expect(decided({ orderId: 'jane.doe@example.com-7' }).claim.key).not.toBe(decided({ orderId: 'A' }).claim.key);
-    expect(decided().warning).toBeUndefined();
+    expect(decided().warnings).toBeUndefined();
   });
 
   describe('a conversion with fields beyond the specification', () => {
-    const browser = { clickIds: { gclid: 'Cj0' }, ipAddress: '203.0.113.10', userAgent: 'Mozilla/5.0' };
+    const browser = {
+      clickIds: { gclid: 'Cj0' },
+      ipAddress: '203.0.113.10',
+      userAgent: 'Mozilla/5.0',
+      pageUrl: 'https://shop.example/page-of-jane',
+      referrer: 'https://www.google.com/',
+      cookies: { _ga: '1.2' },
+      utm: { source: 'news' },
+    };
     const all: Partial<InboundFields> = {
       ...browser,
       occurredAt: '2026-03-01T10:15:30.000Z',
@@ -88,28 +96,43 @@ describe('decide', () => {
       items: [{ id: 'SKU-1', quantity: 2, price: 6 }],
       externalId: 'C-1',
       address: { city: 'Berlin', country: 'DE' },
+      eventId: 'evt-1',
+      consent: { ad_storage: 'granted' },
+      custom: { profit: 3 },
+      dropped: [
+        { field: 'region', warning: 'a' },
+        { field: 'region', warning: 'b' },
+      ],
     };
 
     it('keeps what is about the person in the personal part only', () => {
       const { opening } = decided(all);
-      const { occurredAt, source, items, externalId, address } = all;
-      expect(opening.data).toMatchObject({ occurredAt, source, items });
+      const { occurredAt, source, items, externalId, address, eventId, consent, custom } = all;
+      expect(opening.data).toMatchObject({
+        occurredAt,
+        source,
+        items,
+        eventId,
+        sentConsent: consent,
+        dropped: ['region'],
+      });
       expect(opening.personal).toEqual({
         subject: JANE,
         emailBare: expect.any(String),
         payloadKey: 'k1',
         externalId,
         address,
+        custom,
         ...browser,
       });
-      expect(JSON.stringify(opening.data)).not.toMatch(/Cj0|203\.0|Mozilla|C-1|Berlin/);
+      expect(JSON.stringify(opening.data)).not.toMatch(/Cj0|203\.0|Mozilla|C-1|Berlin|jane|google|news|profit/);
       const ids = { conversionId: UUID, keyId: UUID };
       const stored = JSON.parse(JSON.stringify({ ...opening.data, ...ids }));
       expect(checkData(opening.type, stored)).toBeUndefined();
     });
 
     it.each(['opted_out', 'consent_missing', 'consent_unreadable'] as const)(
-      'has no click id, IP address and User-Agent if visits are withheld (%s)',
+      'has nothing about the browser if visits are withheld (%s)',
       (withheld) => {
         const { personal } = decided(all, {}, {}, { consent: 'denied', withheld }).opening;
         expect(personal).toMatchObject({ externalId: 'C-1', address: { city: 'Berlin' } });
@@ -118,10 +141,10 @@ describe('decide', () => {
     );
 
     it('has a digest in place of an external id or item that contains an email address, and a warning', () => {
-      const { opening, warning } = decided({ externalId: 'jane@example.com', items: [{ id: 'jane@example.com' }] });
+      const { opening, warnings } = decided({ externalId: 'jane@example.com', items: [{ id: 'jane@example.com' }] });
       expect(opening.personal.externalId).toMatch(/^hmac_/);
       expect(opening.data.items).toEqual([{ id: expect.stringMatching(/^hmac_/) }]);
-      expect(warning).toMatch(/^externalId and items contain an email address/);
+      expect(warnings).toEqual([expect.stringMatching(/^externalId and items contain an email address/)]);
     });
   });
 

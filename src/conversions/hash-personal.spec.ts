@@ -50,6 +50,20 @@ describe('hashPersonal', () => {
     });
   });
 
+  it('takes what the sender hashed, where there is no plain value', () => {
+    const hashed = { phone: 'p', firstName: 'f', lastName: 'l', city: 'c', country: 'd' };
+    const address = { city: 'Berlin' };
+    expect(hashPersonal(person({ hashed, address, lastName: 'Doe' }))).toEqual({
+      subject: sha256('a@example.com'),
+      phone: 'p',
+      phoneDigits: 'p',
+      firstName: 'f',
+      lastName: sha256('doe'),
+      country: 'd',
+    });
+    expect(phoneOf('+15550104477')).toBe(hashPersonal(person({ hashed, phone: '+15550104477' })).phone);
+  });
+
   describe('given a hashed email', () => {
     it('uses the hash as subject and for every platform', () => {
       const subject = sha256('jane.doe@example.com');

@@ -36,7 +36,7 @@ describe('the spelling of a conversion', () => {
 
   async function spelled(event: string, orderId?: string): Promise<Partial<InboundFields>> {
     const body = { email: 'jane@example.com', event, ...(orderId !== undefined && { orderId }) };
-    const reading = readInboundFields(body, '', { nowMs: () => 0 });
+    const reading = readInboundFields(body, { rawBody: '', clock: { nowMs: () => 0 }, isStrict: false });
     if (!reading.ok) throw new Error(reading.error);
     const site = { site: { host: 'shop.example' }, dedupSecret: SECRET } as LoadedSite;
     const rules = { dedupWindowMs: 1, identifierTtlMs: 1 };

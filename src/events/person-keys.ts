@@ -11,6 +11,9 @@ export const PERSON_BYTES = 32;
 /** First byte of a person's key, by what the person is known by. */
 const [PHONE, EXTERNAL_ID, CLICK_ID] = ['01', '02', '03'] as const;
 
+/** Length of the subject of a person without an email. */
+export const KEY_BYTES = 33;
+
 /** A person that is known by a phone, an external id or a click id: a digest, in hex, after a byte that says which of them it is of. */
 export type PersonKey = string;
 

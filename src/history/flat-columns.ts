@@ -1,3 +1,4 @@
+import { CONSENT_FIELDS } from '../platforms/conversion.js';
 import type { RedactedEvent } from './redact-event.js';
 
 /** `position`: of a log, an integer of 64 bits. */
@@ -13,10 +14,9 @@ export interface FlatColumn {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The kinds of click ids. A sender may state cookies of Meta beside them, which are none. */
-const NOT_CLICKS: ReadonlySet<string> = new Set(['fbc', 'fbp']);
+/** Beside click ids a sender may state cookies and the id of a lead of Meta, which are none. */
+const NOT_CLICKS: ReadonlySet<string> = new Set(['fbc', 'fbp', 'lead_id']);
 const UTM_FIELDS = ['source', 'medium', 'campaign', 'term', 'content', 'id'] as const;
-const CONSENT_FIELDS = ['ad_storage', 'ad_user_data', 'ad_personalization', 'analytics_storage'] as const;
 
 /** The events of pushes have no status: their type tells it. */
 const PUSH_OUTCOMES: Readonly<Record<string, string>> = {
@@ -47,13 +47,12 @@ export const FLAT_COLUMNS: readonly FlatColumn[] = [
   ofData('duration_ms', 'number', 'durationMs'),
   ofData('next_try', 'time', 'nextTry'),
   ofData('consent', 'text', 'consent'),
-  ...CONSENT_FIELDS.map((field) =>
-    column(`consent_${field}`, 'text', ({ data }) => fieldsOf(fieldsOf(data)['consent'])[field]),
-  ),
+  ...CONSENT_FIELDS.map((field) => column(`consent_${field}`, 'text', ({ data }) => consentOf(fieldsOf(data))[field])),
   column('bot_score', 'integer', botScore),
   column('click_kind', 'text', clickKinds),
   ...UTM_FIELDS.map((field) => column(`utm_${field}`, 'text', ({ personal }) => utmOf(fieldsOf(personal))[field])),
   column('origin', 'position', ({ origin }) => origin),
+  ofData('event_id', 'text', 'eventId'),
 ];
 
 function ofData(name: string, type: ColumnType, field: string): FlatColumn {
@@ -99,9 +98,14 @@ function clickKinds({ data, personal }: RedactedEvent): string | undefined {
   return distinct.size === 0 ? undefined : [...distinct].sort().join(',');
 }
 
-/** UTM fields of the visit itself, or of the visit that a conversion was matched to. */
+/** UTM fields of the visit that a conversion was matched to, of the visit itself, or of the sender. */
 function utmOf(personal: Fields): Fields {
-  return fieldsOf(personal['utm'] ?? fieldsOf(personal['visit'])['utm']);
+  return fieldsOf(fieldsOf(personal['visit'])['utm'] ?? personal['utm']);
+}
+
+/** A visitor's statement, or that of a conversion's sender. */
+function consentOf(data: Fields): Fields {
+  return fieldsOf(data['sentConsent'] ?? data['consent']);
 }
 
 function fieldsOf(value: unknown): Fields {

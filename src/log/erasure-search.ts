@@ -77,48 +77,66 @@ export async function findWithLinked(
   subjects: ErasedSubjects,
   until: number,
 ): Promise<FoundEvent[]> {
-  const { linkedSubjects } = search;
-  const { whole } = subjects;
-  const named = new Set(search.subjects);
+  const { whole, partial, claimed } = subjects;
+  const linked = new Set(search.subjects);
   const links = new Set<number>();
-  const nameAll = (parts: readonly Part[], namedBy: (personal: readonly unknown[]) => string[]) => {
+  const nameAll = (named: Set<string>, parts: readonly Part[], namedBy: ErasureSearch['linkedSubjects'] = () => []) => {
     for (const { position, data } of parts) {
       const first = namedBy([data]).filter((each) => !named.has(each));
       for (const each of first) named.add(each);
       if (first.length > 0) links.add(position);
     }
   };
-  const found = await findPersonal(client, search, whole, -1, until);
-  nameAll(found, linkedSubjects);
-  const linked = new Set([...named].filter((each) => !whole.has(each)));
-  found.push(...(await findPersonal(client, search, linked, -1, until)));
-  for (const each of linked) whole.add(each);
-  if (search.claimedSubjects) {
-    nameAll(found, search.claimedSubjects);
-    const claimed = new Set([...named].filter((each) => !whole.has(each)));
-    for (const each of claimed) subjects.claimed.add(each);
-    found.push(...divideClaimed(search, subjects, await findPersonal(client, search, claimed, -1, until)));
+  const add = (added: Iterable<string>) => {
+    for (const each of added) {
+      whole.add(each);
+      claimed.delete(each);
+    }
+  };
+  const found: Part[] = [];
+  let next: ReadonlySet<string> = new Set(whole);
+  for (;;) {
+    while (next.size > 0) {
+      const parts = await findPersonal(client, search, next, -1, until);
+      found.push(...parts);
+      nameAll(linked, parts, search.linkedSubjects);
+      next = new Set([...linked].filter((each) => !whole.has(each)));
+      add(next);
+    }
+    nameAll(claimed, found, search.claimedSubjects);
+    for (const each of whole) claimed.delete(each);
+    const divided = divideClaimed(search, subjects, await findPersonal(client, search, claimed, -1, until));
+    nameAll(linked, divided.own, search.linkedSubjects);
+    next = new Set([...linked, ...divided.promoted].filter((each) => !whole.has(each)));
+    add(next);
+    if (next.size > 0) continue;
+    partial.clear();
+    for (const { subject } of divided.own) partial.add(subject);
+    return withStreams(client, [...found, ...divided.own], (position) => links.has(position));
   }
-  return withStreams(client, found, (position) => links.has(position));
 }
 
-/** The parts about claimed subjects that are erased. Adds the subjects to those of which all is, or not. */
-function divideClaimed(search: ErasureSearch, subjects: ErasedSubjects, parts: readonly Part[]): Part[] {
+/** What is erased about claimed subjects: all about those that are promoted, otherwise its own parts. */
+function divideClaimed(
+  search: ErasureSearch,
+  subjects: ErasedSubjects,
+  parts: readonly Part[],
+): { readonly promoted: string[]; readonly own: Part[] } {
   const bySubject = new Map<string, Part[]>();
   for (const part of parts) bySubject.set(part.subject, [...(bySubject.get(part.subject) ?? []), part]);
-  const erased: Part[] = [];
+  const isOthers = ({ data }: Part) => {
+    const linked = search.linkedSubjects([data]);
+    return linked.length > 0 && linked.every((each) => !subjects.whole.has(each) && !subjects.claimed.has(each));
+  };
+  const promoted: string[] = [];
+  const own: Part[] = [];
   for (const [claimed, about] of bySubject) {
-    const own = about.filter((part) => isOwn(search, subjects, part));
-    const isOthers = ({ data }: Part) => {
-      const linked = search.linkedSubjects([data]);
-      return linked.length > 0 && linked.every((each) => !subjects.whole.has(each) && !subjects.claimed.has(each));
-    };
-    if (own.length === 0) continue;
-    const isPartial = about.some(isOthers);
-    (isPartial ? subjects.partial : subjects.whole).add(claimed);
-    erased.push(...(isPartial ? own : about));
+    const named = about.filter((part) => isOwn(search, subjects, part));
+    if (named.length === 0) continue;
+    if (about.some(isOthers)) own.push(...named);
+    else promoted.push(claimed);
   }
-  return erased;
+  return { promoted, own };
 }
 
 /** Whether a part about a claimed subject names one that is erased. */

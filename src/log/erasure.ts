@@ -247,6 +247,8 @@ function sumOf(one: Erased, other: Erased): Erased {
 
 export interface ExpiryRange extends PositionRange {
   readonly subjectBytes: number;
+  /** Types of their events; undefined: any. */
+  readonly types?: readonly string[] | undefined;
   /** Host of the site; undefined: all sites. */
   readonly site?: string | undefined;
 }
@@ -257,12 +259,14 @@ export interface ExpiryRange extends PositionRange {
  */
 export function expirePersonalParts(
   postgres: Postgres,
-  { after, until, subjectBytes, site }: ExpiryRange,
+  { after, until, subjectBytes, types, site }: ExpiryRange,
   record: ExpiryRecord,
 ): Promise<number> {
-  const condition =
-    'position > $1 AND position <= $2 AND octet_length(subject) = $3 AND ($4::text IS NULL OR site = $4)';
-  return expire(postgres, condition, [after, until, subjectBytes, site], record);
+  const ofTypes = types
+    ? ` AND EXISTS (SELECT FROM cc.events e WHERE e.position = personal.position AND e.type = ANY ($5))`
+    : '';
+  const condition = `position > $1 AND position <= $2 AND octet_length(subject) = $3 AND ($4::text IS NULL OR site = $4)${ofTypes}`;
+  return expire(postgres, condition, [after, until, subjectBytes, site, ...(types ? [types] : [])], record);
 }
 
 /** Deletes the personal parts of these events in the same way. */

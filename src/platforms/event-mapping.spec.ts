@@ -133,6 +133,19 @@ describe('customFields', () => {
     expect(customFields({ pixel_id: '1', events: 'purchase', 'event.purchase': 'value' }, conversion)).toEqual({});
   });
 
+  it('reads the custom values of the sender', () => {
+    const custom = { profit: 4.5, 'new customer': true, 'a.b': 'x' };
+    const settings = {
+      'field.profit': 'custom.profit',
+      'field.new': 'custom.new customer',
+      'field.dotted': 'custom.a.b',
+      'field.none': 'custom.tax',
+      'field.inherited': 'custom.constructor',
+    };
+    expect(customFields(settings, { ...conversion, custom })).toEqual({ profit: 4.5, new: true, dotted: 'x' });
+    expect(customFields(settings, conversion)).toEqual({});
+  });
+
   it('contains constants', () => {
     expect(customFields({ 'field.plan': '"gold "', 'field.empty': '""', 'field.quote': '"a"b"' }, conversion)).toEqual({
       plan: 'gold ',
@@ -167,6 +180,7 @@ describe('customObject', () => {
 describe('checkCustomField', () => {
   it.each([
     ['total', 'value'],
+    ['total', 'custom.profit'],
     ['user.plan', '"gold"'],
     ['user.plan', '""'],
   ])('accepts %s=%s', (theirs, source) => {
@@ -176,6 +190,7 @@ describe('checkCustomField', () => {
   it.each([
     ['total', 'email', /^must be one of event, .*, or a text in double quotes$/],
     ['total', 'gold', /^must be one of/],
+    ['total', 'custom.', /^must be one of/],
     ['total', '"gold', /^must be one of/],
     ['user..plan', 'value', /^the name of the field/],
     ['.plan', 'value', /^the name of the field/],

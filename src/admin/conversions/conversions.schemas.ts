@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CONSENT_FIELDS } from '../../platforms/conversion.js';
 import { eventSchema, pageQuery } from '../events/event-pages.js';
 import { time } from '../schemas.js';
 
@@ -36,9 +37,18 @@ const facts = z.object({
   value: z.number().optional(),
   currency: z.string(),
   orderId: z.string().optional(),
+  eventId: z.string().optional().meta({ description: 'As the sender, or its browser pixel, names the event.' }),
   occurredAt: time.optional(),
   source: z.string().optional(),
   items: z.array(itemSchema).optional(),
+  sentConsent: z
+    .partialRecord(z.enum(CONSENT_FIELDS), z.enum(['granted', 'denied']))
+    .optional()
+    .meta({ description: 'Consent to this conversion, as its sender states it.' }),
+  dropped: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Optional fields that were not valid, and are not used as far as they are not.' }),
   keyId: z.uuid(),
   trial: z.boolean(),
   correction: z.literal(true).optional(),

@@ -1,5 +1,5 @@
 import { inboundBodySchema } from '../inbound/inbound-fields.js';
-import { COLUMNS_MAX, IMPORT_FIELDS, readColumns } from './columns.js';
+import { COLUMNS_MAX, IMPORT_FIELDS, isImportField, readColumns } from './columns.js';
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
@@ -9,13 +9,19 @@ function columnsOf(header: string[], map = NONE, defaults = NONE): Record<string
 
 describe('the columns of a file', () => {
   it('can hold every field of the endpoint', () => {
-    const imported = new Set(IMPORT_FIELDS.map((field) => field.split('.')[0]));
-    expect(imported).toEqual(new Set(Object.keys(inboundBodySchema.properties)));
+    const fields = Object.keys(inboundBodySchema.properties).filter((field) => field !== 'custom');
+    expect(new Set(IMPORT_FIELDS.map((field) => field.split('.')[0]))).toEqual(new Set(fields));
+    expect(IMPORT_FIELDS.every(isImportField)).toBe(true);
+    expect(['custom.profit', 'cookies._ga_ABC123'].every(isImportField)).toBe(true);
+    expect(['custom.', 'custom', 'cookies.session', 'utm.x', 'constructor'].some(isImportField)).toBe(false);
   });
 
   it('are recognised without regard to case, spaces and punctuation', () => {
     expect(
-      columnsOf(['E-Mail', 'EVENT', 'order_id', 'First name', 'Occurred At', 'GCLID', 'clickIds.fbp', 'Notes']),
+      columnsOf([
+        ...['E-Mail', 'EVENT', 'order_id', 'First name', 'Occurred At', 'GCLID', 'clickIds.fbp', 'Notes'],
+        ...['utm_source', 'ad_storage', 'cookies._fbp', 'Event ID', 'hashed_phone'],
+      ]),
     ).toEqual({
       email: 0,
       event: 1,
@@ -24,6 +30,11 @@ describe('the columns of a file', () => {
       occurredAt: 4,
       'clickIds.gclid': 5,
       'clickIds.fbp': 6,
+      'utm.source': 8,
+      'consent.ad_storage': 9,
+      'cookies._fbp': 10,
+      eventId: 11,
+      hashed_phone: 12,
     });
   });
 

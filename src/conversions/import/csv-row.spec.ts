@@ -25,6 +25,10 @@ describe('a row of a CSV file', () => {
       'clickIds.fbp': '',
       items: '[{"id":"SKU-1","quantity":2}]',
       phone: '',
+      'custom.profit': '41.5',
+      'custom.sku': '007',
+      'custom.new': 'true',
+      'consent.ad_storage': 'denied',
     };
     expect(row(cells)).toEqual({
       body: {
@@ -36,6 +40,8 @@ describe('a row of a CSV file', () => {
         occurredAt: '2026-03-01T11:15:00.000Z',
         clickIds: { gclid: 'abc' },
         items: [{ id: 'SKU-1', quantity: 2 }],
+        custom: { profit: 41.5, sku: '007', new: true },
+        consent: { ad_storage: 'denied' },
       },
       isZoneless: true,
     });

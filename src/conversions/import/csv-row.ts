@@ -34,7 +34,7 @@ export function readRow(cells: readonly string[], columns: readonly Column[], op
       body['items'] = items;
     } else if ((field === 'orderId' || field === 'externalId') && SHORTENED_NUMBER.test(text)) {
       return { error: `${field} was shortened by a spreadsheet: export it as text` };
-    } else setField(body, field, text);
+    } else setField(body, field, cellValue(field, text));
   }
   // Without it the amount would become dollars although the file has a column for the currency.
   if (
@@ -47,18 +47,19 @@ export function readRow(cells: readonly string[], columns: readonly Column[], op
 }
 
 /** `clickIds.gclid` is a part of `clickIds`. */
-function setField(body: Body, field: string, text: string): void {
+export function setField(body: Body, field: string, value: unknown): void {
   const dot = field.indexOf('.');
   if (dot === -1) {
-    body[field] = text;
+    body[field] = value;
     return;
   }
   const [name, part] = [field.slice(0, dot), field.slice(dot + 1)];
-  body[name] = { ...(body[name] as object), [part]: name === 'custom' ? customValue(text) : text };
+  body[name] = { ...(body[name] as object), [part]: value };
 }
 
-/** A cell has no type. A number with leading zeros is an id. */
-function customValue(text: string): string | number | boolean {
+/** A text that has no type, as the value of a field. A custom value can be a number, but one with leading zeros is an id. */
+export function cellValue(field: string, text: string): string | number | boolean {
+  if (!field.startsWith('custom.')) return text;
   if (/^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/.test(text)) return Number(text);
   return text === 'true' || text === 'false' ? text === 'true' : text;
 }

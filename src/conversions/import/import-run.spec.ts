@@ -17,7 +17,7 @@ function runWith(chunks: AsyncIterable<SourceLine[]>, store: (emails: readonly u
     rules: { dedupWindowMs: 1, identifierTtlMs: 1 },
     clock: { nowMs: () => Date.parse('2026-03-01T00:00:00Z') },
     stop: new AbortController().signal,
-    site: () => ({}) as LoadedSite,
+    site: () => ({ site: { settings: {} } }) as LoadedSite,
     store: async (commands: readonly ReceiveConversion[]) => {
       store(commands.map(({ fields }) => fields.email));
       return commands.map(() => 'accepted' as const);

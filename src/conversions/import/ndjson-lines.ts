@@ -1,13 +1,12 @@
 import { MalformedBody, parseStrictJson } from '../../http/strict-json.js';
 import { REASON_COLUMN } from './columns.js';
-import { readDefaults } from './csv-row.js';
+import { readDefaults, setField } from './csv-row.js';
 import { LINE_MAX_BYTES, type LineSource, type ReadOptions, type SourceLine } from './import-options.js';
 import type { SourceBytes } from './source-bytes.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
 const LINE_FEED = 0x0a;
-const CLICK_ID = 'clickIds.';
 /** Holds a line that is no JSON object in the file of rejected lines. */
 const TEXT_FIELD = 'rejected_line';
 
@@ -84,8 +83,7 @@ function renamed(object: Body, map: ReadonlyMap<string, string>): Body {
   const body: Record<string, unknown> = { ...object };
   for (const [field, theirs] of map) {
     const value = theirs === '' ? undefined : object[theirs];
-    if (!field.startsWith(CLICK_ID)) body[field] = value;
-    else body['clickIds'] = { ...(body['clickIds'] as object), [field.slice(CLICK_ID.length)]: value ?? null };
+    setField(body, field, value ?? null);
   }
   return body;
 }

@@ -8,7 +8,7 @@ import type { Caller } from './inbound-answers.js';
 import { InboundBatch } from './inbound-batch.js';
 import type { InboundMetrics } from './inbound-metrics.js';
 
-const CALLER = { loadedSite: { site: { host: 'shop.example' } }, key: { id: 'k1' } } as Caller;
+const CALLER = { loadedSite: { site: { host: 'shop.example', settings: {} } }, key: { id: 'k1' } } as Caller;
 const SETTINGS = { maxBatchBytes: 1_000, maxBodyBytes: 1_000 } as Settings;
 
 function setUp() {

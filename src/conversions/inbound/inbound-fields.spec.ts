@@ -1,14 +1,25 @@
+import { Ajv } from 'ajv';
 import * as fc from 'fast-check';
+import { isEmail } from '../../kernel/email.js';
+import { OPTIONAL_FIELDS } from './fields/optional-fields.js';
 import { inboundBodySchema, readInboundFields } from './inbound-fields.js';
-import { OPTIONAL_FIELDS } from './optional-fields.js';
 
 const digest = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
 const NOW_MS = Date.parse('2026-03-01T10:15:30Z');
 const valid = { email: 'jane.doe@example.com', event: 'purchase' };
 
-function read(body: Record<string, unknown> | string) {
+function read(body: Record<string, unknown> | string, isStrict = true) {
   const rawBody = typeof body === 'string' ? body : JSON.stringify(body);
-  return readInboundFields(JSON.parse(rawBody), Buffer.from(rawBody), { nowMs: () => NOW_MS });
+  const reading = { rawBody: Buffer.from(rawBody), clock: { nowMs: () => NOW_MS }, isStrict };
+  return readInboundFields(JSON.parse(rawBody), reading);
+}
+
+/** What is read of a conversion with these fields on a site without strict fields. */
+function usedOf(over: Record<string, unknown>) {
+  const reading = read({ ...valid, ...over }, false);
+  if (!reading.ok) throw new Error(reading.error);
+  const { email: _, event: __, currency: ___, dropped = [], ...fields } = reading.fields;
+  return { ...fields, warnings: dropped.map(({ warning }) => warning) };
 }
 
 function fieldsOf(body: Record<string, unknown> | string) {
@@ -283,6 +294,230 @@ describe('readInboundFields', () => {
     expect(errorOf({ ...valid, [name]: sent })).toBe(error);
   });
 
+  describe('of a site without strict fields', () => {
+    const CLICK = { gclid: 'Cj0' };
+    it.each<[name: string, sent: Record<string, unknown>, used: Record<string, unknown>, warnings?: string[]]>([
+      ['a name of a country', { country: 'Germany' }, { address: { country: 'DE' } }],
+      ['a name in the language of the country', { country: 'Österreich' }, { address: { country: 'AT' } }],
+      ['a common form of a country', { country: 'UK' }, { address: { country: 'GB' } }],
+      [
+        'the alpha-3 code of a country',
+        { country: 'usa', region: 'California' },
+        { address: { country: 'US', region: 'CA' } },
+      ],
+      ['a country that is none', { country: 'Atlantis' }, {}, ['country must be an ISO 3166 alpha-2 code: dropped']],
+      [
+        'the first of several addresses',
+        { ipAddress: '203.0.113.9, 10.0.0.1' },
+        { ipAddress: '203.0.113.9' },
+        ['ipAddress has several addresses: the first is used'],
+      ],
+      [
+        'a list without an address',
+        { ipAddress: 'unknown, 10.0.0.1' },
+        {},
+        ['ipAddress must be an IPv4 or IPv6 address: dropped'],
+      ],
+      [
+        'a time that is none',
+        { occurredAt: 'yesterday' },
+        {},
+        ['occurredAt must be an RFC 3339 time with offset, or Unix seconds: dropped'],
+      ],
+      ['a source that is none', { source: 'shop' }, {}, [expect.stringMatching(/^source must be one of .*: dropped$/)]],
+      [
+        'parts of an address',
+        { city: 5, postalCode: '10115' },
+        { address: { postalCode: '10115' } },
+        ['city must be text of at most 128 characters without an email address: dropped'],
+      ],
+      ['an event id', { eventId: ' evt-1 ' }, { eventId: 'evt-1' }],
+      ['an event id that is a number', { eventId: 17 }, { eventId: '17' }],
+      [
+        'an event id that is too long',
+        { eventId: 'x'.repeat(101) },
+        {},
+        ['eventId must be 1 to 100 characters: dropped'],
+      ],
+      [
+        'consent',
+        { consent: { ad_storage: 'granted', ad_user_data: 'denied', analytics_storage: null } },
+        { consent: { ad_storage: 'granted', ad_user_data: 'denied' } },
+      ],
+      [
+        'consent that is none',
+        { consent: { ad_storage: 'GRANTED', gpc: true } },
+        {},
+        [
+          'consent.ad_storage must be granted or denied: dropped',
+          'consent must have no other names than ad_storage, ad_user_data, ad_personalization, analytics_storage: dropped',
+        ],
+      ],
+      ['consent that is no object', { consent: 'granted' }, {}, ['consent must be an object: dropped']],
+      [
+        'a page with its click ids and campaign',
+        { pageUrl: 'https://shop.example/Thanks?email=jane&GCLID=Cj0&utm_source=news&order=7#top' },
+        { pageUrl: 'https://shop.example/Thanks?GCLID=Cj0&utm_source=news', clickIds: CLICK, utm: { source: 'news' } },
+      ],
+      [
+        'a page, after what is stated',
+        {
+          pageUrl: 'https://shop.example/?gclid=page&utm_source=page&utm_medium=page',
+          clickIds: CLICK,
+          utm: { source: 'news' },
+        },
+        {
+          pageUrl: 'https://shop.example/?gclid=page&utm_source=page&utm_medium=page',
+          clickIds: CLICK,
+          utm: { source: 'news', medium: 'page' },
+        },
+      ],
+      [
+        'no path with an email address',
+        { pageUrl: 'https://shop.example/u/jane%40example.com' },
+        { pageUrl: 'https://shop.example/' },
+      ],
+      [
+        'a referrer',
+        { referrer: 'https://www.google.com/search?q=jane' },
+        { referrer: 'https://www.google.com/search' },
+      ],
+      [
+        'no address of another kind',
+        { pageUrl: '/thanks', referrer: 'javascript:alert(1)' },
+        {},
+        [
+          'pageUrl must be an address with http or https of at most 8192 characters: dropped',
+          'referrer must be an address with http or https of at most 8192 characters: dropped',
+        ],
+      ],
+      [
+        'cookies',
+        {
+          cookies: {
+            _ga: 'GA1.1.111.222',
+            _ga_ABC: 'GS2.1.s1772350000$o1',
+            _ga_OLD: 'GS1.1.1700000000.1',
+            _fbp: 'fb.1.1772350000000.1',
+            _fbc: 'fb.1.1772350000000.IwAR0',
+            _ttp: 'ttp',
+            _scid: 'scid',
+            _pin_unauth: 'dWlk',
+            _epik: 'epik',
+            _rdt_uuid: '1.a',
+            _uetmsclkid: '_uet0123',
+            li_fat_id: 'li',
+            _twclid: '%7B%22pixelVersion%22%3A%22v3%22%2C%22twclid%22%3A%22tw%22%7D',
+          },
+        },
+        {
+          cookies: {
+            _ga: '111.222',
+            _ga_session: '1772350000',
+            _fbp: 'fb.1.1772350000000.1',
+            _ttp: 'ttp',
+            _scid: 'scid',
+            _rdt_uuid: '1.a',
+          },
+          clickIds: { fbc: 'fb.1.1772350000000.IwAR0', epik: 'epik', msclkid: '0123', li_fat_id: 'li', twclid: 'tw' },
+        },
+      ],
+      [
+        'no cookie of another name or form',
+        { cookies: { _ga: 'x', session: 'secret', _fbp: 'jane@example.com' } },
+        {},
+        [
+          'cookies._ga must have the value of the cookie, of visible ASCII characters without @: dropped',
+          expect.stringMatching(/^cookies must have no other names than _ga, .* and _ga_<id>: dropped$/),
+          'cookies._fbp must have the value of the cookie, of visible ASCII characters without @: dropped',
+        ],
+      ],
+      ['a campaign', { utm: { source: ' news ', term: '', id: null } }, { utm: { source: 'news' } }],
+      [
+        'no campaign of another name, or with an email address',
+        { utm: { campaign: 'to jane@example.com', source_platform: 'x' } },
+        {},
+        [
+          'utm.campaign must be text of at most 500 characters without an email address: dropped',
+          'utm must have no other names than source, medium, campaign, term, content, id: dropped',
+        ],
+      ],
+      [
+        'custom values',
+        { custom: { profit: 4.5, 'new customer': true, coupon: 'X', none: null } },
+        { custom: { profit: 4.5, 'new customer': true, coupon: 'X' } },
+      ],
+      [
+        'at most 20 custom values, of simple types',
+        {
+          custom: {
+            'jane@example.com': 1,
+            nested: {},
+            ...Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`k${n}`, n])),
+          },
+        },
+        { custom: Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`k${n}`, n])) },
+        [
+          'custom must have keys of 1 to 64 characters without an email address: dropped',
+          'custom must have texts of at most 500 characters, numbers and booleans: dropped',
+          'custom must have at most 20 keys: the others are dropped',
+        ],
+      ],
+      [
+        'hashes',
+        { hashed_phone: digest.toUpperCase(), hashed_city: digest },
+        { hashed: { phone: digest, city: digest } },
+      ],
+      [
+        'hashes in plain fields',
+        { firstName: digest, phone: digest.toUpperCase(), postalCode: digest, country: digest },
+        { hashed: { firstName: digest, phone: digest, postalCode: digest, country: digest } },
+      ],
+      [
+        'no hash of nothing and no other text',
+        { hashed_last_name: 'Doe', lastName: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' },
+        {},
+        ['hashed_last_name must be a SHA-256 hex digest: dropped', 'lastName is the hash of an empty text: dropped'],
+      ],
+    ])('uses %s', (_, sent, used, warnings = []) => {
+      expect(usedOf(sent)).toEqual({ ...used, warnings });
+    });
+
+    it('names what is dropped in the order of the request', () => {
+      expect(usedOf({ country: 'x', source: 'x', city: 5 }).warnings).toEqual([
+        expect.stringMatching(/^country/),
+        expect.stringMatching(/^source/),
+        expect.stringMatching(/^city/),
+      ]);
+    });
+
+    it('still refuses a time that is ahead, and required fields', () => {
+      const errorOf = (over: Record<string, unknown>) => read({ ...valid, ...over }, false);
+      expect(errorOf({ occurredAt: NOW_MS })).toMatchObject({
+        error: 'occurredAt must not be more than 10 minutes ahead',
+      });
+      expect(errorOf({ value: '12.5' })).toMatchObject({ error: 'value must be a non-negative number' });
+      expect(errorOf({ currency: 'x' })).toMatchObject({ error: 'currency must be an ISO 4217 code' });
+      expect(errorOf({ orderId: '' })).toMatchObject({ error: 'orderId must be 1 to 255 characters' });
+      expect(errorOf({ email: null, hashed_email: 'x' })).toMatchObject({
+        error: 'hashed_email must be a SHA-256 hex digest',
+      });
+    });
+  });
+
+  it.each([
+    ['eventId', {}, 'eventId must be 1 to 100 characters'],
+    ['consent', { ad_storage: 'yes' }, 'consent.ad_storage must be granted or denied'],
+    ['pageUrl', 'thanks', 'pageUrl must be an address with http or https of at most 8192 characters'],
+    ['cookies', { _ga: 'x' }, 'cookies._ga must have the value of the cookie, of visible ASCII characters without @'],
+    ['utm', [], 'utm must be an object'],
+    ['custom', { a: [] }, 'custom must have texts of at most 500 characters, numbers and booleans'],
+    ['hashed_region', 'BE', 'hashed_region must be a SHA-256 hex digest'],
+    ['ipAddress', '203.0.113.9, 10.0.0.1', 'ipAddress must be an IPv4 or IPv6 address'],
+  ])('refuses %s %j on a site with strict fields', (name, sent, error) => {
+    expect(errorOf({ ...valid, [name]: sent })).toBe(error);
+  });
+
   it('accepts a time up to 10 minutes ahead', () => {
     const ahead = (seconds: number) => fieldsOf({ ...valid, occurredAt: NOW_MS / 1_000 + seconds }).occurredAt;
     expect(ahead(600)).toBe('2026-03-01T10:25:30.000Z');
@@ -361,7 +596,7 @@ describe('readInboundFields', () => {
           fc.dictionary(fc.string(), anything),
         ),
         (sent) => {
-          const reading = read(sent);
+          const reading = read(sent, false);
           if (!reading.ok) {
             expect(reading.error).not.toBe('');
           } else {
@@ -407,6 +642,20 @@ describe('inboundBodySchema', () => {
       'clickIds',
       'ipAddress',
       'userAgent',
+      'eventId',
+      'consent',
+      'pageUrl',
+      'referrer',
+      'cookies',
+      'utm',
+      'custom',
+      'hashed_phone',
+      'hashed_first_name',
+      'hashed_last_name',
+      'hashed_city',
+      'hashed_region',
+      'hashed_postal_code',
+      'hashed_country',
     ]);
     for (const schema of Object.values(inboundBodySchema.properties)) expect(schema).toHaveProperty('description');
   });
@@ -414,6 +663,55 @@ describe('inboundBodySchema', () => {
   it('requires an event and one of the two emails', () => {
     expect(inboundBodySchema.required).toEqual(['event']);
     expect(inboundBodySchema.anyOf.map(({ required }) => required)).toEqual([['email'], ['hashed_email']]);
+  });
+
+  const ajv = new Ajv({
+    strict: false,
+    formats: { email: isEmail, 'date-time': true, ipv4: true, ipv6: true, uri: true },
+  });
+  const isValid = ajv.compile(inboundBodySchema);
+
+  it('allows of optional fields what a site without strict fields accepts', () => {
+    const names = OPTIONAL_FIELDS.map(({ name }) => name);
+    const text = fc.string({ unit: 'grapheme' }).map((sent) => sent.replaceAll('\0', ''));
+    const anything = fc.oneof(
+      text,
+      fc.double({ noNaN: true }),
+      fc.boolean(),
+      fc.constant(null),
+      fc.jsonValue({ stringUnit: 'grapheme' }),
+    );
+    const body = fc.record(Object.fromEntries(names.map((name) => [name, anything])), {
+      requiredKeys: [],
+      noNullPrototype: true,
+    });
+    return fc.assert(
+      fc.property(body, (sent) => {
+        const reading = read({ ...valid, ...sent }, false);
+        // The only error depends on the clock.
+        if (!reading.ok) expect(reading.error).toBe('occurredAt must not be more than 10 minutes ahead');
+        expect([sent, isValid({ ...valid, ...sent })]).toEqual([sent, true]);
+      }),
+      { seed: 20_261_119, numRuns: 500 },
+    );
+  });
+
+  it.each([
+    ['event', 'a\0b'],
+    ['orderId', '\ud800'],
+    ['firstName', '\0'],
+    ['city', 'a\0'],
+    ['externalId', '\udc00x'],
+    ['hashed_city', '\0'],
+    ['items', '\0'],
+    ['items', [{ id: '1', name: 'a\0' }]],
+    ['items', [{ id: '1', color: '\ud800' }]],
+    ['custom', { note: '\0' }],
+    ['custom', { '\0': 1 }],
+    ['utm', { source: '\0' }],
+  ])('does not allow in %s what no body may contain', (name, sent) => {
+    expect(isValid({ ...valid, [name]: 'x' })).toBe(true);
+    expect(isValid({ ...valid, [name]: sent })).toBe(false);
   });
 
   it('gives examples that the parser accepts', () => {

@@ -9,7 +9,7 @@ import { fieldRejection, type RejectionReason } from '../rejection-reason.js';
 import { CURRENCIES, readCurrency } from './fields/currencies.js';
 import { addDigest, isDigest } from './fields/hashed.js';
 import { OPTIONAL_FIELDS, TOO_FAR_AHEAD } from './fields/optional-fields.js';
-import { NOT_BLANK, STORABLE } from './fields/texts.js';
+import { NOT_BLANK, STORABLE, storable } from './fields/texts.js';
 import type { BodyReading, DroppedField, InboundField, InboundFields } from './inbound-field.js';
 
 export type InboundReading =
@@ -163,15 +163,11 @@ function textField(
 const ABSENT = { enum: [null] };
 const ABSENT_OR_EMPTY = { enum: [null, ''] };
 
-const DROPPED = [
-  {
-    type: 'string',
-    pattern: STORABLE,
-    description:
-      'Any other value is not used, and named in `X-CC-Warning`. A site with strict fields (`sites set --strict-fields yes`) answers 400.',
-  },
-  { type: ['number', 'boolean', 'array', 'object'] },
-];
+const DROPPED = {
+  description:
+    'Any other value is not used, and named in `X-CC-Warning`. A site with strict fields (`sites set --strict-fields yes`) answers 400.',
+  ...storable(2),
+};
 
 /** The schema of a field with other values that the endpoint accepts, such as those that are the same as an absent field. */
 function withOthers({ name, schema }: InboundField, ...others: object[]): [string, Readonly<Record<string, unknown>>] {
@@ -195,7 +191,7 @@ export const inboundBodySchema = {
     [HASHED_EMAIL.name, { description: HASHED_EMAIL.schema['description'], example: HASHED_EMAIL.schema['example'] }],
     [EVENT.name, EVENT.schema],
     ...SPECIFIED_FIELDS.slice(3).map((field) => withOthers(field, ABSENT)),
-    ...OPTIONAL_FIELDS.map((field) => withOthers(field, ABSENT_OR_EMPTY, ...DROPPED)),
+    ...OPTIONAL_FIELDS.map((field) => withOthers(field, ABSENT_OR_EMPTY, DROPPED)),
   ]) as Record<string, Readonly<Record<string, unknown>>>,
   required: ['event'],
   anyOf: [

@@ -70,6 +70,30 @@ describe('the story of a conversion', () => {
     expect(factsOf(storyOf({ events })[1])).toEqual({ 'gclid (sent)': 'Cj0' });
   });
 
+  it('shows what else the sender stated, and what of it is not used', () => {
+    const personal = {
+      cookies: { _ga: '1.2' },
+      utm: { source: 'news', medium: 'email' },
+      pageUrl: 'https://shop.example/thanks',
+      custom: { profit: 41.5, new: true },
+    };
+    const events = [{ type: 'conversion.received.v1', data: {}, personal }] as never;
+    const sentConsent = { ad_storage: 'denied' as const };
+    const conversion = { ...CONVERSION, eventId: 'evt-1', dropped: ['country', 'items'], sentConsent };
+    const [received, match, consent] = storyOf({ conversion, events });
+    expect(factsOf(received)).toMatchObject({
+      'Event id': 'evt-1',
+      'Custom values': 'profit: 41.5, new: true',
+      'Not used': 'country, items: not valid as sent',
+    });
+    expect(factsOf(match)).toEqual({
+      '_ga (sent)': '1.2',
+      'Campaign (sent)': 'news · email',
+      'Page (sent)': 'https://shop.example/thanks',
+    });
+    expect(factsOf(consent)).toEqual({ 'Sent with it': 'ad_storage denied' });
+  });
+
   it('says what consent withholds', () => {
     const conversion = { ...CONVERSION, withheld: 'opted_out', personalization: 'denied' as const };
     const step = storyOf({ conversion, consent: 'denied' })[2];

@@ -43,8 +43,8 @@ export function amountOf({ value, currency }: { value?: number; currency: string
   return value === undefined ? undefined : formatMoney(value, currency);
 }
 
-function receivedStep({ conversion }: ConversionHistory): Step {
-  const { conversionId, key, event, occurredAt, source, items, trial, correction } = conversion;
+function receivedStep({ conversion, events }: ConversionHistory): Step {
+  const { conversionId, key, event, eventId, occurredAt, source, items, dropped, trial, correction } = conversion;
   const amount = amountOf(conversion);
   return {
     time: conversion.time,
@@ -55,9 +55,12 @@ function receivedStep({ conversion }: ConversionHistory): Step {
       { name: 'Conversion', value: conversionId, isCode: true },
       { name: 'Event', value: amount === undefined ? event : `${event} · ${amount}` },
       ...known('Order', conversion.orderId),
+      ...known('Event id', eventId).map((fact) => ({ ...fact, isCode: true })),
       ...known('Occurred', occurredAt).map((fact) => ({ ...fact, isTime: true })),
       ...known('Where', source?.replaceAll('_', ' ')),
       ...known('Items', items?.map(({ id, name, quantity = 1 }) => `${quantity} × ${name ?? id}`).join(', ')),
+      ...known('Custom values', customText(events)),
+      ...known('Not used', dropped && `${dropped.join(', ')}: not valid as sent`),
       ...known('Trial key', trial ? 'nothing is sent or counted' : undefined),
       ...known('Correction', correction ? 'of an earlier conversion of the order; not counted' : undefined),
     ],
@@ -65,7 +68,7 @@ function receivedStep({ conversion }: ConversionHistory): Step {
 }
 
 function matchStep({ conversion, match, masked, events }: ConversionHistory): Step {
-  const sent = sentClickIds(events);
+  const sent = sentFacts(events);
   if (!match) {
     const title = conversion.matched ? 'Matched' : 'Not matched';
     const text = conversion.matched ? 'to a visit whose data was erased or has expired' : unmatchedText(conversion);
@@ -102,11 +105,35 @@ function unmatchedText({ withheld, botVisitors }: ConversionHistory['conversion'
   return 'No visit of this person is known: the tag was not on the page, or the visit was under another email address.';
 }
 
-/** Click ids that the sender stated. Not known to a role that may not see personal data. */
-function sentClickIds([opening]: ConversionHistory['events']): Fact[] {
-  const clickIds = opening?.personal?.['clickIds'];
-  if (typeof clickIds !== 'object' || clickIds === null) return [];
-  return Object.entries(clickIds).map(([kind, id]) => ({ name: `${kind} (sent)`, value: String(id), isCode: true }));
+/** What the sender stated about the visit. Not known to a role that may not see personal data. */
+function sentFacts([opening]: ConversionHistory['events']): Fact[] {
+  const { clickIds, cookies, utm, pageUrl, referrer } = opening?.personal ?? {};
+  return [
+    ...[...entriesOf(clickIds), ...entriesOf(cookies)].map(([kind, id]) => ({
+      name: `${kind} (sent)`,
+      value: String(id),
+      isCode: true,
+    })),
+    ...known(
+      'Campaign (sent)',
+      entriesOf(utm)
+        .map(([, text]) => text)
+        .join(' · '),
+    ),
+    ...known('Page (sent)', pageUrl as string | undefined),
+    ...known('Referrer (sent)', referrer as string | undefined),
+  ];
+}
+
+/** Personal, too: they can hold any text. */
+function customText([opening]: ConversionHistory['events']): string {
+  return entriesOf(opening?.personal?.['custom'])
+    .map(([key, value]) => `${key}: ${value}`)
+    .join(', ');
+}
+
+function entriesOf(value: unknown): [string, unknown][] {
+  return typeof value === 'object' && value !== null ? Object.entries(value) : [];
 }
 
 const CONSENTS: Readonly<Record<string, readonly [title: string, text: string, tone: Tone]>> = {
@@ -120,7 +147,7 @@ const WITHHELD: Readonly<Record<string, string>> = {
   consent_unreadable: 'the consent record could not be read',
 };
 
-function consentStep({ conversion: { withheld, personalization }, consent }: ConversionHistory): Step {
+function consentStep({ conversion: { withheld, personalization, sentConsent }, consent }: ConversionHistory): Step {
   const [title, text, tone] = CONSENTS[consent ?? 'unknown'] ?? ['Consent', String(consent), 'plain'];
   return {
     title,
@@ -128,6 +155,12 @@ function consentStep({ conversion: { withheld, personalization }, consent }: Con
     tone,
     facts: [
       ...known('Personalised ads', personalization),
+      ...known(
+        'Sent with it',
+        entriesOf(sentConsent)
+          .map(([field, state]) => `${field} ${state}`)
+          .join(', '),
+      ),
       ...known('Visit not sent', withheld && (WITHHELD[withheld] ?? withheld)),
     ],
   };

@@ -17,17 +17,25 @@ const HASHED = ['firstName', 'lastName', 'phone'] as const;
  * Other personal fields are included if the reader may see them.
  */
 export function repeatedCurlLine(site: string, { conversion, events }: History, localUrl: string | undefined): string {
-  const { event, value, currency, orderId, occurredAt, source, items } = conversion;
+  const { event, value, currency, orderId, eventId, occurredAt, source, items, sentConsent: consent } = conversion;
   const personal = events.find(({ data }) => data['conversionId'] === conversion.conversionId)?.personal ?? {};
   const hashed = HASHED.filter((name) => name in personal).map((name) => [name, `<${name}>`]);
-  const { externalId, address, clickIds, ipAddress, userAgent } = personal;
+  const { externalId, address, clickIds, ipAddress, userAgent, pageUrl, referrer, cookies, utm, custom } = personal;
   const body = JSON.stringify({
     email: '<email>',
-    ...{ event, value, currency, orderId, occurredAt, source, items },
+    ...{ event, value, currency, orderId, eventId, occurredAt, source, items, consent },
     ...Object.fromEntries(hashed),
     ...{ externalId, ...(address as object | undefined), clickIds, ipAddress, userAgent },
+    ...{ pageUrl, referrer, cookies: sentCookies(cookies), utm, custom },
   });
   return requestLine(site, '<key>', localUrl, escapeJson(body).replaceAll("'", "'\\''"));
+}
+
+/** Of the cookies of Google Analytics only a part is stored. */
+function sentCookies(stored: unknown): object | undefined {
+  if (typeof stored !== 'object' || stored === null) return undefined;
+  const { _ga_session: session, ...cookies } = stored as Record<string, unknown>;
+  return { ...cookies, ...(session !== undefined && { _ga_SESSION: `GS1.1.${session}` }) };
 }
 
 /** The same JSON without characters that a terminal obeys or hides: pasted, a DEL would remove the quote before it. */

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import type { ConversionPersonal } from '../../events/conversion.events.js';
+import type { ConversionData, ConversionPersonal } from '../../events/conversion.events.js';
 import type { Conversion } from '../../platforms/conversion.js';
 import { PLATFORMS } from '../../platforms/index.js';
 import type { Platform, Settings } from '../../platforms/platform.js';
-import type { ReceivedConversion } from '../received-conversion.js';
+import { eventIdOf, type ReceivedConversion, withOptOut } from '../received-conversion.js';
 import { buildPayload, type DeliveryPayload } from './payload.js';
 
 const RECEIVED: ReceivedConversion = {
@@ -89,6 +89,58 @@ describe('buildPayload', () => {
       visit: { ip: '203.0.113.10', clicks: { ttclid: { id: 'T1', timeMs: Date.parse(occurredAt) } } },
     });
     expect(JSON.parse(payload.body).conversion.hashes).toEqual({ subject: 's' });
+  });
+
+  it('passes what else the sender stated, with none of it among the hashes', () => {
+    const sentConsent = { ad_user_data: 'granted' } as const;
+    const stated = {
+      custom: { profit: 3 },
+      clickIds: { lead_id: '123456789012345' },
+      pageUrl: 'https://shop.example/thanks',
+      referrer: 'https://www.google.com/',
+      cookies: { _ga: '1.2' },
+      utm: { source: 'news' },
+    };
+    const personal = { subject: 's', city: 'c', ...stated };
+    const received: ReceivedConversion = { ...RECEIVED, data: { ...RECEIVED.data, sentConsent }, personal };
+    const payload = buildPayload(received, echo, {}, {});
+    const { conversion } = JSON.parse('body' in payload ? payload.body : '{}');
+    const { pageUrl, referrer, cookies, utm, ...others } = stated;
+    expect(conversion).toMatchObject({ ...others, sentConsent, visit: { pageUrl, referrer, cookies, utm } });
+    expect(conversion.hashes).toEqual({ subject: 's', city: 'c' });
+    const denied = buildPayload(withOptOut(received), echo, {}, {});
+    const left = JSON.parse('body' in denied ? denied.body : '{}').conversion;
+    expect([left.visit, left.clickIds]).toEqual([undefined, undefined]);
+    const { visit, clickIds } = JSON.parse(
+      (buildPayload(received, echo, { default_consent: 'denied' }, {}) as DeliveryPayload).body,
+    ).conversion;
+    expect([visit, clickIds]).toEqual([undefined, undefined]);
+  });
+
+  it.each([
+    [
+      'the event id of the sender, where the pixel is deduplicated',
+      { deduplicatesPixel: true },
+      { eventId: 'evt' },
+      'evt',
+    ],
+    ['the order, where no pixel is deduplicated', {}, { eventId: 'evt' }, 'O'],
+    ['the order, without an event id', { deduplicatesPixel: true }, {}, 'O'],
+    ['the conversion, without either', { deduplicatesPixel: true }, { orderId: undefined }, 'conversion'],
+    ['a correction by its own id', { deduplicatesPixel: true }, { eventId: 'evt', correction: true }, 'conversion'],
+  ] as const)('identifies %s', (_, platform, over, expected) => {
+    const data = { ...RECEIVED.data, orderId: 'O', ...over };
+    const ids: Record<string, string> = { conversion: data.conversionId };
+    expect(eventIdOf(data as ConversionData, platform)).toBe(ids[expected] ?? expected);
+  });
+
+  it('gives platforms of one conversion different event ids', () => {
+    const received = { ...RECEIVED, data: { ...RECEIVED.data, orderId: 'O', eventId: 'evt' } };
+    const idAt = (deduplicatesPixel: true | undefined) => {
+      const payload = buildPayload(received, { ...echo, ...(deduplicatesPixel && { deduplicatesPixel }) }, {}, {});
+      return JSON.parse('body' in payload ? payload.body : '{}').conversion.eventId;
+    };
+    expect([idAt(undefined), idAt(true), idAt(undefined)]).toEqual(['O', 'evt', 'O']);
   });
 
   it('sends a stated click id in place of the stored ones of the platform', () => {

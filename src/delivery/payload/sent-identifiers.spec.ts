@@ -56,6 +56,27 @@ describe('withSentIdentifiers', () => {
     });
   });
 
+  it('puts the stated page and cookies in place of stored ones, without parameters', () => {
+    const sent = { pageUrl: 'https://shop.example/thanks?gclid=G2', cookies: { _ga: '3.4', _ttp: 'T' } };
+    const stored = { ...VISIT, referrer: 'https://www.google.com/', cookies: { _ga: '1.2', _ga_session: '5' } };
+    expect(withSentIdentifiers(stored, sent, TIME_MS)).toEqual({
+      ...VISIT,
+      pageUrl: 'https://shop.example/thanks',
+      cookies: { _ga: '3.4', _ttp: 'T' },
+    });
+    const referrer = 'https://shop.example/cart?utm_source=x';
+    expect(withSentIdentifiers(VISIT, { referrer }, TIME_MS)).toEqual({
+      ...VISIT,
+      referrer: 'https://shop.example/cart',
+    });
+  });
+
+  it('uses a stated campaign only where there is no stored visit', () => {
+    const utm = { source: 'news' };
+    expect(withSentIdentifiers(undefined, { utm }, TIME_MS)?.utm).toEqual(utm);
+    expect(withSentIdentifiers(VISIT, { utm }, TIME_MS)?.utm).toEqual(VISIT.utm);
+  });
+
   it('makes no visit of the ids of a lead form and of a WhatsApp advertisement', () => {
     const clickIds = { lead_id: '123456789012345', ctwa_clid: 'x' };
     expect(withSentIdentifiers(undefined, { clickIds }, TIME_MS)).toBeUndefined();

@@ -2,6 +2,8 @@ import type { SentIdentifiers } from '../../events/conversion.events.js';
 import { ALTERNATIVE_CLICKS, kindOfSent, SENT_CLICK_IDS } from '../../platforms/click-ids.js';
 import type { Click, SentClickIds, Visit } from '../../platforms/conversion.js';
 import type { ClickKind, SentClickId } from '../../platforms/manifests.js';
+
+import { withoutQuery } from '../../platforms/payload-fields.js';
 import { readFbc } from '../../platforms/sent-clicks.js';
 
 /** The names of clicks as senders and as this service write them. */
@@ -33,13 +35,22 @@ export function withSentIdentifiers(
   return {
     ...stored,
     // A referrer without its page would be that of another one.
-    ...(pageUrl !== undefined && { pageUrl, referrer }),
-    ...(referrer !== undefined && { referrer }),
+    ...(pageUrl !== undefined && { pageUrl: withoutQuery(pageUrl), referrer: undefined }),
+    ...(referrer !== undefined && { referrer: withoutQuery(referrer) }),
     ip: ipAddress ?? stored.ip,
     userAgent: userAgent ?? stored.userAgent,
     clicks: { ...kept, ...clicks },
-    cookies: { ...stored.cookies, ...cookies, ...(clickIds?.fbp !== undefined && { _fbp: clickIds.fbp }) },
+    cookies: {
+      ...(cookies?._ga === undefined ? stored.cookies : withoutSession(stored.cookies)),
+      ...cookies,
+      ...(clickIds?.fbp !== undefined && { _fbp: clickIds.fbp }),
+    },
   };
+}
+
+/** A session belongs to its client. */
+function withoutSession({ _ga_session: _, ...cookies }: Visit['cookies']): Visit['cookies'] {
+  return cookies;
 }
 
 function sentClicks(clickIds: SentClickIds, timeMs: number): Partial<Record<ClickKind, Click>> {

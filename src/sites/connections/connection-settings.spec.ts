@@ -108,7 +108,7 @@ describe('changedConnection', () => {
     [
       'field.order',
       'email',
-      /^--set field\.order: must be one of event, value, .*, postalCode, country, or a text in double quotes$/,
+      /^--set field\.order: must be one of event, value, .*, postalCode, country, custom.<key>, or a text in double quotes$/,
     ],
     ['events', 'purchase,,lead', /^--set events: an event name has 1 to 100 characters/],
     [`event.${'x'.repeat(101)}`, 'one', /: an event name has 1 to 100 characters/],

@@ -178,7 +178,7 @@ function currentConsent(): object | undefined {
 }
 
 function consentMessage() {
-  const { visitor, visit, hash } = record;
+  const { visitor, visit, hash, clicks } = record;
   return {
     v: 1,
     visitor: visitor || undefined,
@@ -186,6 +186,7 @@ function consentMessage() {
     hash,
     consent: currentConsent(),
     statement: decision.id,
+    clicks: CONFIG.clicks && clicks,
   };
 }
 

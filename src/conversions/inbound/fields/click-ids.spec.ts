@@ -1,13 +1,20 @@
 import * as fc from 'fast-check';
 import { SENT_CLICK_IDS } from '../../../platforms/click-ids.js';
+import type { InboundFields } from '../inbound-field.js';
 import { readClickIds } from './click-ids.js';
 
 const FORMAT = 'must be 1 to 500 visible ASCII characters without @';
 
+function read(sent: unknown, isStrict: boolean) {
+  const fields: Pick<InboundFields, 'clickIds'> = {};
+  const result = readClickIds(sent, fields, { isStrict });
+  return { clickIds: fields.clickIds, result };
+}
+
 describe('readClickIds', () => {
   it('keeps case and encoding, and drops empty ids', () => {
     const sent = { gclid: ' Cj0KCQ-aB_1%3D ', ScCid: 'Ab', fbc: 'fb.1.1772359000000.IwAR0_x', ttclid: null, epik: '' };
-    expect(readClickIds(sent)).toStrictEqual({
+    expect(read(sent, true).clickIds).toStrictEqual({
       gclid: 'Cj0KCQ-aB_1%3D',
       ScCid: 'Ab',
       fbc: 'fb.1.1772359000000.IwAR0_x',
@@ -26,10 +33,23 @@ describe('readClickIds', () => {
     [`clickIds.gclid ${FORMAT}`, { gclid: 'jane@example.com' }],
     [`clickIds.gclid ${FORMAT}`, { gclid: 'jane%40example.com' }],
     [`clickIds.twclid ${FORMAT}`, { twclid: 'é' }],
+    ['clickIds.lead_id must be 15 to 17 digits, as text', { lead_id: '12345678901234' }],
     ['clickIds.fbc must have the format of the cookie, such as fb.1.1772350000000.1234567890', { fbc: 'IwAR0' }],
     ['clickIds.fbp must have the format of the cookie, such as fb.1.1772350000000.1234567890', { fbp: 'fb.1..1' }],
   ])('answers %s', (error, sent) => {
-    expect(readClickIds(sent)).toBe(error);
+    expect(read(sent, true)).toEqual({ clickIds: undefined, result: error });
+  });
+
+  it('drops what is not valid, and keeps the rest', () => {
+    const sent = { gclid: 'Cj0', fbc: 'IwAR0', dclid: 'CMj', jane: 'x', lead_id: '123456789012345', ctwa_clid: 'ARA' };
+    expect(read(sent, false)).toEqual({
+      clickIds: { gclid: 'Cj0', dclid: 'CMj', lead_id: '123456789012345', ctwa_clid: 'ARA' },
+      result: [
+        'clickIds.fbc must have the format of the cookie, such as fb.1.1772350000000.1234567890: dropped',
+        `clickIds must have no other names than ${SENT_CLICK_IDS.join(', ')}: dropped`,
+      ],
+    });
+    expect(read('gclid', false).result).toBe('clickIds must be an object');
   });
 
   it('handles every JSON value and accepts known names and printable ids only', () => {
@@ -37,8 +57,7 @@ describe('readClickIds', () => {
     const known = fc.dictionary(fc.constantFrom(...SENT_CLICK_IDS), id, { noNullPrototype: true });
     return fc.assert(
       fc.property(fc.oneof(known, fc.dictionary(fc.string(), id), fc.jsonValue()), (sent) => {
-        const clickIds = readClickIds(sent);
-        if (typeof clickIds === 'string') return;
+        const { clickIds = {} } = read(sent, false);
         for (const [name, text] of Object.entries(clickIds)) {
           expect(SENT_CLICK_IDS).toContain(name);
           expect(text).toMatch(/^[!-?A-~]{1,500}$/);

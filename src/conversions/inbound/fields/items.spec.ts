@@ -1,13 +1,23 @@
 import * as fc from 'fast-check';
+import type { InboundFields } from '../inbound-field.js';
 import { readItems } from './items.js';
+
+function read(sent: unknown, isStrict: boolean) {
+  const fields: Pick<InboundFields, 'items'> = {};
+  const result = readItems(sent, fields, { isStrict });
+  return { items: fields.items, result };
+}
 
 describe('readItems', () => {
   it('keeps known fields only, and drops empty ones', () => {
     expect(
-      readItems([
-        { id: 'SKU-1', name: 'Shoe', quantity: 2, price: 64.95, category: 'Shoes', color: 'red' },
-        { id: 9_007_199_254_740_991, name: '', quantity: null, price: null, category: null },
-      ]),
+      read(
+        [
+          { id: 'SKU-1', name: 'Shoe', quantity: 2, price: 64.95, category: 'Shoes', color: 'red' },
+          { id: 9_007_199_254_740_991, name: '', quantity: null, price: null, category: null },
+        ],
+        true,
+      ).items,
     ).toStrictEqual([
       { id: 'SKU-1', name: 'Shoe', quantity: 2, price: 64.95, category: 'Shoes' },
       { id: '9007199254740991' },
@@ -33,7 +43,37 @@ describe('readItems', () => {
     ['items[0].price must be a non-negative number', [{ id: '1', price: -1 }]],
     ['items[0].price must be a non-negative number', [{ id: '1', price: '5' }]],
   ])('answers %s', (error, sent) => {
-    expect(readItems(sent)).toBe(error);
+    expect(read(sent, true)).toEqual({ items: undefined, result: error });
+  });
+
+  it('uses what can be used of an item, and drops the rest', () => {
+    const sent = [
+      { id: '1', price: '12.5', quantity: '2', name: 5 },
+      'SKU',
+      { id: '2', price: '1,50' },
+      { id: '3', price: '' },
+    ];
+    expect(read(sent, false)).toEqual({
+      items: [{ id: '1', price: 12.5, quantity: 2 }, { id: '2' }, { id: '3' }],
+      result: [
+        'items[0].name must be text of at most 255 characters: dropped',
+        'items[1] must be an object with an id: dropped',
+        'items[2].price must be a non-negative number: dropped',
+      ],
+    });
+  });
+
+  it('keeps the first hundred items, and names three faults', () => {
+    const { items, result } = read(
+      Array.from({ length: 102 }, (_, index) => ({ id: String(index), name: index < 5 ? 5 : 'x' })),
+      false,
+    );
+    expect(items).toHaveLength(100);
+    expect(result).toEqual([
+      'items must be a list of at most 100 items: the others are dropped',
+      ...[0, 1, 2].map((index) => `items[${index}].name must be text of at most 255 characters: dropped`),
+      'items has 2 more such faults: dropped',
+    ]);
   });
 
   it('handles every JSON value and never quotes it', () => {
@@ -45,9 +85,9 @@ describe('readItems', () => {
     );
     return fc.assert(
       fc.property(fc.oneof(value, fc.array(fc.oneof(item, value))), (sent) => {
-        const items = readItems(sent);
-        if (typeof items === 'string') expect(items).not.toContain(secret);
-        else for (const { id, quantity = 1 } of items) expect([id.length > 0, quantity >= 1]).toEqual([true, true]);
+        const { items = [], result } = read(sent, false);
+        expect(JSON.stringify(result ?? '')).not.toContain(secret);
+        for (const { id, quantity = 1 } of items) expect([id.length > 0, quantity >= 1]).toEqual([true, true]);
       }),
       { seed: 20_261_116, numRuns: 500 },
     );

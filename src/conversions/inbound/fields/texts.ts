@@ -8,6 +8,19 @@ export const STORABLE = '^[^\\u0000\\ud800-\\udfff]*$';
 /** With a character that is not white space. */
 export const NOT_BLANK = '^[^\\u0000\\ud800-\\udfff]*[^\\s\\u0000\\ud800-\\udfff][^\\u0000\\ud800-\\udfff]*$';
 
+/** Any value whose texts can be stored. Deeper ones are not described: no field has such. */
+export function storable(depth: number): object {
+  if (depth < 0) return {};
+  const inner = storable(depth - 1);
+  return {
+    type: ['string', 'number', 'boolean', 'null', 'array', 'object'],
+    pattern: STORABLE,
+    items: inner,
+    propertyNames: { pattern: STORABLE },
+    additionalProperties: inner,
+  };
+}
+
 /** A text that is stored as it is sent, without an email address; undefined if it is none. */
 export function readPlainText(sent: unknown, maxLength: number): string | undefined {
   const text = typeof sent === 'string' ? ownTrimmed(sent) : undefined;

@@ -3,7 +3,7 @@ import { useLocation } from 'preact-iso';
 import { api } from '../api.js';
 import { Button } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
-import { SelectField } from '../components/forms/fields.js';
+import { CheckField, SelectField } from '../components/forms/fields.js';
 import { ListEditor } from '../components/forms/list-editor.js';
 import { Notice, Page, Panel, Show } from '../components/frame.js';
 import { attempt, toast } from '../components/toasts.js';
@@ -66,6 +66,7 @@ export function SiteDetails({ site }: { site: Site }) {
         />
       </Panel>
       <Country site={host} />
+      <StrictFields site={host} />
       {isWriter && !paused && (
         <Panel title="Pause the site">
           <div class="pad form">
@@ -161,6 +162,27 @@ function Country({ site }: { site: string }) {
               options={options}
               isDisabled={isReadOnly}
               onValue={(value) => void change({ country: value === '' ? null : value })}
+            />
+          )}
+        </Show>
+      </div>
+    </Panel>
+  );
+}
+
+function StrictFields({ site }: { site: string }) {
+  const { loaded, change, isReadOnly } = useSiteSettings(site);
+  return (
+    <Panel title="Optional fields" note="Of conversions that senders post">
+      <div class="pad form">
+        <Show of={loaded}>
+          {({ strictFields }) => (
+            <CheckField
+              label="Refuse a conversion with an optional field that is not valid"
+              help="Otherwise the field is dropped, the sender is told in the header X-CC-Warning, and the conversion names it under “Not used”."
+              value={strictFields}
+              isDisabled={isReadOnly}
+              onValue={(value) => void change({ strictFields: value })}
             />
           )}
         </Show>
