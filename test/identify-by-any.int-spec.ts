@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { allProjections } from '../src/app/projections.js';
 import { findPeople, type NamedBy, subjectsOf } from '../src/conversions/named-person.js';
 import { Sealer } from '../src/kernel/sealing.js';
+import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { StateConsent } from '../src/visitors/change-consent.command.js';
@@ -10,6 +11,8 @@ import { EraseSubject } from '../src/visitors/erasure/erase-subject.command.js';
 import { EraseSubjectHandler } from '../src/visitors/erasure/erase-subject.handler.js';
 import { Erasure } from '../src/visitors/erasure/erasure.js';
 import { openErasureList } from '../src/visitors/erasure/erasure-list.js';
+import { pruneClicked } from '../src/visitors/identifier-pruner.js';
+import { Matcher } from '../src/visitors/matcher.js';
 import { temporaryFolder } from './support/folders.js';
 import type { LooseEvent } from './support/loose-event.js';
 import { SECRET_KEY } from './support/secret-key.js';
@@ -205,6 +208,66 @@ describe('a site that identifies people by anything', () => {
     expect((await converted(site, { email: 'jane@example.com', externalId })).data).toMatchObject({
       withheld: 'opted_out',
     });
+  });
+
+  it('decides again if consent is denied under any of the identifiers after the look-up', async () => {
+    const site = await openAny();
+    const externalId = unique('C');
+    await land(site, 'G-9');
+    const read = Matcher.prototype.find;
+    let lookups = 0;
+    const find = jest.spyOn(Matcher.prototype, 'find').mockImplementation(async function (this: Matcher, ...args) {
+      const record = await read.apply(this, args);
+      lookups += 1;
+      if (lookups === 1) await deny(site, { externalId });
+      return record;
+    });
+    try {
+      const event = await converted(site, { phone: PHONE, externalId, clickIds: { gclid: 'G-9' } });
+      expect([event.data['withheld'], lookups]).toEqual(['opted_out', 2]);
+    } finally {
+      find.mockRestore();
+    }
+  });
+
+  it('keeps the landings of a click as long as the record of identifiers, and the conversions longer', async () => {
+    const site = await openAny();
+    const gclid = unique('G');
+    await land(site, gclid);
+    await converted(site, { clickIds: { gclid } });
+    const { postgres, log } = operator;
+    expect(await pruneClicked(postgres, log, new Date(Date.now() - 3_600_000))).toBe(0);
+    await pruneClicked(postgres, log, new Date(Date.now() + 3_600_000));
+    const events = await log.read({ site: site.host, categories: ['visitor', 'conversion'] });
+    const kept = events
+      .filter(({ type }) => type !== 'visitor.erased.v1')
+      .map(({ type, personal }) => [type, personal !== null]);
+    expect(kept).toEqual([
+      ['visitor.visited.v1', true],
+      ['visitor.clicked.v1', false],
+      ['conversion.received.v1', true],
+    ]);
+  });
+
+  it('has the same identifier records after a rebuild', async () => {
+    const site = await openAny();
+    const gclid = unique('G');
+    const landed = await land(site, gclid);
+    const clicks = { gclid: { id: gclid, t: Date.now() } };
+    const headers = { Cookie: visitorCookie(landed) };
+    await callTag(service, site, 'consent', { consent: { analytics_storage: 'granted' }, clicks }, { headers });
+    const rows = async () => {
+      const found = ['identifiers', 'consent'].map(async (table) => {
+        const query = `SELECT row_to_json(t)::text AS row FROM cc.${table} t WHERE site = $1 ORDER BY 1`;
+        return (await operator.postgres.pool.query<{ row: string }>(query, [site.host])).rows.map(({ row }) => row);
+      });
+      return (await Promise.all(found)).flat();
+    };
+    const before = await rows();
+    expect(before.length).toBeGreaterThan(3);
+    const runner = new ProjectionRunner(operator.postgres, projections);
+    for (const name of ['identifiers', 'consent']) await runner.rebuild(name);
+    expect(await rows()).toEqual(before);
   });
 
   describe('erases a person', () => {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import type { SentClickIds } from '../platforms/conversion.js';
 import { sentClickIds } from '../platforms/sent-clicks.js';
-import type { ConversionPersonal } from './conversion.events.js';
 
 /** Length of the subject of a visitor that has not given an email. */
 export const VISITOR_BYTES = 16;
@@ -50,7 +50,12 @@ export function isPerson(subject: string | undefined): subject is string {
   return subject !== undefined && subject.length >= 2 * PERSON_BYTES;
 }
 
-type Stated = Pick<ConversionPersonal, 'phone' | 'phoneDigits' | 'externalId' | 'clickIds'>;
+interface Stated {
+  /** SHA-256 of the number. */
+  readonly phone?: string | undefined;
+  readonly externalId?: string | undefined;
+  readonly clickIds?: SentClickIds | undefined;
+}
 
 /** The keys of what a sender states about a person besides the email, the most lasting one first. */
 export function statedKeys({ phone, externalId, clickIds }: Stated): PersonKey[] {
