@@ -184,7 +184,7 @@ const EVENT = SPECIFIED_FIELDS[2] as InboundField;
 export const inboundBodySchema = {
   type: 'object',
   description:
-    'One conversion. Unknown fields are ignored, and null is the same as absent. No text may contain \\u0000 or half of a surrogate pair.',
+    'One conversion. A site with `--identify-by any` accepts it without an email, too, with a phone, an external id or a click id. Unknown fields are ignored, and null is the same as absent. No text may contain \\u0000 or half of a surrogate pair.',
   properties: Object.fromEntries([
     withOthers(EMAIL, ABSENT_OR_EMPTY),
     // Not checked where there is an email, so its constraint is below.
