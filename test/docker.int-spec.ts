@@ -1,5 +1,5 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -119,7 +119,9 @@ describe('the image', () => {
 describe('the composition', () => {
   const text = read('docker-compose.yml');
   const secrets = generateSecrets(SECRETS_COMMAND.exec(text)?.[1] as string);
-  const { services, networks, volumes } = load(interpolate(text, secrets), { schema: FAILSAFE_SCHEMA }) as Composition;
+  const { services, networks, volumes, configs } = load(interpolate(text, secrets), {
+    schema: FAILSAFE_SCHEMA,
+  }) as Composition;
   const { proxy, service, postgres, kafka } = services as Record<'proxy' | 'service' | 'postgres' | 'kafka', Service>;
 
   it('gives the service valid settings', () => {
@@ -127,6 +129,8 @@ describe('the composition', () => {
     const settings = readSettings(service.environment);
     expect(settings).toMatchObject({ databaseUrl: expect.any(String), secretKey: expect.any(Buffer) });
     expect(settings.trustedProxies).toHaveLength(1);
+    // All other settings are read from the file that the first command creates.
+    expect(service.env_file).toBe('.env');
   });
 
   it('requires generated secrets and has no default for any', () => {
@@ -195,13 +199,17 @@ describe('the composition', () => {
     expect(Number(seconds) * 1000).toBeGreaterThan(readSettings(service.environment).shutdownGraceMs);
   });
 
-  it('publishes only the TLS port of the proxy, and trusts only the proxy', () => {
-    expect(proxy.ports).toEqual(['443:443']);
+  it('publishes only the TLS ports of the proxy, the dashboard on loopback, and trusts only the proxy', () => {
+    expect(proxy.ports).toEqual(['443:443', '127.0.0.1:8443:8443']);
     expect(service.ports).toBeUndefined();
-    const to = proxy.command.filter((_, at) => proxy.command[at - 1] === '--to');
-    const port = service.environment['PORT'] ?? DEFAULTS.port;
-    expect(to).toEqual([`service:${port}`, `service-2:${port}`]);
-    expect(proxy.command[proxy.command.indexOf('--from') + 1]).toBe('localhost');
+    expect(proxy.configs).toEqual([{ source: 'proxy', target: proxy.command.at(-1) }]);
+    const { port, adminPort } = DEFAULTS;
+    const routes = readRoutes(configs['proxy']?.content as string);
+    expect(routes).toEqual([
+      { host: 'localhost', to: [`service:${port}`, `service-2:${port}`] },
+      { host: 'localhost:8443', to: [`service:${adminPort}`, `service-2:${adminPort}`] },
+    ]);
+    expect(service.environment['ADMIN_URL']).toBe(`https://${routes[1]?.host}`);
     const shared = proxy.networks.filter((name) => service.networks.includes(name));
     expect(shared).toEqual(['front']);
     expect(networks['front']).toMatchObject({
@@ -278,10 +286,64 @@ describe('the composition', () => {
   });
 });
 
+/** Host and upstreams of each site, as Caddy itself reads its file. */
+function readRoutes(caddyfile: string): { host: string; to: string[] }[] {
+  const file = join(temporaryFolder('cc-caddy-'), 'Caddyfile');
+  writeFileSync(file, caddyfile);
+  const command = ['adapt', '--config', file, '--adapter', 'caddyfile'];
+  const { status, stdout, error } = spawnSync('caddy', command, { encoding: 'utf8' });
+  if (error) {
+    console.warn('SKIPPED: Caddy reading the configuration in docker-compose.yml (install caddy).');
+    return [...caddyfile.matchAll(/^(?:https:\/\/)?(\S+) \{\n[^}]*?reverse_proxy (.*)\n/gm)].map(
+      ([, host = '', to = '']) => {
+        return { host, to: to.split(' ') };
+      },
+    );
+  }
+  expect(status).toBe(0);
+  const { servers } = (JSON.parse(stdout) as CaddyConfig).apps.http;
+  return Object.values(servers).flatMap(({ listen: [address = ''], routes }) =>
+    routes.map(
+      ({
+        match: [{ host }],
+        handle: [
+          {
+            routes: [{ handle }],
+          },
+        ],
+      }) => ({
+        host: address === ':443' ? host[0] : `${host[0]}${address}`,
+        to: handle.flatMap(({ upstreams = [] }) => upstreams.map(({ dial }) => dial)),
+      }),
+    ),
+  );
+}
+
+interface CaddyConfig {
+  readonly apps: {
+    readonly http: {
+      readonly servers: Record<
+        string,
+        {
+          readonly listen: string[];
+          readonly routes: {
+            readonly match: [{ readonly host: [string] }];
+            readonly handle: [
+              { readonly routes: [{ readonly handle: { readonly upstreams?: { dial: string }[] }[] }] },
+            ];
+          }[];
+        }
+      >;
+    };
+  };
+}
+
 interface Service {
   readonly image?: string;
   readonly build?: string;
   readonly command: string[];
+  readonly env_file?: string;
+  readonly configs?: { source: string; target: string }[];
   readonly environment: Record<string, string>;
   readonly ports?: string[];
   readonly volumes?: string[];
@@ -295,6 +357,7 @@ interface Composition {
   readonly services: Record<string, Service>;
   readonly networks: Record<string, unknown>;
   readonly volumes: Record<string, unknown>;
+  readonly configs: Record<string, { content: string }>;
 }
 
 /** Runs the command in an empty folder and reads the file that it creates, as compose does. */

@@ -436,6 +436,7 @@ describe('AsyncAPI document', () => {
       'cc.outbound',
       'cc.users',
       'cc.log',
+      'cc.checkpoints',
     ]);
     expect(served.info.description).toMatch(/drop every record whose `cc_position` is not above it/);
   });

@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { runCli } from '../src/cli/run-cli.js';
@@ -111,16 +111,23 @@ describe('conversions import', () => {
     return rows.map(({ pid }) => pid);
   }
 
-  it('counts in a dry run what it would do, and writes nothing', async () => {
+  it('counts in a dry run what it would do and names the rejected lines, and stores nothing', async () => {
     const head = await log.head();
-    expect(await importing('--dry-run')).toEqual({
+    const { firstRejected, ...counts } = await importing('--dry-run');
+    expect(counts).toEqual({
       accepted: ACCEPTED,
       deduplicated: REPEATED,
       filtered: 0,
       rejected: BAD,
+      rejectedFile: `${file}.rejected.csv`,
     });
+    const shown = firstRejected as { number: number; reason: string }[];
+    expect(shown).toHaveLength(Math.min(10, BAD));
+    const texts = readFileSync(file, 'utf8').split('\r\n');
+    const reasons = readFileSync(`${file}.rejected.csv`, 'utf8');
+    for (const { number, reason } of shown) expect(reasons).toContain(`${reason};${texts[number - 1]}`);
     expect(await log.head()).toBe(head);
-    expect(existsSync(`${file}.rejected.csv`)).toBe(false);
+    rmSync(`${file}.rejected.csv`);
   });
 
   it('stores every row once, although it is killed three times', async () => {

@@ -195,6 +195,7 @@ describe('the webhook of a running service', () => {
     expect(all.find(({ kind }) => kind === 'delivery')).toEqual({
       ...{ time: ISO, kind: 'delivery', platform: 'segment', conversionId: expect.any(String), attempt: 1 },
       ...{ status: 'delivered', httpStatus: 200, durationMs: expect.any(Number) },
+      ...{ orderId: `ORD-${orders}`, event: 'purchase' },
     });
     const failed = await lines(`sync log --site ${HOST} --status failed`);
     expect(failed[0]).toEqual({
@@ -220,6 +221,45 @@ describe('the webhook of a running service', () => {
       /^\S+Z {2}push +0 \+ 0 +\S+ {2}attempt 1 +failed +503, \d+ ms, HTTP 503, next attempt \S+Z$/,
     );
     expect((await cli(`sync log --site ${HOST} --platform nothing`)).code).not.toBe(0);
+  });
+
+  it('lists the attempts of an order, and the deliveries that wait now, in the sync log', async () => {
+    const order = `ORD-${orders}`;
+    const ofOrder = `sync log --site ${HOST} --order ${order}`;
+    const delivered = await lines(ofOrder);
+    expect(delivered).toMatchObject([{ platform: 'segment', status: 'delivered', orderId: order }]);
+    expect(await lines(`${ofOrder} --last 1`)).toEqual(delivered);
+    expect(await lines(`${ofOrder} --status failed`)).toEqual([]);
+    expect(await refused(`sync log --site ${HOST} --order none`)).toContain('no conversion with order none');
+    await json(`platforms pause segment --site ${HOST}`);
+    await service.refreshSites();
+    await buy();
+    const waiting = await eventually(
+      () => lines(`sync log --site ${HOST} --status queued`),
+      ({ length }) => length > 0,
+    );
+    expect(waiting).toMatchObject([{ status: 'queued', platform: 'segment', orderId: `ORD-${orders}`, nextTry: ISO }]);
+    expect(await lines(`${ofOrder} --status queued`)).toEqual([]);
+    await json(`platforms resume segment --site ${HOST}`);
+    await eventually(
+      () => lines(`sync log --site ${HOST} --status queued`),
+      ({ length }) => length === 0,
+    );
+  });
+
+  it('exports one row per conversion, with a column per platform', async () => {
+    const table = async (options: string) => {
+      const { stdout } = await cli(`events export --table conversions ${options}`);
+      return stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { order_id?: string; segment: string });
+    };
+    const rows = (await table(`--site ${HOST}`)).filter(({ order_id }) => order_id?.startsWith('ORD-'));
+    expect(rows.map(({ order_id }) => order_id)).toEqual(Array.from({ length: orders }, (_, at) => `ORD-${at + 1}`));
+    expect(rows.at(-1)).toMatchObject({ event: 'purchase', segment: 'delivered' });
+    expect(await table('--order ORD-1')).toMatchObject([{ order_id: 'ORD-1', segment: null }]);
+    expect((await cli('events export --table conversions --type site.added.v1')).code).toBe(2);
   });
 
   async function buy(): Promise<void> {

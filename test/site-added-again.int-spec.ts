@@ -177,8 +177,11 @@ describe('a site that is removed and added again', () => {
       (calls) => calls > 1,
     );
     expect(receiver.callsTo('/later').some(({ body }) => body.includes('PENDING-1'))).toBe(false);
-    const { rows } = await operator.postgres.pool.query('SELECT FROM cc.deliveries WHERE site = $1', [host]);
-    expect(rows).toEqual([]);
+    // The projection follows the log.
+    await eventually(
+      async () => (await operator.postgres.pool.query('SELECT FROM cc.deliveries WHERE site = $1', [host])).rows,
+      (rows) => rows.length === 0,
+    );
     await verified();
   });
 

@@ -7,6 +7,7 @@ import { readSettings } from '../src/kernel/settings/settings.js';
 import { ProjectionRunner } from '../src/log/projections/projection-runner.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { type ReportBy, reportConversions, reportPlatforms } from '../src/statistics/report.js';
 import { Erasure } from '../src/visitors/erasure/erasure.js';
 import { useAdmin } from './support/admin.js';
 import { SECRET_KEY } from './support/secret-key.js';
@@ -432,5 +433,43 @@ describe('health', () => {
     const checks = await runChecks(dependencies as DoctorDependencies, 0);
     const database = checks.filter(({ name }) => name !== 'node');
     expect(database.every(({ ok, detail }) => !ok && detail === 'the checks took too long')).toBe(true);
+  });
+});
+
+describe('a report', () => {
+  const last = 24 * 60 * 60 * 1_000;
+
+  async function report(host: string, by: ReportBy) {
+    const toMs = admin.postgres.clock.nowMs();
+    const request = { sites: [host], period: { fromMs: toMs - last, toMs }, onProgress: () => {} };
+    const dependencies = { postgres: admin.postgres, log };
+    return by === 'platform' ? reportPlatforms(dependencies, request) : reportConversions(dependencies, by, request);
+  }
+
+  it('adds up by campaign, source and event to the conversions of the period, without trials and corrections', async () => {
+    const { host, events } = await openSite();
+    const visit: SampleVisit = { source: 'google', campaign: 'spring', click: 'gclid' };
+    await events.decided('received', JANE, { value: 10.1 }, { visit });
+    await events.decided('received', JANE, { value: 20.2 }, { visit });
+    await events.decided('received', JOHN, { value: 5, event: 'lead' });
+    await events.decided('received', JOHN, { value: 1_000, trial: true });
+    await events.decided('received', JOHN, { value: 1_000, correction: true });
+    await catchUp();
+    const eur = (conversions: number, value: number) => ({
+      conversions,
+      values: [{ currency: 'EUR', conversions, value }],
+    });
+    expect(await report(host, 'campaign')).toEqual([
+      { group: { source: 'google', medium: null, campaign: 'spring' }, ...eur(2, 30.3) },
+      { group: { source: '(not matched)', medium: null, campaign: null }, ...eur(1, 5) },
+    ]);
+    expect(await report(host, 'source')).toEqual([
+      { group: { source: 'google', medium: null }, ...eur(2, 30.3) },
+      { group: { source: '(not matched)', medium: null }, ...eur(1, 5) },
+    ]);
+    expect(await report(host, 'event')).toEqual([
+      { group: { event: 'purchase' }, ...eur(2, 30.3) },
+      { group: { event: 'lead' }, ...eur(1, 5) },
+    ]);
   });
 });

@@ -1,11 +1,13 @@
-import type { Kafka } from 'kafkajs';
+import type { Kafka, Message } from 'kafkajs';
 import { makeClient, withTimeout } from '../kafka/client.js';
 import type { KafkaSettings } from '../kafka/kafka-settings.js';
 import { readTopics } from '../kafka/read-topics.js';
-import { checkpointTopic, topicConfig } from '../kafka/topics.js';
+import { CHECKPOINT_TYPE, checkpointTopic, topicConfig } from '../kafka/topics.js';
 import { withAdmin } from '../kafka/with-admin.js';
 import { UserError } from '../kernel/errors.js';
 import { findTokens } from '../kernel/jws.js';
+import { derivedUuid } from '../kernel/uuid.js';
+import { readCheckpoint } from './checkpoint.js';
 
 const OPEN_TIMEOUT_MS = 20_000;
 const SEND_TIMEOUT_MS = 20_000;
@@ -20,17 +22,30 @@ export async function publishCheckpoints(settings: KafkaSettings, tokens: readon
   const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false });
   try {
     await withTimeout(OPEN_TIMEOUT_MS, 'Connecting', producer.connect());
-    const messages = tokens.map((value) => ({
-      key: settings.cell,
-      value,
-      headers: { 'content-type': 'application/jose' },
-    }));
+    const messages = tokens.map((token) => toMessage(token, settings.cell));
     const sent = producer.send({ topic: checkpointTopic(settings.kafkaTopicPrefix), acks: -1, messages });
     await withTimeout(SEND_TIMEOUT_MS, 'Publishing', sent);
   } finally {
     // Not awaited: the broker may be frozen.
     producer.disconnect().catch(() => {});
   }
+}
+
+/** A CloudEvent in binary mode, like the events on the other topics. The value stays the signed text. */
+export function toMessage(token: string, cell: string): Message {
+  const checkpoint = readCheckpoint(token);
+  if (!checkpoint) throw new Error('Not a checkpoint');
+  const headers = {
+    'content-type': 'application/jose',
+    ce_specversion: '1.0',
+    // The same for the same bytes, however often they are published.
+    ce_id: derivedUuid(`checkpoint ${token}`),
+    ce_type: CHECKPOINT_TYPE,
+    ce_source: `/clean-conversions/${cell}`,
+    ce_time: checkpoint.time,
+    ce_sequence: String(checkpoint.position),
+  };
+  return { key: cell, value: token, headers };
 }
 
 /** Every checkpoint on a topic, in the order of its records. */

@@ -4,10 +4,16 @@ import { IMPORT_FIELDS, isImportField } from '../conversions/import/columns.js';
 import type { DateOrder } from '../conversions/import/local-times.js';
 import { ENCODINGS, type Encoding } from '../conversions/import/source-bytes.js';
 import { readTimeZone, type TimeZone } from '../conversions/import/time-zone.js';
+import { parseDurationMs } from '../kernel/durations.js';
+import { readDurationMs } from './arguments/duration-argument.js';
 import type { FileFormat } from './import-file.js';
+import type { ReportOptions } from './report-conversions.js';
 import type { SendArguments } from './send-conversion.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, readSetting, subcommand, UsageError } from './subcommand.js';
+
+/** Here, so that the command line starts without what reads the database. */
+const REPORTS: readonly ReportOptions['by'][] = ['campaign', 'source', 'platform', 'event'];
 
 interface ImportArguments {
   readonly site: string;
@@ -25,9 +31,14 @@ interface ImportArguments {
 }
 
 export function addConversions(program: Command, session: Session): void {
-  const conversions = commandGroup(program, 'conversions', 'Send a conversion, or import conversions from files');
+  const conversions = commandGroup(
+    program,
+    'conversions',
+    'Send a conversion, import conversions from files, or report on them',
+  );
 
   addSend(conversions, session);
+  addReport(conversions, session);
   subcommand(
     conversions,
     'import <file>',
@@ -55,7 +66,7 @@ export function addConversions(program: Command, session: Session): void {
     .addOption(new Option('--encoding <name>', 'if it is not UTF-8 or marked').choices(ENCODINGS))
     .option('--rejected <file>', 'file for the rejected lines')
     .option('--trial', 'as with a trial key: nothing is sent to platforms, and it counts in no total')
-    .option('--dry-run', 'store nothing, and print what would be counted')
+    .option('--dry-run', 'store no conversion; print what would be counted, and the first rejected lines')
     .action(async (file: string, options: ImportArguments) => {
       const map = readFields('--map', 'email=Kunden-Mail', options.map);
       const defaults = readFields('--default', 'event=purchase', options.default);
@@ -108,6 +119,22 @@ function addSend(conversions: Command, session: Session): void {
       const fields = readFields('--set', 'eventId=evt-1', set);
       const { sendConversion } = await import('./send-conversion.js');
       await sendConversion(session, { ...options, fields });
+    });
+}
+
+function addReport(conversions: Command, session: Session): void {
+  subcommand(
+    conversions,
+    'report',
+    'Add up conversions by campaign, source or event, or the outcomes of deliveries by platform',
+    'conversions report --by campaign --last 7d',
+  )
+    .addOption(new Option('--by <what>', 'what each row is about').choices(REPORTS).makeOptionMandatory())
+    .option('--site <host>', 'only of this site (default: all sites)')
+    .option('--last <time>', 'length of the period, which ends now', readDurationMs, parseDurationMs('7d'))
+    .action(async (options: ReportOptions) => {
+      const { reportCommand } = await import('./report-conversions.js');
+      await reportCommand(session, options);
     });
 }
 

@@ -37,6 +37,8 @@ interface ImportRequest {
   readonly read: ReadOptions;
 }
 
+type FirstRejected = RejectedFile['first'][number];
+
 const INTERRUPTED = 'Interrupted. Run the same command again to continue: what was imported is skipped.';
 const PAUSE_MS = 500;
 const PAUSE_MAX_MS = 5_000;
@@ -86,9 +88,7 @@ async function importSource(
       await sleep(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** round), undefined, { signal: stop });
     },
   });
-  const rejected = request.isDryRun
-    ? undefined
-    : new RejectedFile(rejectedPath(request, format), source.rejectedHeader);
+  const rejected = new RejectedFile(rejectedPath(request, format), source.rejectedHeader);
   const counts: ImportCounts = { accepted: 0, deduplicated: 0, filtered: 0, rejected: 0 };
   let result: ImportResult | undefined;
   try {
@@ -113,8 +113,8 @@ async function importSource(
   } finally {
     await matcher.close();
     output.endProgress();
-    const hasFile = (await rejected?.finish()) === true;
-    await showCounts(session, request, counts, hasFile ? rejected?.path : undefined);
+    const hasFile = await rejected.finish();
+    await showCounts(session, request, counts, rejected.first, hasFile ? rejected.path : undefined);
     if (dryRun?.isFull)
       output.note(
         'The file has more lines than a dry run remembers: duplicates among the last are counted as accepted.',
@@ -160,14 +160,26 @@ function rejectedPath({ rejected, file }: ImportRequest, format: FileFormat): st
 
 async function showCounts(
   { output }: Session,
-  { json }: ImportRequest,
+  { json, isDryRun }: ImportRequest,
   counts: ImportCounts,
+  firstRejected: RejectedFile['first'],
   rejectedFile: string | undefined,
 ): Promise<void> {
-  const document = { ...counts, ...(rejectedFile !== undefined && { rejectedFile }) };
-  await output.show(json, document, (layout) =>
-    table(Object.entries(counts), { OUTCOME: ([name]) => name, LINES: ([, count]) => count }, layout),
-  );
+  const isShown = isDryRun && firstRejected.length > 0;
+  const document = {
+    ...counts,
+    ...(isShown && { firstRejected }),
+    ...(rejectedFile !== undefined && { rejectedFile }),
+  };
+  await output.show(json, document, (layout) => {
+    const lines = table(Object.entries(counts), { OUTCOME: ([name]) => name, LINES: ([, count]) => count }, layout);
+    if (!isShown) return lines;
+    const columns = {
+      LINE: ({ number }: FirstRejected) => number,
+      'REJECTED BECAUSE': ({ reason }: FirstRejected) => reason,
+    };
+    return `${lines}\n${table(firstRejected, columns, layout)}`;
+  });
   if (rejectedFile !== undefined && !json)
     output.note(`The rejected lines are in ${rejectedFile}, with their reasons. Correct them and import that file.`);
 }

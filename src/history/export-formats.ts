@@ -1,14 +1,15 @@
 import { hasUnpublished } from '../events/unpublished-fields.js';
 import { escapeFormula } from '../kernel/formulas.js';
+import type { StoredEvent } from '../log/event.js';
 import { LineBuffer, type LoggedRow } from '../log/event-row.js';
-import { FLAT_COLUMNS, type FlatValue } from './flat-columns.js';
-import { ParquetFormat } from './parquet-format.js';
+import { FLAT_COLUMNS, type FlatColumn, type FlatValue } from './flat-columns.js';
+import { EVENT_COLUMNS, ParquetFormat, toParquet } from './parquet-format.js';
 import { type RedactedEvent, redactEvent } from './redact-event.js';
 import { withoutPersonal } from './without-personal.js';
 
-/** Encodes events. Rows are added one at a time; the encoded bytes are taken page by page. */
-export interface ExportFormat {
-  add(row: LoggedRow): void;
+/** Encodes events, or rows of a table. They are added one at a time; the encoded bytes are taken page by page. */
+export interface ExportFormat<Row = LoggedRow> {
+  add(row: Row): void;
   take(): Uint8Array;
   /** The bytes after the last page. */
   end(): Uint8Array;
@@ -33,7 +34,7 @@ export const FORMATS = {
   ndjson: (options: FormatOptions = {}) => (options.flat ? new FlatNdjsonFormat(options) : new NdjsonFormat(options)),
   csv: (options: FormatOptions = {}) => new CsvFormat(options),
   parquet: (options: FormatOptions = {}) =>
-    new ParquetFormat(options.isResumed ? { state: options.state } : undefined, contentOf(options)),
+    new ParquetFormat(EVENT_COLUMNS, contentOf(options), options.isResumed ? { state: options.state } : undefined),
 } as const satisfies Record<string, (options: FormatOptions) => ExportFormat>;
 export type FormatName = keyof typeof FORMATS;
 
@@ -52,15 +53,26 @@ const COLUMNS = [
 
 const NO_BYTES = new Uint8Array();
 
-function contentOf({ personal }: ExportContent): (row: LoggedRow) => RedactedEvent {
-  if (personal === false) return (row) => withoutPersonal(redactEvent(row.event()));
-  return (row) => redactEvent(row.event());
+function contentOf(content: ExportContent): (row: Pick<LoggedRow, 'event'>) => RedactedEvent {
+  const exported = exportedBy(content);
+  return (row) => exported(row.event());
 }
 
-abstract class TextFormat implements ExportFormat {
+/** The event as an export has it. */
+export function exportedBy({ personal }: ExportContent): (event: StoredEvent) => RedactedEvent {
+  return personal === false ? (event) => withoutPersonal(redactEvent(event)) : redactEvent;
+}
+
+/** Rows with these columns and nothing else. */
+export function tableFormat<Row>(name: FormatName, columns: readonly FlatColumn<Row>[]): ExportFormat<Row> {
+  if (name === 'parquet') return new ParquetFormat(columns.map(toParquet), (row: Row) => row);
+  return name === 'csv' ? new CsvTable(columns) : new NdjsonTable(columns);
+}
+
+abstract class TextFormat<Row = LoggedRow> implements ExportFormat<Row> {
   protected readonly lines = new LineBuffer();
 
-  abstract add(row: LoggedRow): void;
+  abstract add(row: Row): void;
 
   take(): Uint8Array {
     return this.lines.take();
@@ -124,6 +136,28 @@ class CsvFormat extends TextFormat {
       ...this.flatColumns.map((flat) => flat.of(event)),
     ];
     this.lines.text(`${values.map(cell).join(',')}\r\n`);
+  }
+}
+
+class NdjsonTable<Row> extends TextFormat<Row> {
+  constructor(private readonly columns: readonly FlatColumn<Row>[]) {
+    super();
+  }
+
+  add(row: Row): void {
+    const values = Object.fromEntries(this.columns.map(({ name, of }) => [name, of(row)]));
+    this.lines.text(`${JSON.stringify(values)}\n`);
+  }
+}
+
+class CsvTable<Row> extends TextFormat<Row> {
+  constructor(private readonly columns: readonly FlatColumn<Row>[]) {
+    super();
+    this.lines.text(`${columns.map(({ name }) => cell(name)).join(',')}\r\n`);
+  }
+
+  add(row: Row): void {
+    this.lines.text(`${this.columns.map(({ of }) => cell(of(row))).join(',')}\r\n`);
   }
 }
 

@@ -5,11 +5,11 @@ import type { RedactedEvent } from './redact-event.js';
 export type ColumnType = 'text' | 'decimal' | 'integer' | 'position' | 'number' | 'boolean' | 'time';
 export type FlatValue = string | number | boolean | null;
 
-export interface FlatColumn {
+export interface FlatColumn<Row = RedactedEvent> {
   readonly name: string;
   readonly type: ColumnType;
   /** Null if the event has no such field, or if the field has another type. */
-  of(event: RedactedEvent): FlatValue;
+  of(row: Row): FlatValue;
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -2,13 +2,12 @@ import { deflateSync, inflateSync } from 'node:zlib';
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import { scaledValue, VALUE_PRECISION, VALUE_SCALE } from '../kernel/decimal.js';
 import { UserError } from '../kernel/errors.js';
-import type { LoggedRow } from '../log/event-row.js';
-import { type ColumnType, FLAT_COLUMNS, type FlatValue } from './flat-columns.js';
+import { type ColumnType, FLAT_COLUMNS, type FlatColumn, type FlatValue } from './flat-columns.js';
 import type { RedactedEvent } from './redact-event.js';
 
-interface Column {
+export interface ParquetColumn<Row> {
   readonly element: SchemaElement;
-  of(event: RedactedEvent): unknown;
+  of(row: Row): unknown;
 }
 
 type ElementType = Omit<SchemaElement, 'name' | 'repetition_type'>;
@@ -39,7 +38,7 @@ const FLAT_TYPES: Readonly<Record<ColumnType, ElementType>> = {
   },
 };
 
-const COLUMNS: readonly Column[] = [
+export const EVENT_COLUMNS: readonly ParquetColumn<RedactedEvent>[] = [
   column('position', { type: 'INT64' }, (event) => BigInt(event.position)),
   column('id', TEXT, ({ id }) => id),
   column('type', TEXT, ({ type }) => type),
@@ -50,14 +49,7 @@ const COLUMNS: readonly Column[] = [
   column('actor', TEXT, ({ actor }) => actor),
   column('data', JSON_TEXT, ({ data }) => data),
   column('personal', JSON_TEXT, ({ personal }) => personal, 'OPTIONAL'),
-  ...FLAT_COLUMNS.map(({ name, type, of }) =>
-    column(name, FLAT_TYPES[type], (event) => physicalOf(type, of(event)), 'OPTIONAL'),
-  ),
-];
-
-const SCHEMA: SchemaElement[] = [
-  { name: 'events', num_children: COLUMNS.length },
-  ...COLUMNS.map(({ element }) => element),
+  ...FLAT_COLUMNS.map(toParquet),
 ];
 
 interface State {
@@ -70,20 +62,23 @@ interface State {
  * Each page becomes a row group; strings that repeat are dictionary-encoded. The metadata of all groups is at the end of the file,
  * so it is held in memory until then.
  */
-export class ParquetFormat {
+export class ParquetFormat<Source, Row> {
   private readonly bytes = new ByteWriter();
   private readonly writer: ParquetWriter;
-  private values = emptyColumns();
+  private values: unknown[][];
 
   constructor(
+    private readonly columns: readonly ParquetColumn<Row>[],
+    private readonly read: (source: Source) => Row,
     /** State of the process that is continued; undefined for a new file. */
-    packed: { readonly state: unknown } | undefined,
-    private readonly read: (row: LoggedRow) => RedactedEvent,
+    packed?: { readonly state: unknown },
   ) {
-    this.writer = new ParquetWriter({ writer: this.bytes, schema: SCHEMA });
+    const schema = [{ name: 'events', num_children: columns.length }, ...columns.map(({ element }) => element)];
+    this.writer = new ParquetWriter({ writer: this.bytes, schema });
+    this.values = columns.map(() => []);
     if (!packed) return;
     const { offset, rows, rowGroups } = readState(packed.state);
-    if (rowGroups.some(({ columns }) => columns.length !== COLUMNS.length))
+    if (rowGroups.some(({ columns }) => columns.length !== this.columns.length))
       throw new UserError(
         'The unfinished Parquet file was started by another version and has other columns. Remove it and its .part.json, and start again.',
       );
@@ -93,22 +88,22 @@ export class ParquetFormat {
     this.bytes.index = 0;
   }
 
-  add(row: LoggedRow): void {
-    const event = this.read(row);
-    for (const [at, { of }] of COLUMNS.entries()) this.values[at]?.push(of(event));
+  add(source: Source): void {
+    const row = this.read(source);
+    for (const [at, { of }] of this.columns.entries()) this.values[at]?.push(of(row));
   }
 
   take(): Uint8Array {
     const rowGroupSize = this.values[0]?.length ?? 0;
     if (rowGroupSize > 0) {
-      const columnData = COLUMNS.map(({ element }, at) => ({
+      const columnData = this.columns.map(({ element }, at) => ({
         name: element.name,
         data: this.values[at] as unknown[],
         offsetIndex: false,
       }));
       void this.writer.write({ columnData, rowGroupSize });
       this.dropWrongBounds();
-      this.values = emptyColumns();
+      this.values = this.columns.map(() => []);
     }
     return this.drain();
   }
@@ -144,12 +139,16 @@ export class ParquetFormat {
   }
 }
 
-function column(
+export function toParquet<Row>({ name, type, of }: FlatColumn<Row>): ParquetColumn<Row> {
+  return column(name, FLAT_TYPES[type], (row) => physicalOf(type, of(row)), 'OPTIONAL');
+}
+
+function column<Row>(
   name: string,
   type: ElementType,
-  of: Column['of'],
+  of: ParquetColumn<Row>['of'],
   repetition_type: 'REQUIRED' | 'OPTIONAL' = 'REQUIRED',
-): Column {
+): ParquetColumn<Row> {
   return { element: { name, repetition_type, ...type }, of };
 }
 
@@ -162,10 +161,6 @@ function physicalOf(type: ColumnType, value: FlatValue): unknown {
 /** As a number: for dates the writer records no smallest and largest value, by which readers skip row groups. */
 function millisecondsOf(time: string): bigint {
   return BigInt(Date.parse(time));
-}
-
-function emptyColumns(): unknown[][] {
-  return COLUMNS.map(() => []);
 }
 
 /** Deflated: it has some hundred bytes for each column of each row group, almost all of them the same, and is stored often. */

@@ -30,6 +30,9 @@ export function topicOf(prefix: string, category: string): string {
   return `${prefix}${TOPIC_OF_CATEGORY[category]}`;
 }
 
+/** The type of a signed checkpoint as a CloudEvent. It is no event of the log. */
+export const CHECKPOINT_TYPE = 'log.checkpoint.v1';
+
 /** The topic of signed checkpoints. The relay does not write to it. */
 export function checkpointTopic(prefix: string): string {
   return `${prefix}checkpoints`;

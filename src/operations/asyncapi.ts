@@ -1,7 +1,7 @@
 import { EVENT_SCHEMAS, type EventType } from '../events/index.js';
 import { jsonSchemaOf, schemaUri } from '../events/json-schema.js';
 import { UNPUBLISHED } from '../events/unpublished-fields.js';
-import { topicOf } from '../kafka/topics.js';
+import { CHECKPOINT_TYPE, checkpointTopic, topicOf } from '../kafka/topics.js';
 
 /** By category, which is the first part of the event type. */
 const CHANNELS: Readonly<Record<string, string>> = {
@@ -73,6 +73,27 @@ const HEADERS = {
   },
 } as const;
 
+const CHECKPOINT = {
+  name: CHECKPOINT_TYPE,
+  summary: 'A signed statement that the hash chain of the log had a certain head at a position.',
+  contentType: 'application/jose',
+  headers: {
+    type: 'object',
+    required: ['ce_specversion', 'ce_id', 'ce_type', 'ce_source', 'ce_time', 'ce_sequence', 'content-type'],
+    properties: {
+      ce_specversion: HEADERS.properties.ce_specversion,
+      ce_id: { type: 'string', format: 'uuid', description: 'The same for a checkpoint that is published again.' },
+      ce_type: { type: 'string', const: CHECKPOINT_TYPE },
+      ce_source: HEADERS.properties.ce_source,
+      ce_time: { type: 'string', format: 'date-time', description: 'When it was signed, by the database clock.' },
+      ce_sequence: { type: 'string', pattern: '^[0-9]+$', description: 'Position of the last event that it covers.' },
+      'content-type': { type: 'string', const: 'application/jose' },
+    },
+  },
+  payload: { type: 'string', description: 'A compact JWS (RFC 7515), signed with Ed25519.' },
+  bindings: { kafka: { key: { type: 'string', description: 'The cell.' } } },
+} as const;
+
 /** AsyncAPI 3 description of the topics, generated from the event schemas. */
 export function asyncApiDocument(topicPrefix = 'cc.') {
   const types = Object.keys(EVENT_SCHEMAS) as EventType[];
@@ -87,26 +108,44 @@ export function asyncApiDocument(topicPrefix = 'cc.') {
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     defaultContentType: 'application/json',
-    channels: keyed(categories, (category) => ({
-      address: topicOf(topicPrefix, category),
-      description: CHANNELS[category],
-      messages: keyed(typesOf(category), (type) => ({ $ref: `#/components/messages/${type}` })),
-    })),
-    operations: keyed(categories, (category) => ({
-      action: 'send',
-      channel: { $ref: `#/channels/${category}` },
-      summary: 'Publishes each event after it is committed.',
-      messages: typesOf(category).map((type) => ({ $ref: `#/channels/${category}/messages/${type}` })),
-    })),
-    components: {
-      messages: keyed(types, (type) => ({
-        name: type,
-        summary: EVENT_SCHEMAS[type].summary,
-        contentType: 'application/json',
-        headers: { $ref: '#/components/schemas/headers' },
-        payload: { $ref: `#/components/schemas/${type}` },
-        bindings: { kafka: { key: { type: 'string', description: 'The stream.' } } },
+    channels: {
+      ...keyed(categories, (category) => ({
+        address: topicOf(topicPrefix, category),
+        description: CHANNELS[category],
+        messages: keyed(typesOf(category), (type) => ({ $ref: `#/components/messages/${type}` })),
       })),
+      checkpoints: {
+        address: checkpointTopic(topicPrefix),
+        description: 'Signed checkpoints of the log: no events of it, and without the headers that begin with cc_.',
+        messages: keyed([CHECKPOINT_TYPE], (type) => ({ $ref: `#/components/messages/${type}` })),
+      },
+    },
+    operations: {
+      ...keyed(categories, (category) => ({
+        action: 'send',
+        channel: { $ref: `#/channels/${category}` },
+        summary: 'Publishes each event after it is committed.',
+        messages: typesOf(category).map((type) => ({ $ref: `#/channels/${category}/messages/${type}` })),
+      })),
+      checkpoints: {
+        action: 'send',
+        channel: { $ref: '#/channels/checkpoints' },
+        summary: 'Publishes each checkpoint after it is signed, at least once.',
+        messages: [{ $ref: `#/channels/checkpoints/messages/${CHECKPOINT_TYPE}` }],
+      },
+    },
+    components: {
+      messages: {
+        ...keyed(types, (type) => ({
+          name: type,
+          summary: EVENT_SCHEMAS[type].summary,
+          contentType: 'application/json',
+          headers: { $ref: '#/components/schemas/headers' },
+          payload: { $ref: `#/components/schemas/${type}` },
+          bindings: { kafka: { key: { type: 'string', description: 'The stream.' } } },
+        })),
+        [CHECKPOINT_TYPE]: CHECKPOINT,
+      },
       schemas: { headers: HEADERS, ...keyed(types, publishedSchema) },
     },
   };

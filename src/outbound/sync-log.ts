@@ -1,9 +1,11 @@
 import { isOutcome } from '../delivery/delivery.js';
+import { CONVERSION } from '../events/conversion.events.js';
 import type { OutcomeType } from '../events/delivery.events.js';
 import type { RejectedConversions } from '../events/inbound.events.js';
 import type { FailedPushAttempt, ReportingWindow, Totals } from '../events/outbound.events.js';
 import type { PositionRange, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import type { Postgres } from '../postgres/postgres.js';
 
 /** Events per query, so that each query is short even when no event matches. */
 const PAGE_EVENTS = 20_000;
@@ -46,8 +48,22 @@ export interface SyncLine {
 
 export interface SyncFilter extends PositionRange {
   readonly site: string;
+  /** Only attempts to deliver these conversions. */
+  readonly conversions?: readonly string[] | undefined;
   readonly platform?: string | undefined;
   readonly status?: string | undefined;
+}
+
+/** The queue of a connection may have millions of deliveries. */
+export const QUEUED_MAX = 10_000;
+
+interface QueuedRow {
+  readonly conversion: string;
+  readonly platform: string;
+  readonly attempt: number;
+  readonly reason: string | null;
+  readonly due: Date;
+  readonly time: Date;
 }
 
 /** Attempts per query, when the newest are looked for. */
@@ -55,7 +71,8 @@ const NEWEST_AT_ONCE = 500;
 
 /** The newest so many, newest first. */
 export async function readNewestSyncLines(log: EventLog, filter: SyncFilter, count: number): Promise<SyncLine[]> {
-  const { site, after } = filter;
+  const { site, after, conversions } = filter;
+  if (conversions) return (await readOfConversions(log, conversions, filter)).reverse().slice(0, count);
   const found: SyncLine[] = [];
   for (let { until } = filter; found.length < count; ) {
     const events = await log.read({ after, until, site, types: ATTEMPT_TYPES, limit: NEWEST_AT_ONCE, newest: true });
@@ -68,7 +85,11 @@ export async function readNewestSyncLines(log: EventLog, filter: SyncFilter, cou
 
 /** In log order, one page in memory at a time. A page may be empty. */
 export async function* readSyncLog(log: EventLog, filter: SyncFilter): AsyncGenerator<SyncLine[]> {
-  const { site, after, until } = filter;
+  const { site, after, until, conversions } = filter;
+  if (conversions) {
+    yield await readOfConversions(log, conversions, filter);
+    return;
+  }
   for (let at = after; at < until; ) {
     const end = Math.min(await log.pageEnd(at, PAGE_EVENTS), until);
     if (end === at) return;
@@ -76,6 +97,38 @@ export async function* readSyncLog(log: EventLog, filter: SyncFilter): AsyncGene
     yield linesOf(events, filter);
     at = end;
   }
+}
+
+async function readOfConversions(log: EventLog, ids: readonly string[], filter: SyncFilter): Promise<SyncLine[]> {
+  const events = (await log.readStreams(CONVERSION, ids)).filter(isOutcome);
+  const within = events.filter(({ position }) => position > filter.after && position <= filter.until);
+  return linesOf(
+    within.sort((one, other) => one.position - other.position),
+    filter,
+  );
+}
+
+/** The deliveries of a site that wait for an attempt, the one that is due first first. `nextTry` is when it is due. */
+export async function readQueuedLines(postgres: Postgres, { site, ...filter }: SyncFilter): Promise<SyncLine[]> {
+  const { rows } = await postgres.pool.query<QueuedRow>(
+    `SELECT d.conversion, d.platform, d.attempt, d.reason, d.due, e.time
+       FROM cc.deliveries d JOIN cc.events e ON e.position = d.position
+      WHERE d.site = $1 AND d.kind = 'send' AND d.position > $2 AND d.position <= $3
+        AND ($4::text IS NULL OR d.platform = $4) AND ($5::uuid[] IS NULL OR d.conversion = ANY ($5))
+      ORDER BY d.due, d.conversion, d.platform LIMIT ${QUEUED_MAX}`,
+    [site, filter.after, filter.until, filter.platform ?? null, filter.conversions ?? null],
+  );
+  return rows.map(({ conversion, platform, attempt, reason, due, time }) => ({
+    time: time.toISOString(),
+    kind: 'delivery',
+    platform,
+    conversionId: conversion,
+    attempt,
+    status: 'queued',
+    ...(reason !== null && { reason }),
+    durationMs: 0,
+    nextTry: due.toISOString(),
+  }));
 }
 
 function linesOf(events: readonly Parameters<typeof lineOf>[0][], { platform, status }: SyncFilter): SyncLine[] {

@@ -52,12 +52,10 @@ function carriedIdentifiers(personal: ConversionPersonal, visit: Visit | undefin
   add('first_name', firstName);
   add('last_name', lastName);
   add('external_id', externalId);
-  if (address) {
-    add('city', address.city);
-    add('region', address.region);
-    add('postal_code', address.postalCode);
-    add('country', address.country);
-  }
+  add('city', address?.city ?? personal.city);
+  add('region', address?.region ?? personal.region);
+  add('postal_code', address?.postalCode ?? personal.postalCode);
+  add('country', address?.country ?? personal.country);
   if (visit) {
     add('ip_address', visit.ip);
     add('user_agent', visit.userAgent);

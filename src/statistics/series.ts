@@ -70,7 +70,7 @@ function sumOf(all: readonly Readonly<Record<string, number>>[]): Record<string,
 }
 
 /** By number of the bucket and connection. */
-async function countDeliveries(
+export async function countDeliveries(
   client: ClientBase,
   sites: readonly string[],
   bordersMs: readonly number[],

@@ -1,5 +1,7 @@
 import { type Command, Option } from 'commander';
+import { findOrder } from '../../conversions/find-order.js';
 import { positionRangeOf } from '../../history/bound.js';
+import { exportConversions } from '../../history/conversion-table.js';
 import { DayFolder } from '../../history/day-folder.js';
 import { dayOfEvent } from '../../history/day-of-event.js';
 import { EventFilter, type FilterOptions } from '../../history/event-filter.js';
@@ -8,7 +10,8 @@ import { type ExportContent, FORMATS, type FormatName } from '../../history/expo
 import { identifyLog } from '../../history/log-identity.js';
 import { runExport } from '../../history/run-export.js';
 import { withFolderLock } from '../../history/with-folder-lock.js';
-import type { ReaderHold } from '../../log/retention/retention-holds.js';
+import { type ReaderHold, withReaderHold } from '../../log/retention/retention-holds.js';
+import type { Site } from '../../sites/site.js';
 import { withFilters } from '../arguments/filter-options.js';
 import { progressBar } from '../output/output.js';
 import type { CliDependencies, Session } from '../session.js';
@@ -18,6 +21,7 @@ import { noteRemoved, refuseGap } from './removed-events.js';
 interface ExportOptions extends FilterOptions, ExportContent {
   readonly format?: FormatName;
   readonly partitionBy?: 'day';
+  readonly table?: 'conversions';
   readonly out?: string;
   readonly json?: true;
 }
@@ -46,6 +50,11 @@ export function addExport(events: Command, session: Session): void {
         .choices(['day'])
         .conflicts('order'),
     )
+    .addOption(
+      new Option('--table <table>', 'one row per conversion and one column per platform, as of now, instead of events')
+        .choices(['conversions'])
+        .conflicts(['type', 'flat', 'partitionBy']),
+    )
     .option('--out <file>', 'write to a file; running the same command again resumes an interrupted export')
     .action(async (options: ExportOptions) => {
       const { format = 'ndjson', partitionBy, out, json } = options;
@@ -59,6 +68,7 @@ export function addExport(events: Command, session: Session): void {
         throw new UsageError(`--json with --format ${format} requires a file: give it with --out <file>.`);
       }
       const dependencies = await session.open();
+      if (options.table) return exportTable(dependencies, options);
       if (out === undefined) return exportToOutput(dependencies, options);
       if (partitionBy) {
         const result = await exportByDay(dependencies, out, options);
@@ -77,6 +87,49 @@ export function addExport(events: Command, session: Session): void {
         () => `Exported ${count} events to ${out}\n`,
       );
     });
+
+  /** Conversions change until their deliveries have ended: an interrupted table is made anew. */
+  async function exportTable(
+    { postgres, log, sites, secrets }: CliDependencies,
+    options: ExportOptions,
+  ): Promise<void> {
+    const { format = 'ndjson', personal, out, order, json } = options;
+    const site = options.site === undefined ? undefined : await sites.get(options.site);
+    const all = await sites.everAdded();
+    const range = await positionRangeOf(log, options, site && { host: site.host });
+    const connections = (site ? [site] : all).flatMap((each) => each.connections.map(({ platform }) => platform));
+    const of = order === undefined ? undefined : await Promise.all((site ? [site] : all).map((each) => ofOrder(each)));
+    const file = out === undefined ? undefined : await ExportFile.open(out, 'conversions');
+    const report = reportProgress(range, 'Interrupted: the table is incomplete. Run the command again.');
+    try {
+      const count = await withReaderHold(postgres, 'events export', range.after, (hold) => {
+        noteRemoved(output, range, hold);
+        return exportConversions(log, {
+          ...{ personal, range, site: site?.host, format },
+          conversions: of && new Set(of.flat()),
+          connections: [...new Set(connections)].sort(),
+          write: async (bytes) => (file ? file.write(bytes) : bytes.length > 0 ? output.print(bytes) : undefined),
+          progress: report,
+        });
+      });
+      await file?.finish();
+      output.endProgress();
+      if (out === undefined) return;
+      await output.show(
+        json,
+        { file: out, format, conversions: count },
+        () => `Exported ${count} conversions to ${out}\n`,
+      );
+    } catch (error) {
+      await file?.close();
+      throw error;
+    }
+
+    async function ofOrder(each: Site): Promise<string[]> {
+      const openings = await findOrder(log, each, await secrets.dedupSecret(each.host), order as string);
+      return openings.map(({ data }) => data.conversionId);
+    }
+  }
 
   async function exportToOutput(dependencies: CliDependencies, options: ExportOptions): Promise<void> {
     const { format = 'ndjson', flat, personal } = options;

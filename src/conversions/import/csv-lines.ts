@@ -9,6 +9,12 @@ import type { SourceBytes } from './source-bytes.js';
 
 const BYTE_ORDER_MARK = '\ufeff';
 
+interface CsvRecord {
+  readonly cells: readonly string[];
+  /** Number of its last line in the file. */
+  readonly lastLine: number;
+}
+
 /** Reads the header at once, so that a missing column is an error before anything is stored. */
 export async function openCsv(source: SourceBytes, options: ReadOptions): Promise<LineSource> {
   readDefaults(options);
@@ -20,10 +26,10 @@ export async function openCsv(source: SourceBytes, options: ReadOptions): Promis
   if (stated) first.shift();
   const written = first.shift();
   if (!written) throw new UserError('The file has no header.');
-  const reasonAt = written.indexOf(REASON_COLUMN);
+  const reasonAt = written.cells.indexOf(REASON_COLUMN);
   // A file of rejected lines was written with cells that no spreadsheet runs.
   const cellsOf = (record: readonly string[]) => (reasonAt === -1 ? record : record.map(unescapeFormula));
-  const header = cellsOf(written);
+  const header = cellsOf(written.cells);
   const columns = readColumns(
     header.map((name) => name.trim()),
     options.map,
@@ -38,14 +44,20 @@ export async function openCsv(source: SourceBytes, options: ReadOptions): Promis
   return {
     rejectedHeader: mark + format(header, REASON_COLUMN),
     chunks: readChunks(first, chunks, (records) =>
-      readLines(records.map(cellsOf), header.length, columns, options, format),
+      readLines(
+        records.map(({ cells, lastLine }) => ({ cells: cellsOf(cells), lastLine })),
+        header.length,
+        columns,
+        options,
+        format,
+      ),
     ),
   };
 }
 
 /** At least so many records, if the file has them. */
-async function readFirst(chunks: AsyncIterator<string[][]>, count: number): Promise<string[][]> {
-  let records: string[][] = [];
+async function readFirst(chunks: AsyncIterator<CsvRecord[]>, count: number): Promise<CsvRecord[]> {
+  let records: CsvRecord[] = [];
   while (records.length < count) {
     const { value, done } = await chunks.next();
     if (done) break;
@@ -55,40 +67,50 @@ async function readFirst(chunks: AsyncIterator<string[][]>, count: number): Prom
 }
 
 async function* readChunks(
-  first: string[][],
-  rest: AsyncIterable<string[][]>,
-  read: (records: readonly string[][]) => Iterable<SourceLine>,
+  first: CsvRecord[],
+  rest: AsyncIterable<CsvRecord[]>,
+  read: (records: readonly CsvRecord[]) => Iterable<SourceLine>,
 ): AsyncGenerator<Iterable<SourceLine>> {
   yield read(first);
   for await (const records of rest) yield read(records);
 }
 
 function* readLines(
-  records: readonly (readonly string[])[],
+  records: readonly CsvRecord[],
   width: number,
   columns: readonly Column[],
   options: ReadOptions,
   format: (cells: readonly string[], reason: string) => string,
 ): Generator<SourceLine> {
-  for (const cells of records) {
+  for (const { cells, lastLine } of records) {
     // Spreadsheets write rows of delimiters where something was deleted.
     if (cells.every((cell) => cell.trim() === '')) continue;
     const extra = cells.length > width && cells.slice(width).some((cell) => cell.trim() !== '');
     const reading = extra
       ? { error: `the line has ${cells.length} fields, and the header ${width}: quote fields with delimiters` }
       : readRow(cells, columns, options);
-    yield { reading, rawBody: '', rejected: (reason) => format(cells, reason) };
+    const rejected = (reason: string) => ({
+      number: lastLine - countOf(/\r\n|\n|\r/g, cells),
+      reason,
+      text: format(cells, reason),
+    });
+    yield { reading, rawBody: '', rejected };
   }
+}
+
+function countOf(pattern: RegExp, cells: readonly string[]): number {
+  return cells.reduce((sum, cell) => sum + (cell.match(pattern)?.length ?? 0), 0);
 }
 
 /**
  * Collects the records of each chunk by itself: the parser's stream drops what precedes an error in the same chunk. It also
  * bounds their bytes by itself, because the parser does not count delimiters.
  */
-async function* readRecords(source: SourceBytes, delimiter: Delimiter): AsyncGenerator<string[][]> {
-  let records: string[][] = [];
+async function* readRecords(source: SourceBytes, delimiter: Delimiter): AsyncGenerator<CsvRecord[]> {
+  let records: CsvRecord[] = [];
   let failure: Error | undefined;
   const read = { records: 0, lines: 0, bytes: 0, blankLines: 0 };
+  let counted = 0;
   const parser = parse({
     delimiter,
     record_delimiter: ['\r\n', '\n', '\r'],
@@ -96,10 +118,13 @@ async function* readRecords(source: SourceBytes, delimiter: Delimiter): AsyncGen
     relax_quotes: true,
     skip_empty_lines: true,
     on_record: (record: string[], { bytes, lines }) => {
+      // The parser counts CRLF within quotes as two lines. Most records have one line and need no search for it.
+      if (lines - counted > 1) counted += countOf(/\r\n/g, record);
       read.records += 1;
-      read.lines = lines;
+      read.lines += lines - counted;
+      counted = lines;
       read.bytes = bytes;
-      records.push(record);
+      records.push({ cells: record, lastLine: read.lines });
       return null;
     },
   });

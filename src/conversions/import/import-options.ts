@@ -25,8 +25,15 @@ export interface SourceLine {
   readonly reading: LineReading;
   /** For the digits of large numbers. */
   readonly rawBody: Buffer | string;
+  rejected(reason: string): RejectedLine;
+}
+
+export interface RejectedLine {
+  /** Number of its first line in the file that was read. */
+  readonly number: number;
+  readonly reason: string;
   /** The line as it stands in the file of rejected lines. */
-  rejected(reason: string): string;
+  readonly text: string;
 }
 
 export interface LineSource {

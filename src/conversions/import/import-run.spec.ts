@@ -7,7 +7,11 @@ import { type ImportCounts, type ImportRun, runImport } from './import-run.js';
 
 function line(email: string): SourceLine {
   const body = { event: 'purchase', email, value: 5, currency: 'EUR' };
-  return { reading: { body }, rawBody: JSON.stringify(body), rejected: (reason) => `${email}: ${reason}` };
+  return {
+    reading: { body },
+    rawBody: JSON.stringify(body),
+    rejected: (reason) => ({ number: 1, reason, text: email }),
+  };
 }
 
 function runWith(chunks: AsyncIterable<SourceLine[]>, store: (emails: readonly unknown[]) => void): ImportRun {
@@ -61,7 +65,9 @@ describe('an import', () => {
     const counts: ImportCounts = { accepted: 0, deduplicated: 0, filtered: 0, rejected: 0 };
     await runImport(run, counts);
     expect(stored).toEqual(['john@example.com']);
-    expect(rejected).toEqual([expect.stringMatching(/^jane@example\.com: the person was erased/)]);
+    expect(rejected).toMatchObject([
+      { text: 'jane@example.com', reason: expect.stringMatching(/^the person was erased/) },
+    ]);
     expect(counts).toMatchObject({ accepted: 1, rejected: 1 });
   });
 });

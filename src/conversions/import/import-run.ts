@@ -31,8 +31,7 @@ export interface ImportRun {
   store(commands: readonly ReceiveConversion[]): Promise<LineOutcome[]>;
   /** People who were erased by now, and must not return with an old export. */
   erased(): Promise<ReadonlySet<string>>;
-  /** Undefined in a dry run. */
-  readonly rejected: RejectedFile | undefined;
+  readonly rejected: Pick<RejectedFile, 'add'>;
   onProgress(counts: Readonly<ImportCounts>): void;
 }
 
@@ -141,7 +140,7 @@ async function storeWindow(run: ImportRun, window: readonly ReadLine[], counts: 
 
 async function reject(run: ImportRun, line: SourceLine, reason: string, counts: ImportCounts): Promise<void> {
   counts.rejected += 1;
-  await run.rejected?.add(line.rejected(reason));
+  await run.rejected.add(line.rejected(reason));
 }
 
 /** The site, or an error if it was removed meanwhile. */

@@ -36,8 +36,14 @@ async function ndjson(content: string | Buffer, more: Partial<ReadOptions> & { s
 async function linesOf(source: LineSource) {
   const lines: { reading: unknown; rejected: string }[] = [];
   for await (const chunk of source.chunks)
-    for (const line of chunk) lines.push({ reading: line.reading, rejected: line.rejected('wrong') });
+    for (const line of chunk) lines.push({ reading: line.reading, rejected: line.rejected('wrong').text });
   return lines;
+}
+
+async function numbersOf(source: LineSource): Promise<number[]> {
+  const numbers: number[] = [];
+  for await (const chunk of source.chunks) for (const line of chunk) numbers.push(line.rejected('wrong').number);
+  return numbers;
 }
 
 const readings = async (source: LineSource) => (await linesOf(source)).map(({ reading }) => reading);
@@ -54,6 +60,11 @@ describe('the lines of a CSV file', () => {
 
   it.each([1, 2, 3, 5, 7, 1_000])('are the same in pieces of %d bytes, with a byte order mark', async (size) => {
     expect(await bodies(await csv(`\ufeff${EXPORT}`, { size }))).toEqual(READ);
+  });
+
+  it('have the numbers of their first lines', async () => {
+    expect(await numbersOf(await csv(EXPORT, { size: 3 }))).toEqual([2, 6]);
+    expect(await numbersOf(await ndjson('{"event":"lead"}\n\n{"event":"sale"}'))).toEqual([1, 3]);
   });
 
   it('are read in UTF-16 with a mark, and in Windows-1252 when it is stated', async () => {

@@ -56,7 +56,7 @@ function toLine(
     return {
       reading: { error },
       rawBody: '',
-      rejected: (reason) => `${JSON.stringify({ [REASON_COLUMN]: reason })}\n`,
+      rejected: (reason) => ({ number, reason, text: `${JSON.stringify({ [REASON_COLUMN]: reason })}\n` }),
     };
   }
   const bytes = parts.length === 0 ? rest : Buffer.concat([...parts, rest]);
@@ -67,13 +67,18 @@ function toLine(
   try {
     const object = parseStrictJson(rawBody);
     const body = withDefaults(renamed(object, map), defaults);
-    return { reading: { body }, rawBody, rejected: (reason) => withReason(reason, object, text) };
+    const rejected = (reason: string) => ({ number, reason, text: withReason(reason, object, text) });
+    return { reading: { body }, rawBody, rejected };
   } catch (error) {
     if (!(error instanceof MalformedBody)) throw error;
     return {
       reading: { error: error.message.replace(/^The body/, 'the line') },
       rawBody,
-      rejected: (reason) => `${JSON.stringify({ [REASON_COLUMN]: reason, [TEXT_FIELD]: text })}\n`,
+      rejected: (reason) => ({
+        number,
+        reason,
+        text: `${JSON.stringify({ [REASON_COLUMN]: reason, [TEXT_FIELD]: text })}\n`,
+      }),
     };
   }
 }

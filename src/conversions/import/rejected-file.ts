@@ -1,14 +1,18 @@
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
 import { withSpace } from '../../kernel/disk-space.js';
 import { messageOf, UserError } from '../../kernel/errors.js';
+import type { RejectedLine } from './import-options.js';
 
 const WRITE_CHARACTERS = 64 * 1024;
+const FIRST_MAX = 10;
 
 /**
  * The rejected lines with their reasons, readable by the owner only. Written beside the final name and renamed at the end, so that
  * the file is never half of one; created exclusively, so that nothing is written through a link.
  */
 export class RejectedFile {
+  /** The first that were added, for the terminal. */
+  readonly first: Pick<RejectedLine, 'number' | 'reason'>[] = [];
   private file: FileHandle | undefined;
   private waiting: string[] = [];
   private waitingCharacters = 0;
@@ -24,10 +28,11 @@ export class RejectedFile {
     return `${this.path}.partial`;
   }
 
-  async add(line: string): Promise<void> {
+  async add({ number, reason, text }: RejectedLine): Promise<void> {
+    if (this.first.length < FIRST_MAX) this.first.push({ number, reason });
     this.file ??= await this.create();
-    this.waiting.push(line);
-    this.waitingCharacters += line.length;
+    this.waiting.push(text);
+    this.waitingCharacters += text.length;
     if (this.waitingCharacters >= WRITE_CHARACTERS) await this.write(this.file);
   }
 

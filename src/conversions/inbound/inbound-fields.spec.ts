@@ -698,14 +698,14 @@ describe('inboundBodySchema', () => {
 
   it.each([
     ['event', 'a\0b'],
-    ['orderId', '\ud800'],
+    ['orderId', '\0'],
     ['firstName', '\0'],
     ['city', 'a\0'],
-    ['externalId', '\udc00x'],
+    ['externalId', '\0x'],
     ['hashed_city', '\0'],
     ['items', '\0'],
     ['items', [{ id: '1', name: 'a\0' }]],
-    ['items', [{ id: '1', color: '\ud800' }]],
+    ['items', [{ id: '1', color: '\0' }]],
     ['custom', { note: '\0' }],
     ['custom', { '\0': 1 }],
     ['utm', { source: '\0' }],

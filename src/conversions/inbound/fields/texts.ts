@@ -2,11 +2,14 @@ import { fitsCodePoints } from '../../../kernel/code-points.js';
 import { containsEmail } from '../../../kernel/email.js';
 import { ownTrimmed } from '../../../kernel/own-text.js';
 
-/** Texts that JSON can hold and PostgreSQL cannot, `\u0000` and half of a surrogate pair, are refused in the whole body. */
-export const STORABLE = '^[^\\u0000\\ud800-\\udfff]*$';
+/**
+ * JSON can hold two texts that PostgreSQL cannot, and that are refused in the whole body: with `\u0000`, and with half of a surrogate
+ * pair. The pattern is for the first: programs that use the document have no such half, and patterns with one stop them.
+ */
+export const STORABLE = '^[^\\u0000]*$';
 
-/** With a character that is not white space. */
-export const NOT_BLANK = '^[^\\u0000\\ud800-\\udfff]*[^\\s\\u0000\\ud800-\\udfff][^\\u0000\\ud800-\\udfff]*$';
+/** Such a text with a character that is not white space. */
+export const NOT_BLANK = '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$';
 
 /** Any value whose texts can be stored. Deeper ones are not described: no field has such. */
 export function storable(depth: number): object {
