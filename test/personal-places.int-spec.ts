@@ -335,7 +335,7 @@ const KEPT: Places = {
   // Payloads of previews.
   'idempotency_keys.answer': [
     ...['city', 'email', 'external id', 'first name', 'last name', 'phone', 'sent address', 'sent browser'],
-    ...['sent page', 'visit browser'],
+    ...['sent page', 'sent region', 'visit browser'],
   ],
   'identifiers.subject': ADDRESSED,
   'identifiers.value': VISITED,

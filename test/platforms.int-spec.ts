@@ -8,7 +8,7 @@ import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { accountOf, ConnectedPlatform, type DeliveryResult } from './support/connected-platform.js';
 import { PLATFORM_CASES, type PlatformCase } from './support/platform-cases.js';
-import { SAMPLE_CONVERSIONS } from './support/sample-conversions.js';
+import { presetsOf, SAMPLE_CONVERSIONS } from './support/sample-conversions.js';
 
 const SHORT_TIMEOUT_MS = 200;
 const SAMPLES = Object.entries(SAMPLE_CONVERSIONS) as [keyof typeof SAMPLE_CONVERSIONS, Conversion][];
@@ -103,6 +103,31 @@ describe.each(PLATFORM_CASES)('$name', (platformCase) => {
     expect(sent).toMatchObject(reason === undefined ? { status: success } : { status: 'skipped', reason });
     const { accepted, problemKinds } = await connected.account();
     expect({ accepted, problemKinds }).toEqual({ accepted: reason === undefined ? 1 : 0, problemKinds: {} });
+  });
+
+  it('sends what a sender can state in the platform’s own fields', async () => {
+    const connected = connect(platformCase);
+    const presets = presetsOf(platform);
+    connected.connection = {
+      ...connected.connection,
+      settings: { ...connected.connection.settings, ...(presets && { presets }) },
+    };
+    const sample = justNow(SAMPLE_CONVERSIONS['server-only']);
+    const reason = platformCase.skips?.['server-only'];
+    expect(await connected.sendOne(sample)).toMatchObject(reason ? { status: 'skipped', reason } : { status: success });
+    expect((await connected.account()).problemKinds).toEqual({});
+  });
+
+  it('counts a conversion once that its pixel reported as well, where the platform can tell', async () => {
+    const connected = connect(platformCase);
+    const [pixels, ours, another] = orders(3).map((one) => ({ ...one, eventId: 'pixel-event-42' }));
+    await connected.send([pixels as Conversion]);
+    await connected.send([ours as Conversion]);
+    const isOffline = connection.settings['mode'] === 'offline';
+    const once = platform.deduplicatesPixel && !isOffline;
+    expect(await connected.account()).toMatchObject({ accepted: 2, repeats: once ? 1 : 0 });
+    await connected.send([{ ...(another as Conversion), eventId: 'pixel-event-43' }]);
+    expect(await connected.account()).toMatchObject({ accepted: 3, repeats: once ? 1 : 0 });
   });
 
   it('sends the same body under the same id at every attempt', async () => {
@@ -283,6 +308,65 @@ describe.each(isolating)('$name, with one invalid conversion among five', (platf
     expect(statuses(sent)).toEqual([success, success, 'failed', success, success]);
     expectReadable(sent[2]?.reason);
     expect(await connected.account()).toMatchObject({ accepted: 4, repeats: 0, eventRequests: requestsToIsolate });
+  });
+});
+
+const caseOf = (name: string) => PLATFORM_CASES.find((one) => one.name === name) as PlatformCase;
+
+describe('answers of single platforms', () => {
+  it('finds the refused conversion of a batch that TikTok accepted in part, and repeats the others under their ids', async () => {
+    const connected = connect(caseOf('tiktok'));
+    await connected.behave('partial');
+    const sent = await connected.send(orders(5), { invalid: 2 });
+    expect(statuses(sent)).toEqual(['delivered', 'delivered', 'failed', 'delivered', 'delivered']);
+    expect(await connected.account()).toMatchObject({ accepted: expect.any(Number), repeatsChanged: 0 });
+    const { events } = await connected.account();
+    expect(Object.values(events).filter(({ bodies }) => bodies.length > 1)).toEqual([]);
+  });
+
+  it('waits for the limit of a business use case at Meta', async () => {
+    const connected = connect(caseOf('meta'));
+    await connected.behave('business_limit', { times: 1 });
+    expect(await connected.sendOne(order())).toMatchObject({
+      status: 'deferred',
+      reason: 'throttled',
+      afterMs: 300_000,
+    });
+    expect(await connected.sendOne(order())).toMatchObject({ status: 'deferred', reason: 'throttled' });
+    expect((await connected.account()).eventRequests).toBe(1);
+  });
+
+  it.each([
+    ['linkedin', 'other_method', {}],
+    ['google_ads', 'destination', { reason: 'INVALID_DESTINATION' }],
+    ['google_ads', 'destination', { reason: 'NOT_FOUND' }],
+    ['google_ads', 'destination', { reason: 'OPERATING_ACCOUNT_MISMATCH_FOR_AD_IDENTIFIER' }],
+    ['google_ads', 'destination', { reason: 'DESTINATION_ACCOUNT_DATA_POLICY_PROHIBITS_ENHANCED_CONVERSIONS' }],
+  ])('parks %s after %s %j, and loses nothing', async (name, mode, more) => {
+    const { platform, success } = caseOf(name);
+    const connected = connect(caseOf(name));
+    await connected.behave(mode, more);
+    const five = orders(5);
+    expect(new Set(statuses(await connected.send(five)))).toEqual(new Set(['deferred']));
+    const [reason = ''] = connected.parked;
+    expect(platform.fix?.(reason)).toMatch(/\w{3}/);
+    await connected.behave('ok');
+    connected.resume();
+    expect(statuses(await connected.send(five))).toEqual(five.map(() => success));
+    expect(await connected.account()).toMatchObject({ accepted: 5, repeatsChanged: 0 });
+  });
+
+  it('names the identifier that Google refuses, and accepts the conversion without it', async () => {
+    const connected = connect(caseOf('google_ads'));
+    const odd = { ...justNow(SAMPLE_CONVERSIONS['with-details']), address: { postalCode: 'nowhere', country: 'US' } };
+    const [refused, other] = await connected.send([odd, order()]);
+    expect(refused).toMatchObject({
+      status: 'failed',
+      without: ['address'],
+      reason: expect.stringMatching(/^INVALID_POSTAL_CODE/),
+    });
+    expect(other).toMatchObject({ status: 'accepted' });
+    expect(await connected.sendOne({ ...odd, address: undefined })).toMatchObject({ status: 'accepted' });
   });
 });
 

@@ -45,6 +45,17 @@ describe('foldDeliveries', () => {
     expect(resultsOf([event('conversion.received.v1', {})])).toEqual({});
   });
 
+  it('remembers what the platform refused, until it is requested or reopened anew', () => {
+    const refused = outcome('meta', 'deferred', { reason: 'identifier_refused', without: ['phone'], bodySha256: 'b' });
+    const deferred = outcome('meta', 'deferred', { reason: 'throttled', attempt: 2 });
+    const found = (...more: StoredEvent[]) => foldDeliveries([received(), refused, deferred, ...more])[0];
+    expect(found()).toMatchObject({ without: ['phone'], bodySha256: 'b' });
+    expect(found(event('conversion.send_requested.v1', { platform: 'meta', attempt: 2 }))?.without).toBeUndefined();
+    const bound = { platform: 'meta', attempt: 2, without: ['phone'] };
+    expect(found(event('conversion.send_requested.v1', bound))).toMatchObject({ without: ['phone'] });
+    expect(found(event('conversion.reopened.v1', { platform: 'meta', attempt: 2 }))?.without).toBeUndefined();
+  });
+
   it('takes the state of a delivery from its newest outcome', () => {
     const events = [
       received(),

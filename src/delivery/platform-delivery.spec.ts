@@ -268,15 +268,75 @@ describe('PlatformDelivery', () => {
 
   it('reports the time of the next attempt, which stays alone if this one was', async () => {
     verdict = { kind: 'retry', reason: 'server_error', afterMs: HOUR_MS };
-    const startedMs = Date.now();
     const outcome = await deliver({ alone: true });
     expect(outcome).toMatchObject({ status: 'deferred', reason: 'server_error', alone: true });
-    const requestedMs = Date.parse(outcome?.nextTry as string) - HOUR_MS;
-    expect(requestedMs).toBeGreaterThanOrEqual(startedMs);
-    expect(requestedMs).toBeLessThanOrEqual(Date.now());
+    expect(Date.parse(outcome?.nextTry as string)).toBe(nowMs + HOUR_MS);
     verdict = { kind: 'retry', reason: 'server_error' };
     const late = await deliver({ attempt: 2 }, hoursAgo(166.9995));
     expect(late).toMatchObject({ status: 'failed', reason: 'gave_up' });
+  });
+
+  describe('when the platform refuses an identifier', () => {
+    const address = { postalCode: 'nowhere', country: 'US' };
+    const person = { personal: { subject: 's', address } };
+    const refusal = 'INVALID_POSTAL_CODE at address';
+    beforeEach(() => {
+      payload = ({ hashes, address: found }) => ({ item: { email: hashes.subject, address: found } });
+      verdict = { kind: 'without', identifiers: ['address'], reason: refusal };
+    });
+    const items = () => sent.map((item) => JSON.parse(item));
+
+    it('sends the conversion again at once without it, with a body of its own', async () => {
+      const refused = await deliver({}, person);
+      const time = new Date(nowMs).toISOString();
+      expect(refused).toMatchObject({
+        status: 'deferred',
+        reason: 'identifier_refused',
+        nextTry: time,
+        unknown: false,
+      });
+      expect(refused?.without).toEqual(['address']);
+      verdict = { kind: 'delivered' };
+      const { without, bodySha256 } = refused as Outcome;
+      const again = await deliver({ attempt: 2, without, bodySha256 }, person);
+      expect(again).toMatchObject({ status: 'delivered', without: ['address'], bodySha256 });
+      expect(items()).toEqual([{ email: 's', address }, { email: 's' }]);
+    });
+
+    it('fails with the words of the platform if it refuses that as well', async () => {
+      const outcome = await deliver({ attempt: 2, without: ['address'] }, person);
+      expect(outcome).toMatchObject({ status: 'failed', reason: refusal, without: ['address'] });
+    });
+
+    it.each<[string, Platform['payload']]>([
+      ['nothing would identify the person', ({ address: found }) => (found ? { item: {} } : { skip: 'no_identifier' })],
+      ['the payload does not contain it', () => ({ item: { email: 's' } })],
+    ])('fails with the words of the platform if %s', async (_, build) => {
+      payload = build;
+      expect(await deliver({}, person)).toMatchObject({ status: 'failed', reason: refusal });
+      expect(sent).toHaveLength(1);
+    });
+
+    it('sends it again to an account that may have accepted it before, and stays bound', async () => {
+      verdict = { kind: 'retry', reason: 'timeout' };
+      const { bodySha256, unknownSince } = (await deliver({}, person)) as Outcome;
+      verdict = { kind: 'without', identifiers: ['address'], reason: refusal };
+      const refused = await deliver({ attempt: 2, bodySha256, unknownSince }, person);
+      expect(refused).toMatchObject({ status: 'deferred', reason: 'identifier_refused', unknownSince });
+      expect(refused?.bodySha256).not.toBe(bodySha256);
+      verdict = { kind: 'delivered' };
+      const { bodySha256: next, without } = refused as Outcome;
+      expect(await deliver({ attempt: 3, bodySha256: next, unknownSince, without }, person)).toMatchObject({
+        ...{ status: 'delivered', bodySha256: next },
+      });
+      expect(pixels).toEqual(['first', 'first', 'first']);
+    });
+
+    it('keeps the identifier out of every later attempt', async () => {
+      verdict = { kind: 'retry', reason: 'server_error' };
+      const deferred = await deliver({ attempt: 2, without: ['address'] }, person);
+      expect(deferred).toMatchObject({ status: 'deferred', reason: 'server_error', without: ['address'] });
+    });
   });
 
   describe('after an opt-out of the person', () => {

@@ -44,6 +44,12 @@ describe('limits', () => {
     expect(text).toContain('source `physical_store` for 62 days');
   });
 
+  it('of tiktok are longer for an offline event set', () => {
+    const tiktok = PLATFORMS.find(({ name }) => name === 'tiktok');
+    expect(tiktok?.limits?.({ offline_event_set_id: '7' }, { source: 'physical_store' })?.ageMaxMs).toBe(28 * DAY_MS);
+    expect(text).toContain('offline event set for 28 days');
+  });
+
   it('name settings of the platform as its account', () => {
     for (const { account, fields } of PLATFORMS) {
       const settings = fields.filter(({ secret }) => !secret).map(({ name }) => name);

@@ -16,7 +16,9 @@ interface RecordedAnswer {
   readonly verdict: string;
 }
 
-const VERDICTS = [...['delivered', 'rejected', 'throttled', 'server_error', 'unauthorized', 'misconfigured', 'gone']];
+const VERDICTS = [
+  ...['delivered', 'rejected', 'throttled', 'server_error', 'unauthorized', 'misconfigured', 'without', 'gone'],
+];
 
 function recordedAnswers({ name }: Platform): readonly RecordedAnswer[] {
   return JSON.parse(readFileSync(join(process.cwd(), 'src/platforms', name, 'fixtures/answers.json'), 'utf8'));

@@ -99,11 +99,12 @@ export class ConnectedPlatform {
   }
 
   buildPayload(conversion: Conversion, settings: Settings = {}): DeliveryPayload | Skip {
+    const { payloadVersion } = conversion;
     return buildPayload(
       asReceived(conversion),
       this.platform,
       { ...this.connection.settings, ...settings },
-      conversion,
+      { payloadVersion },
     );
   }
 
@@ -138,6 +139,10 @@ export class ConnectedPlatform {
     return result as DeliveryResult;
   }
 
+  resume(): void {
+    this.state = 'active';
+  }
+
   /** Sets the behaviour of the sandbox, until it is replaced or for a number of requests. */
   async behave(mode: string, more: object = {}): Promise<void> {
     const behaviour = { platform: this.platform.name, tenant: this.tenant, mode, ...more };
@@ -169,12 +174,18 @@ function invalidate(body: string): string {
   return body.replace(/[0-9a-f]{64}/g, 'not-a-hash');
 }
 
-function asReceived({ id, event, value, currency, orderId, timeMs, hashes, visit, consent }: Conversion) {
+function asReceived(conversion: Conversion) {
+  const { id, eventId, event, value, currency, orderId, timeMs, source, items, consent, sentConsent } = conversion;
+  const { hashes, visit, externalId, address, clickIds, custom } = conversion;
+  const stated = eventId !== (orderId ?? id) && { eventId };
   return {
     site: SITE,
     position: 1,
     time: new Date(timeMs).toISOString(),
-    data: { conversionId: id, event, value, currency, orderId, keyId: 'k1', trial: false, consent },
-    personal: { ...hashes, ...(visit && { visit }) },
+    data: {
+      ...{ conversionId: id, event, value, currency, orderId, keyId: 'k1', trial: false, consent },
+      ...{ source, items: items && [...items], sentConsent, ...stated },
+    },
+    personal: { ...hashes, ...(visit && { visit }), externalId, address, clickIds, custom },
   } satisfies ReceivedConversion;
 }

@@ -70,7 +70,10 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
       name: 'google_ads with click ids only',
       success: 'accepted',
       requestsToIsolate: 2,
-      skips: { ...everySample('no_click_identifier', ['with-click-id', 'with-details']), ...GOOGLE_CASE.skips },
+      skips: {
+        ...everySample('no_click_identifier', ['with-click-id', 'with-details', 'from-app', 'without-email']),
+        ...GOOGLE_CASE.skips,
+      },
       skipsWithoutEmail: 'no_click_identifier',
     },
   ),
@@ -120,7 +123,10 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
   platformCase('ga4', GA4, {
     ...GA4_CASE,
     name: 'ga4 with cookies only',
-    skips: everySample('no_client_identifier', ['with-click-id', 'without-click-id', 'with-details']),
+    skips: everySample('no_client_identifier', [
+      ...(['with-click-id', 'without-click-id', 'with-details'] as const),
+      ...(['from-app', 'server-only', 'without-email'] as const),
+    ]),
     skipsWithoutEmail: 'no_client_identifier',
   }),
   platformCase(

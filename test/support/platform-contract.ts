@@ -6,7 +6,7 @@ import type { ClickKind } from '../../src/platforms/manifests.js';
 import type { Connection, Platform, PlatformRequest, Settings } from '../../src/platforms/platform.js';
 import { answer, itRetriesUnreadable200 } from './platform-answers.js';
 import { NAME_FORMS, type NamedConversion, sentItem } from './platform-payloads.js';
-import { SAMPLE_CONVERSIONS, sentTo } from './sample-conversions.js';
+import { presetsOf, SAMPLE_CONVERSIONS, sentTo } from './sample-conversions.js';
 
 const NOW_MS = Date.parse('2026-03-01T10:15:31Z');
 const PURCHASE: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
@@ -101,16 +101,12 @@ function describeGoldenFixtures(platform: Platform, connection: Connection, acce
       expectFixture(platform, name, requestFor(platform, conversion, connection, accessToken));
     });
 
-    const { initialSettings } = platform;
-    if (initialSettings) {
-      it('new-connection', () => {
-        const settings = { ...initialSettings, ...connection.settings };
+    const presets = presetsOf(platform);
+    if (presets) {
+      it('all-presets', () => {
+        const settings = { ...connection.settings, presets };
         const sample = SAMPLE_CONVERSIONS['server-only'];
-        expectFixture(
-          platform,
-          'new-connection',
-          requestFor(platform, sample, { ...connection, settings }, accessToken),
-        );
+        expectFixture(platform, 'all-presets', requestFor(platform, sample, { ...connection, settings }, accessToken));
       });
     }
   });

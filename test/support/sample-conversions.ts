@@ -99,6 +99,17 @@ const HASHED = Object.fromEntries(
   ]),
 );
 
+/** All presets that a platform has, as its setting; undefined if it has none. */
+export function presetsOf({ fields }: Pick<Platform, 'fields'>): string | undefined {
+  const presets = fields.find(({ name }) => name === 'presets');
+  return (
+    presets &&
+    Object.keys(CUSTOM ?? {})
+      .filter((key) => presets.check?.(key) === undefined)
+      .join()
+  );
+}
+
 /** With the event id that a platform gets: where it does not deduplicate its pixel's events, that of the order. */
 export function sentTo({ deduplicatesPixel }: Pick<Platform, 'deduplicatesPixel'>, conversion: Conversion): Conversion {
   return deduplicatesPixel ? conversion : { ...conversion, eventId: conversion.orderId ?? conversion.id };

@@ -90,6 +90,10 @@ const attemptSchema = z.object({
   nextTry: time.optional(),
   eventId: z.string().optional(),
   bodySha256: z.string().optional(),
+  without: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Identifiers that the platform refused, and that payloads leave out since.' }),
   unknown: z.boolean().optional().meta({ description: 'The platform may have accepted it without saying so.' }),
   unknownSince: time.optional(),
   giveUpAt: time.optional(),

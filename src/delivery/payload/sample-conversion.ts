@@ -38,6 +38,7 @@ export function sampleReceived(nowMs: number): ReceivedConversion {
       phone: digest('+15555550100'),
       phoneDigits: digest('15555550100'),
       externalId: 'customer-1',
+      custom: { profit: 30, tax: 20.74, shipping: 4.9, coupon: 'SPRING', brand: 'Acme', customer_type: 'new' },
       address: { city: 'Berlin', region: 'BE', postalCode: '10115', country: 'DE' },
       visit: {
         pageUrl: 'https://shop.example/thanks',

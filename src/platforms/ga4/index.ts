@@ -1,8 +1,9 @@
 import type { Platform } from '../platform.js';
+import { withPresets } from '../presets.js';
 import { BASE, request, test } from './client.js';
 import { manifest } from './manifest.js';
 import { correction, payload } from './payload.js';
-import { check, fields } from './settings.js';
+import { check, fields, PRESETS } from './settings.js';
 import { verdict } from './verdict.js';
 
 const LIMITS = { ageMaxMs: 72 * 60 * 60 * 1_000 };
@@ -10,12 +11,6 @@ const LIMITS = { ageMaxMs: 72 * 60 * 60 * 1_000 };
 export const platform: Platform = {
   ...manifest,
   fields,
-  initialSettings: {
-    'field.tax': 'custom.tax',
-    'field.shipping': 'custom.shipping',
-    'field.coupon': 'custom.coupon',
-    'field.customer_type': 'custom.customer_type',
-  },
   demo: {
     measurement_id: 'G-DEMO123456',
     api_secret: 'demo-api-secret',
@@ -29,7 +24,7 @@ export const platform: Platform = {
   limits: () => LIMITS,
   hidesRefusals: true,
   baseUrl: () => BASE,
-  payload,
+  payload: (conversion, settings) => payload(conversion, withPresets(settings, PRESETS)),
   correction,
   request,
   verdict,

@@ -1,6 +1,14 @@
 import { oneOf, refundEventField, requiredSecret } from '../fields.js';
 import type { Connection, Field, Settings } from '../platform.js';
+import { presetsField } from '../presets.js';
 import { isEventName, isParameterName } from './names.js';
+
+export const PRESETS = {
+  tax: 'tax',
+  shipping: 'shipping',
+  coupon: 'coupon',
+  customer_type: 'customer_type',
+};
 
 export const fields: readonly Field[] = [
   {
@@ -32,6 +40,7 @@ export const fields: readonly Field[] = [
     check: oneOf('user_id', 'app_instance_id'),
   },
   refundEventField,
+  presetsField(Object.keys(PRESETS)),
 ];
 
 /** Google Analytics never reports an invalid name, so it has to be refused here. */

@@ -1,5 +1,6 @@
 import type { Conversion, ConversionSource } from '../conversion.js';
 import type { Settings } from '../platform.js';
+import { presetValue } from '../presets.js';
 
 const EVENT_SOURCES = {
   website: 'WEB',
@@ -29,22 +30,16 @@ export function addressOf({ hashes: { firstName, lastName }, address }: Conversi
 const CUSTOMER_TYPES = new Set(['NEW', 'RETURNING', 'REENGAGED']);
 
 /** Whether the customer is new, in a word that Google knows. */
-export function userProperties(conversion: Conversion, { customer_type: source }: Settings): object | undefined {
-  const customerType = customValue(conversion, source)?.toUpperCase() ?? '';
+export function userProperties(conversion: Conversion, settings: Settings): object | undefined {
+  const customerType = presetValue(conversion, settings, 'customer_type')?.toUpperCase() ?? '';
   return CUSTOMER_TYPES.has(customerType) ? { customerType } : undefined;
-}
-
-/** What the sender states under a key of `custom`. */
-function customValue({ custom = {} }: Conversion, source: string | undefined): string | undefined {
-  const key = source?.slice(source.indexOf('.') + 1) ?? '';
-  return Object.hasOwn(custom, key) ? String(custom[key]) : undefined;
 }
 
 /** The items of the order for the Data Manager, which accepts them without a Merchant Center account too. */
 export function cartData(conversion: Conversion, settings: Settings): object | undefined {
   const { items } = conversion;
   if (items === undefined) return undefined;
-  const coupon = customValue(conversion, settings['coupon']);
+  const coupon = presetValue(conversion, settings, 'coupon');
   return {
     merchantId: settings['merchant_id'],
     merchantFeedLabel: settings['feed_country'],

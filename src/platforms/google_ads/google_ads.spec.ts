@@ -5,7 +5,7 @@ import { INSUFFICIENT_IDENTIFIERS, sentItem, UNIDENTIFIED } from '../../../test/
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Call, Connection, PlatformResponse, Settings, Verdict } from '../platform.js';
-import { INGEST_ERRORS, PROCESSING_ERRORS, UPLOAD_ERRORS } from './errors.js';
+import { DESTINATION_ERRORS, INGEST_ERRORS, PROCESSING_ERRORS, UPLOAD_ERRORS } from './errors.js';
 import { platform as googleAds } from './index.js';
 
 const SETTINGS: Settings = {
@@ -40,6 +40,8 @@ const FIXABLE = {
     'NO_CONVERSION_ACTION_FOUND',
     'CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE',
     'UNSUPPORTED_VERSION',
+    'DESTINATION_ACCOUNT_DATA_POLICY_PROHIBITS_ENHANCED_CONVERSIONS',
+    'DESTINATION_ACCOUNT_*',
   ],
   unauthorized: [
     ...['UNAUTHENTICATED', 'OAUTH_TOKEN_EXPIRED', 'OAUTH_TOKEN_INVALID', 'OAUTH_TOKEN_REVOKED'],
@@ -418,13 +420,75 @@ describe('google_ads', () => {
       ]);
     });
 
-    it('rejects all events of a request with a wrong destination', () => {
-      const body = refusal(bad('destinations[0].operating_account', 'INVALID_DESTINATION'));
-      expect(googleAds.verdict(answer(400, body), 3)).toEqual({
-        kind: 'rejected',
-        reason: 'INVALID_DESTINATION at destinations[0].operating_account',
-        requestId: 't-1',
+    it.each([
+      ['INVALID_DESTINATION', 'destinations[0].operating_account'],
+      ['NOT_FOUND', 'destinations[0].product_destination_id'],
+      ['OPERATING_ACCOUNT_MISMATCH_FOR_AD_IDENTIFIER', 'destinations[0]'],
+      ['DESTINATION_ACCOUNT_DATA_POLICY_PROHIBITS_ENHANCED_CONVERSIONS', 'destinations[0]'],
+      ['DESTINATION_ACCOUNT_SUSPENDED', 'destinations[0]'],
+      ['A_REASON_OF_TOMORROW', 'destinations.destinations[0]'],
+    ])('parks the connection for %s at %s, and says what to do', (reason, field) => {
+      const text = `${reason} at ${field}`;
+      const parked = { kind: 'misconfigured', reason: text, requestId: 't-1' };
+      for (const items of [1, 3])
+        expect(googleAds.verdict(answer(400, refusal(bad(field, reason))), items)).toEqual(parked);
+      expect(googleAds.fix?.(text)).toMatch(/\w{3}/);
+      expect(googleAds.misconfigured?.(text)).toBe(true);
+    });
+
+    it('parks the connection for an unknown destination without a field', () => {
+      const error = { code: 404, status: 'NOT_FOUND', message: 'Gone.', details: [{ reason: 'NOT_FOUND' }] };
+      expect(googleAds.verdict(answer(404, { error }), 3)).toEqual({
+        kind: 'misconfigured',
+        reason: 'NOT_FOUND: Gone.',
       });
+    });
+
+    it.each(['INVALID_DESTINATION', 'NOT_FOUND', 'OPERATING_ACCOUNT_MISMATCH_FOR_AD_IDENTIFIER'])(
+      'rejects the event that %s is about',
+      (reason) => {
+        expect(googleAds.verdict(answer(400, refusal(bad('events[1]', reason))), 3)).toEqual([
+          { kind: 'resend' },
+          { kind: 'rejected', reason, requestId: 't-1' },
+          { kind: 'resend' },
+        ]);
+        expect(googleAds.verdict(answer(400, refusal(bad('events[0]', reason))), 1)).toMatchObject([
+          { kind: 'rejected' },
+        ]);
+      },
+    );
+
+    it('finds the event of a path with both names, without bisection', () => {
+      const body = refusal(bad('events.events[1].currency', 'INVALID_CURRENCY_CODE'));
+      expect(googleAds.verdict(answer(400, body), 3)).toEqual([
+        { kind: 'resend' },
+        { kind: 'rejected', reason: 'INVALID_CURRENCY_CODE at currency', requestId: 't-1' },
+        { kind: 'resend' },
+      ]);
+    });
+
+    it.each([
+      ['events[0].user_data.user_identifiers[2].address.postal_code', 'INVALID_POSTAL_CODE', 'address'],
+      ['events.events[0].userData', 'INVALID_COUNTRY_CODE', 'address'],
+      ['events[0].userData.userIdentifiers[2].address.givenName', 'INVALID_SHA256_FORMAT', 'address'],
+      ['events[0].user_data.user_identifiers[0].email_address', 'INVALID_HEX_ENCODING', 'email'],
+      ['events[0].userData.userIdentifiers[1].phoneNumber', 'INVALID_SHA256_FORMAT', 'phone'],
+      ['events[0].ad_identifiers.gclid', 'INVALID_FORMAT', 'click'],
+    ])('names the identifier that %s refuses: %s', (field, reason, identifier) => {
+      expect(googleAds.verdict(answer(400, refusal(bad(field, reason))), 2)).toMatchObject([
+        { kind: 'without', identifiers: [identifier], reason: expect.stringMatching(reason) },
+        { kind: 'resend' },
+      ]);
+    });
+
+    it('names several refused identifiers, unless something else was refused, too', () => {
+      const phone = bad('events[0].userData.userIdentifiers[1].phoneNumber', 'INVALID_SHA256_FORMAT');
+      const address = bad('events[0].userData', 'INVALID_POSTAL_CODE');
+      const currency = bad('events[0].currency', 'INVALID_CURRENCY_CODE');
+      const verdictOn = (...problems: object[]) => googleAds.verdict(answer(400, refusal(...problems)), 1);
+      expect(verdictOn(phone, address)).toMatchObject([{ kind: 'without', identifiers: ['phone', 'address'] }]);
+      expect(verdictOn(phone, currency)).toMatchObject([{ kind: 'rejected' }]);
+      expect(verdictOn(currency, phone)).toMatchObject([{ kind: 'rejected' }]);
     });
 
     it('parks the connection for a wrong setting, wherever it is reported', () => {
@@ -451,7 +515,9 @@ describe('google_ads', () => {
     });
 
     describe('with a reason for the whole request', () => {
-      describeErrorTable(INGEST_ERRORS, FIXABLE, { rejected: ['INVALID_DESTINATION', 'INVALID_EVENT'] }, (reason) => {
+      const table = [...INGEST_ERRORS, ...DESTINATION_ERRORS];
+      const parked = [...FIXABLE.misconfigured, 'INVALID_DESTINATION', 'NOT_FOUND', 'OPERATING_ACCOUNT_MISMATCH*'];
+      describeErrorTable(table, { ...FIXABLE, misconfigured: parked }, { rejected: ['INVALID_EVENT'] }, (reason) => {
         return googleAds.verdict(answer(400, { error: { details: [{ reason }] } }), 1) as Verdict;
       });
     });

@@ -23,7 +23,6 @@ export const platform: Platform = {
     'event.signup': '333333333',
     refund_event: 'refund',
   },
-  initialSettings: { customer_type: 'custom.customer_type', coupon: 'custom.coupon' },
   check,
   account: ['customer_id', 'mode'],
   batchMax: 2_000,

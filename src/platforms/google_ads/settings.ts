@@ -9,6 +9,7 @@ import {
   visibleAscii,
 } from '../fields.js';
 import type { Connection, Field, Settings } from '../platform.js';
+import { presetsField } from '../presets.js';
 
 const TEN_DIGITS = /^\d{10}$/;
 const DIGITS = /^\d+$/;
@@ -49,16 +50,7 @@ export const fields: readonly Field[] = [
     fallback: 'no',
     check: oneOf('yes', 'no'),
   },
-  {
-    name: 'customer_type',
-    help: 'The key of custom that says new, returning or reengaged, such as custom.customer_type. Not with mode=upload.',
-    check: customKey,
-  },
-  {
-    name: 'coupon',
-    help: 'The key of custom that has the coupon of an order with items, such as custom.coupon. Not with mode=upload.',
-    check: customKey,
-  },
+  presetsField(['customer_type', 'coupon']),
   {
     name: 'merchant_id',
     help: 'Merchant Center account of the products in items. With mode=upload, items are not sent without it.',
@@ -108,10 +100,6 @@ export function isUpload(settings: Settings): boolean {
 
 export function versionOf(settings: Settings, name: 'api_version' | 'upload_api_version'): string {
   return settings[name] ?? FALLBACK[name];
-}
-
-function customKey(value: string): string | undefined {
-  return /^custom\.\S/.test(value) ? undefined : 'must be a key of custom, such as custom.coupon';
 }
 
 function accountId(value: string): string | undefined {

@@ -11,8 +11,8 @@ import {
   withRequestId,
 } from '../common-verdict.js';
 import { type ErrorRow, rowOf, verdictOfRow } from '../error-table.js';
-import { refusedFields } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { refusedFields } from '../refused-fields.js';
 import { DESTINATION_ERRORS, INGEST_ERRORS } from './errors.js';
 import { identifierAt } from './identifier-at.js';
 import { verdictOfUploadError } from './upload-errors.js';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { answer } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
-import { sentItem } from '../../../test/support/platform-payloads.js';
+import { identifiedBy, sentItem, UNIDENTIFIED } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection } from '../platform.js';
@@ -44,7 +44,12 @@ describePlatformContract(linkedin, {
     [
       400,
       { status: 400, message: `${METHOD} [0] (0-indexed)` },
-      { kind: 'rejected', reason: `${METHOD} [0] (0-indexed)` },
+      { kind: 'misconfigured', reason: `${METHOD} [0] (0-indexed)` },
+    ],
+    [
+      422,
+      { status: 422, message: 'Index: 0, ERROR :: /user/externalIds/0 :: is not valid' },
+      { kind: 'without', identifiers: ['externalId'], reason: 'ERROR :: /user/externalIds/0 :: is not valid' },
     ],
     [
       422,
@@ -68,6 +73,14 @@ describePlatformContract(linkedin, {
 
 describe('linkedin', () => {
   describe('payload', () => {
+    it('needs an email or a click', () => {
+      expect(linkedin.payload(UNIDENTIFIED, connection.settings)).toEqual({ skip: 'no_identifier' });
+      const click = { li_fat_id: { id: 'L', timeMs: 1 } };
+      expect(item(identifiedBy({ clicks: click })).user.userIds).toEqual([
+        { idType: 'LINKEDIN_FIRST_PARTY_ADS_TRACKING_UUID', idValue: 'L' },
+      ]);
+    });
+
     it.each([
       ['plain', ['Customer-42']],
       ['hashed', [hash('sha256', 'Customer-42')]],
@@ -139,12 +152,25 @@ describe('linkedin', () => {
       expect(linkedin.verdict(answer(201), 2)).toMatchObject({ kind: 'retry' });
     });
 
+    it('parks the connection for a rule of another method, says what to do, and resends the other conversions', () => {
+      const verdicts = linkedin.verdict(answer(400, { message: `${METHOD} [0, 2] (0-indexed)` }), 3);
+      const parked = { kind: 'misconfigured', reason: `${METHOD} [0, 2] (0-indexed)` };
+      expect(verdicts).toEqual([parked, { kind: 'resend' }, parked]);
+      expect(linkedin.fix?.(parked.reason)).toContain('event.<name>');
+      expect(linkedin.misconfigured?.(parked.reason)).toBe(true);
+      const element = { status: 400, message: METHOD };
+      expect(linkedin.verdict(answer(200, { elements: [element] }), 1)).toMatchObject([{ kind: 'misconfigured' }]);
+    });
+
+    it('says of a retired version that it is a setting, and of a wrong token that it is none', () => {
+      const reasonOf = (status: number) => {
+        const verdict = linkedin.verdict(answer(status, { message: 'No.' }), 1) as { reason: string };
+        return linkedin.misconfigured?.(verdict.reason);
+      };
+      expect([reasonOf(426), reasonOf(401)]).toEqual([true, false]);
+    });
+
     it('rejects the conversions whose indices are named and resends the others', () => {
-      expect(linkedin.verdict(answer(400, { message: `${METHOD} [0, 2] (0-indexed)` }), 3)).toMatchObject([
-        { kind: 'rejected' },
-        { kind: 'resend' },
-        { kind: 'rejected' },
-      ]);
       const message = 'Index: 0, ERROR :: /a :: required\nERROR :: /b :: required\nIndex: 2, ERROR :: /c :: required\n';
       expect(linkedin.verdict(answer(422, { message }), 3)).toEqual([
         { kind: 'rejected', reason: 'ERROR :: /a :: required ERROR :: /b :: required' },

@@ -1,6 +1,6 @@
 import { at, joined, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
-import { refusedFields } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { refusedFields } from '../refused-fields.js';
 import { isOtherMethod } from './errors.js';
 
 /** `ERROR :: /user/externalIds/0 :: …`. Of `userIds`, an error does not say which one. */

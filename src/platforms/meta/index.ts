@@ -1,12 +1,13 @@
 import { fixOf, isMisconfiguration } from '../error-table.js';
 import type { Platform } from '../platform.js';
+import { withPresets } from '../presets.js';
 import { authorization } from './authorization.js';
 import { BASE, request, test } from './client.js';
 import { ERRORS } from './errors.js';
 import { listAccount } from './list-account.js';
 import { manifest } from './manifest.js';
 import { payload } from './payload.js';
-import { check, fields } from './settings.js';
+import { check, fields, PRESETS } from './settings.js';
 import { verdict } from './verdict.js';
 
 const HOUR_MS = 60 * 60 * 1_000;
@@ -19,14 +20,12 @@ export const platform: Platform = {
   ...manifest,
   fields,
   demo: { pixel_id: '1234567890', access_token: 'demo-access-token' },
-  // What senders name `profit` in `custom`.
-  initialSettings: { 'field.net_revenue': 'custom.profit' },
   check,
   account: ['pixel_id'],
   batchMax: 1_000,
   limits: (_, { source }) => (source === 'physical_store' ? STORE_LIMITS : LIMITS),
   baseUrl: () => BASE,
-  payload,
+  payload: (conversion, settings) => payload(conversion, withPresets(settings, PRESETS)),
   request,
   verdict,
   authorization,

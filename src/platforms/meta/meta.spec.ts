@@ -173,6 +173,39 @@ describe('meta', () => {
       expect(item({ ...DETAILED, source: 'phone_call' })).not.toHaveProperty('event_source_url');
     });
 
+    describe('of a lead in a CRM', () => {
+      const lead: Conversion = { ...purchase, event: 'lead', value: undefined };
+      const LEAD_ID = '1234567890123456';
+
+      it('contains the id of the lead and the stage, by which Meta recognises it', () => {
+        const stage = { ...identifiedBy({}), visit: undefined, event: 'sql', clickIds: { lead_id: LEAD_ID } };
+        expect(item(stage, { 'event.sql': 'Sales Opportunity', lead_event_source: 'HubSpot' })).toMatchObject({
+          ...{ event_name: 'Sales Opportunity', action_source: 'system_generated', user_data: { lead_id: LEAD_ID } },
+          custom_data: { event_source: 'crm', lead_event_source: 'HubSpot' },
+        });
+      });
+
+      it('is an event of the CRM by its source or its lead id', () => {
+        const crm = { event_source: 'crm', lead_event_source: 'CRM' };
+        expect(item({ ...lead, source: 'crm' }).custom_data).toMatchObject(crm);
+        const byLeadId = { ...lead, clickIds: { lead_id: LEAD_ID } };
+        expect(item({ ...byLeadId, payloadVersion: 1 }).custom_data).toMatchObject(crm);
+        expect(JSON.stringify(item({ ...lead, source: 'crm', payloadVersion: 2 }))).not.toContain('event_source');
+        const onPage: Conversion = { ...DETAILED, source: 'website', clickIds: { lead_id: LEAD_ID } };
+        expect(item(onPage)).toMatchObject({ action_source: 'website', user_data: { lead_id: LEAD_ID } });
+        expect(item(onPage).custom_data).not.toHaveProperty('event_source');
+      });
+
+      it.each(['12345678901234', '123456789012345678', '12345678901234a', ''])('ignores the lead id %j', (lead_id) => {
+        expect(item({ ...lead, clickIds: { lead_id } }).user_data).not.toHaveProperty('lead_id');
+      });
+
+      it('is identified by the click on a WhatsApp advertisement', () => {
+        const stated = { ...identifiedBy({}), visit: undefined, clickIds: { ctwa_clid: 'Af' } };
+        expect(item(stated).user_data).toEqual({ ctwa_clid: 'Af' });
+      });
+    });
+
     it('contains a stated click without a page', () => {
       const visit = { clicks: { fbclid: { id: 'C', timeMs: 5 } }, cookies: {}, utm: {} };
       const sent = item({ ...purchase, visit, timeMs: 10 });
@@ -272,6 +305,29 @@ describe('meta', () => {
     it('does not contain a token that Meta echoes', () => {
       const body = failure(190, undefined, { message: 'Malformed access token EAAtoken' });
       expect(JSON.stringify(meta.verdict(answer(400, body), 1))).not.toContain('EAAtoken');
+    });
+
+    it('waits as long as Meta states for the limit of a business use case', () => {
+      const limited = (usage: unknown, code = 80004, headers = {}) => {
+        const header = typeof usage === 'string' ? usage : JSON.stringify(usage);
+        return meta.verdict(answer(400, failure(code), { 'x-business-use-case-usage': header, ...headers }), 1);
+      };
+      const regained = (...minutes: unknown[]) => ({
+        '1': minutes.map((estimated_time_to_regain_access) => ({
+          type: 'ads_management',
+          estimated_time_to_regain_access,
+        })),
+      });
+      const retried = (afterMs?: number) => ({ kind: 'retry', reason: 'throttled', afterMs });
+      expect(limited(regained(0, 19, 3))).toMatchObject(retried(19 * 60_000));
+      expect(limited({ ...regained(2), '2': [{ estimated_time_to_regain_access: 7 }] })).toMatchObject(
+        retried(7 * 60_000),
+      );
+      expect(limited(regained(1), 80004, { 'retry-after': '300' })).toMatchObject(retried(300_000));
+      expect(limited(regained(100_000))).toMatchObject(retried(24 * 3_600_000));
+      for (const usage of ['{', '7', 'null', {}, { '1': 'x' }, regained('5'), regained(-5), regained(0)])
+        expect(limited(usage)).toMatchObject(retried(undefined));
+      expect(limited(regained(19), 2)).toMatchObject({ reason: 'server_error', afterMs: undefined });
     });
 
     it('honours Retry-After', () => {

@@ -9,12 +9,15 @@ import {
   versionField,
 } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
+import { presetsField } from '../presets.js';
 
 /** Meta supports a version for at least two years. */
 export const API_VERSION = 'v26.0';
 
 /** Meta requires a name. */
 export const LEAD_EVENT_SOURCE = 'CRM';
+
+export const PRESETS = { profit: 'net_revenue' };
 
 export const fields: readonly Field[] = [
   requiredField(
@@ -38,6 +41,7 @@ export const fields: readonly Field[] = [
       value.trim() !== '' && value.length <= 100 ? undefined : 'must be a name of 1 to 100 characters',
     fallback: LEAD_EVENT_SOURCE,
   },
+  presetsField(Object.keys(PRESETS)),
   limitedDataUseField,
   {
     name: 'data_processing_country',

@@ -1,6 +1,7 @@
 import { at, joined, listAt, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
-import { type IdentifierNames, type OptionalIdentifier, refusedFields } from '../optional-identifiers.js';
+import type { OptionalIdentifier } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { type IdentifierNames, refusedFields } from '../refused-fields.js';
 
 /** `userData.ph`, also with the index of the event before it. */
 const USER_FIELD = /\buserData\.(\w+)$/i;

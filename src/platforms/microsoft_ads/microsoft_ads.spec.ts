@@ -381,7 +381,8 @@ describe('microsoft_ads', () => {
       [5615, { ...retry('server_error', 7_200_000), unknown: false }],
       [5601, { kind: 'split', reason: '5601 E5601' }],
     ];
-    const FINAL = [5603, 5604, 5606, 5607, 5608, 5609, 5610, 5611, 5614, 5616, 5617];
+    const CLICK_IDS = [5603, 5604];
+    const FINAL = [5606, 5607, 5608, 5609, 5610, 5611, 5614, 5616, 5617];
 
     it('has an expected verdict for each number of the table', () => {
       const numbers = ERRORS.flatMap(({ codes }) => codes) as number[];
@@ -396,6 +397,10 @@ describe('microsoft_ads', () => {
     it.each([
       ...CODES,
       ...FINAL.map((code): [number, object] => [code, { kind: 'rejected', reason: `${code} E${code}` }]),
+      ...CLICK_IDS.map((code): [number, object] => [
+        code,
+        { kind: 'without', identifiers: ['click'], reason: `${code} E${code}` },
+      ]),
     ])('follows from error code %i of a conversion', (code, verdict) => {
       const body = { PartialErrors: [null, error(code, 1)], TrackingId: 'T' };
       expect(microsoftAds.verdict(answer(200, body), 3)).toEqual([
@@ -407,7 +412,10 @@ describe('microsoft_ads', () => {
 
     it.each([
       ...CODES,
-      ...FINAL.map((code): [number, object] => [code, { kind: 'split', reason: `${code} E${code}` }]),
+      ...[...FINAL, ...CLICK_IDS].map((code): [number, object] => [
+        code,
+        { kind: 'split', reason: `${code} E${code}` },
+      ]),
     ])('follows from fault code %i of a request', (code, verdict) => {
       for (const status of [200, 400]) {
         for (const name of ['Errors', 'OperationErrors']) {

@@ -1,7 +1,7 @@
 import { at, shorten, splitOrReject, textAt, unreadable, verdictOfStatus, withRequestId } from '../common-verdict.js';
 import { rowOf, verdictOfRow } from '../error-table.js';
-import { refusedFields } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { refusedFields } from '../refused-fields.js';
 import { ERRORS } from './errors.js';
 
 /** The click id is malformed or unknown: the hashed email or phone number may suffice. */

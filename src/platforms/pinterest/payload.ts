@@ -85,6 +85,7 @@ function customData(conversion: Conversion, settings: Settings): object | undefi
   const data: Record<string, unknown> = customFields(settings, conversion);
   for (const [name, field] of Object.entries(data)) {
     if (typeof field === 'number') data[name] = amountText(field, currency);
+    if (typeof field === 'boolean') data[name] = String(field);
   }
   if (hasAmount(conversion)) data['currency'] = currency;
   if (value !== undefined) data['value'] = amountText(value, currency);

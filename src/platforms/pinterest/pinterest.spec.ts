@@ -64,6 +64,12 @@ describePlatformContract(pinterest, {
 });
 
 describe('pinterest', () => {
+  it('contains custom values as text', () => {
+    const settings = { 'field.content_brand': 'custom.brand', 'field.content_name': 'custom.gift' };
+    const { custom_data } = sentItem(pinterest, SAMPLE_CONVERSIONS['server-only'], settings);
+    expect(custom_data).toMatchObject({ content_brand: 'Acme', content_name: 'true' });
+  });
+
   describe('payload', () => {
     it('includes a conversion that is identified by IP address and user agent', () => {
       const sent = item(identifiedBy({ ip: '203.0.113.10', userAgent: 'UA' }));

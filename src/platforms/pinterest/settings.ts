@@ -1,8 +1,11 @@
 import { appFields, credentialsProblem } from '../credentials.js';
 import { digitsOnly, limitedDataUseField, requiredField, versionField, visibleAscii } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
+import { presetsField } from '../presets.js';
 
 export const API_VERSION = 'v5';
+
+export const PRESETS = { brand: 'content_brand' };
 
 export const fields: readonly Field[] = [
   requiredField('ad_account_id', 'Id of the ad account, digits only: Ads > Conversions > Set up API.', digitsOnly),
@@ -15,6 +18,7 @@ export const fields: readonly Field[] = [
   limitedDataUseField,
   versionField('api_version', 'Version of the Pinterest API.', API_VERSION),
   ...appFields,
+  presetsField(Object.keys(PRESETS)),
 ];
 
 /** String fields of `custom_data` that the payload does not set itself. Pinterest rejects events with unknown fields. */

@@ -1,8 +1,9 @@
 import type { Platform } from '../platform.js';
+import { withPresets } from '../presets.js';
 import { BASE, request } from './client.js';
 import { manifest } from './manifest.js';
 import { payload } from './payload.js';
-import { fields } from './settings.js';
+import { fields, PRESETS } from './settings.js';
 import { verdict } from './verdict.js';
 
 const LIMITS = { dedupWindowMs: 24 * 60 * 60 * 1_000 };
@@ -10,11 +11,6 @@ const LIMITS = { dedupWindowMs: 24 * 60 * 60 * 1_000 };
 export const platform: Platform = {
   ...manifest,
   fields,
-  initialSettings: {
-    'field.tax': 'custom.tax',
-    'field.shipping': 'custom.shipping',
-    'field.coupon': 'custom.coupon',
-  },
   demo: { write_key: 'demo-write-key' },
   // The write key identifies the source. Segment recognises a duplicate in all its sources.
   account: [],
@@ -22,7 +18,7 @@ export const platform: Platform = {
   batchMax: 100,
   limits: () => LIMITS,
   baseUrl: () => BASE,
-  payload,
+  payload: (conversion, settings) => payload(conversion, withPresets(settings, PRESETS)),
   request,
   verdict,
 };

@@ -1,5 +1,8 @@
 import { oneOf, requiredSecret } from '../fields.js';
 import type { Field } from '../platform.js';
+import { presetsField } from '../presets.js';
+
+export const PRESETS = { tax: 'tax', shipping: 'shipping', coupon: 'coupon' };
 
 export const fields: readonly Field[] = [
   requiredSecret(
@@ -17,4 +20,5 @@ export const fields: readonly Field[] = [
     help: 'user_id: externalId is the userId, plain, in place of the hashed email. Without it, externalId is not sent.',
     check: oneOf('user_id'),
   },
+  presetsField(Object.keys(PRESETS)),
 ];

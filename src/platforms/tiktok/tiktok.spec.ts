@@ -1,6 +1,12 @@
 import { hash } from 'node:crypto';
 import { describeErrorTable } from '../../../test/support/error-table.js';
-import { DETAILED, DETAILED_OPT_OUT, PRICED_LEAD, UNPRICED_LEAD } from '../../../test/support/optional-fields.js';
+import {
+  bySource,
+  DETAILED,
+  DETAILED_OPT_OUT,
+  PRICED_LEAD,
+  UNPRICED_LEAD,
+} from '../../../test/support/optional-fields.js';
 import { answer } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import {
@@ -84,11 +90,42 @@ describe('tiktok', () => {
       expect(item(purchase, { 'field.description': 'event' }).properties).toHaveProperty('description', 'purchase');
     });
 
-    it('assigns conversions without a visit to the CRM event set, if there is one', () => {
-      const settings = { crm_event_set_id: '77001' };
-      expect(tiktok.payload(purchase, settings)).toHaveProperty('group', '77001');
-      expect(tiktok.payload(purchase, {})).not.toHaveProperty('group');
-      expect(tiktok.payload(withVisit, settings)).not.toHaveProperty('group');
+    describe('event source', () => {
+      const SETS = { crm_event_set_id: '77001', offline_event_set_id: '77002', app_id: '77003' };
+      const groupOf = (conversion: Conversion, settings: Settings) => {
+        const payload = tiktok.payload(conversion, settings);
+        return 'group' in payload ? payload.group : undefined;
+      };
+      const groups = (conversion: Conversion, settings: Settings) =>
+        bySource(conversion, (one) => groupOf(one, settings));
+
+      it('follows the source', () => {
+        const sourced = { website: undefined, app: 'app:77003', physical_store: 'offline:77002', crm: 'crm:77001' };
+        const others = { phone_call: 'offline:77002', email: undefined, other: undefined, none: undefined };
+        expect(groups(withVisit, SETS)).toEqual({ ...sourced, ...others });
+        const unsourced = { email: 'crm:77001', other: 'crm:77001', none: 'crm:77001' };
+        expect(groups(purchase, SETS)).toEqual({ ...sourced, ...others, ...unsourced });
+      });
+
+      it('is the pixel where the connection has no id of the source', () => {
+        expect(new Set(Object.values(groups(purchase, {})))).toEqual(new Set([undefined]));
+        expect(groups(purchase, { crm_event_set_id: '77001' })).toMatchObject({
+          ...{ website: undefined, app: undefined, physical_store: 'crm:77001', phone_call: 'crm:77001' },
+        });
+      });
+
+      it('was the CRM event set before, whenever there is no visit', () => {
+        expect(new Set(Object.values(groups({ ...purchase, payloadVersion: 2 }, SETS)))).toEqual(
+          new Set(['crm:77001']),
+        );
+        expect(new Set(Object.values(groups({ ...withVisit, payloadVersion: 2 }, SETS)))).toEqual(new Set([undefined]));
+      });
+
+      it('allows older conversions for an offline event set', () => {
+        const days = (settings: Settings, source: Conversion['source']) =>
+          (tiktok.limits?.(settings, { source })?.ageMaxMs ?? 0) / 86_400_000;
+        expect([days(SETS, 'physical_store'), days(SETS, 'website'), days({}, 'physical_store')]).toEqual([28, 7, 7]);
+      });
     });
 
     it('contains the postal code hashed and the rest of the address plain', () => {
@@ -131,9 +168,9 @@ describe('tiktok', () => {
     });
   });
 
-  it('sends the CRM event set as the source of its group', () => {
-    const { body } = tiktok.request(['{}'], { connection, nowMs: 0, group: '77001' });
-    expect(body).toBe('{"event_source":"crm","event_source_id":"77001","data":[{}]}');
+  it.each(['app', 'offline', 'crm'])('sends the source of a group as the source of its events: %s', (source) => {
+    const { body } = tiktok.request(['{}'], { connection, nowMs: 0, group: `${source}:77001` });
+    expect(body).toBe(`{"event_source":"${source}","event_source_id":"77001","data":[{}]}`);
   });
 
   describe('verdict', () => {
@@ -146,7 +183,7 @@ describe('tiktok', () => {
       describeErrorTable(
         ERRORS,
         {
-          delivered: [0, 20001, 40050],
+          delivered: [0, 40050],
           throttled: [40100, 40016, 40132, 40133],
           unauthorized: [
             ...[40101, 40102, 40104, 40105, 40106, 40113, 40115, 40116, 40117, 40118, 40119, 40124, 40125],
@@ -156,7 +193,11 @@ describe('tiktok', () => {
           rejected: [40000, 40002, 40007],
           server_error: [40202, 40700, 50000, 50002, 51305, 60001],
         },
-        { rejected: [40103, 40107, 40114, 40120, 40999, 41002, 49999], server_error: [59999, 1, -1] },
+        {
+          delivered: [20001],
+          rejected: [40103, 40107, 40114, 40120, 40999, 41002, 49999],
+          server_error: [59999, 1, -1],
+        },
         (code) => tiktok.verdict(answer(200, { code, message: 'Invalid', request_id: 'R' }), 1) as Verdict,
       );
     });
@@ -168,6 +209,25 @@ describe('tiktok', () => {
         { kind: 'rejected', reason: `40002 ${message}`, requestId: 'R' },
         { kind: 'resend' },
       ]);
+    });
+
+    it('splits a batch that was accepted in part, and delivers a single event', () => {
+      const partial = answer(200, { code: 20001, message: 'Batch.1.event: partial', request_id: 'R' });
+      const reason = '20001 Batch.1.event: partial';
+      expect(tiktok.verdict(partial, 3)).toEqual({ kind: 'split', reason, unknown: true, requestId: 'R' });
+      expect(tiktok.verdict(partial, 1)).toEqual({ kind: 'delivered', requestId: 'R' });
+    });
+
+    it('names the identifiers that alone were refused', () => {
+      const refused = (message: string, items: number) => tiktok.verdict(answer(200, { code: 40002, message }), items);
+      expect(refused('Batch.0.user.phone: no; Batch.0.user.zip_code: no', 1)).toMatchObject([
+        { kind: 'without', identifiers: ['phone', 'address'] },
+      ]);
+      expect(refused('Batch.1.user.ttclid: no; Batch.0.user.email: no; Batch.0.event: no', 2)).toMatchObject([
+        { kind: 'rejected' },
+        { kind: 'without', identifiers: ['click'] },
+      ]);
+      expect(refused('Batch.0.user.locale: no', 1)).toMatchObject([{ kind: 'rejected' }]);
     });
 
     it('rejects each of several named events', () => {

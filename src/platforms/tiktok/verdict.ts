@@ -1,8 +1,9 @@
 import { retryAfterMs } from '../../http/retry-after.js';
 import { at, shorten, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import { rowOf, verdictOfRow } from '../error-table.js';
-import { type IdentifierNames, type OptionalIdentifier, refusedFields } from '../optional-identifiers.js';
+import type { OptionalIdentifier } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { type IdentifierNames, refusedFields } from '../refused-fields.js';
 import { ERRORS } from './errors.js';
 
 /** Accepted in part. The answer does not identify the events that were refused. */

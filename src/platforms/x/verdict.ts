@@ -10,8 +10,9 @@ import {
   verdictOfStatus,
 } from '../common-verdict.js';
 import { rowOf, verdictOfRow } from '../error-table.js';
-import { type IdentifierNames, type OptionalIdentifier, refusedFields } from '../optional-identifiers.js';
+import type { OptionalIdentifier } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { type IdentifierNames, refusedFields } from '../refused-fields.js';
 import { ERRORS } from './errors.js';
 
 /** The length of X's rate limit window. */

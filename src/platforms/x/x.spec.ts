@@ -1,7 +1,7 @@
 import { describeErrorTable } from '../../../test/support/error-table.js';
 import { answer } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
-import { sentItem } from '../../../test/support/platform-payloads.js';
+import { identifiedBy, sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection, Verdict } from '../platform.js';
@@ -55,12 +55,33 @@ describePlatformContract(x, {
 });
 
 describe('x', () => {
+  it('names the identifier of a single conversion that alone was refused', () => {
+    const refused = (...parameters: string[]) =>
+      answer(400, { errors: parameters.map((parameter) => ({ code: 'INVALID_PARAMETER', parameter, message: 'no' })) });
+    expect(x.verdict(refused('identifiers.1.hashed_phone_number'), 1)).toMatchObject({
+      ...{ kind: 'without', identifiers: ['phone'], reason: expect.stringContaining('INVALID_PARAMETER') },
+    });
+    expect(x.verdict(refused('hashed_phone_number'), 3)).toMatchObject({ kind: 'split' });
+    expect(x.verdict(refused('hashed_email', 'value'), 1)).toMatchObject({ kind: 'rejected' });
+  });
+
+  it('skips a conversion without an identifier that X accepts alone', () => {
+    for (const visit of [{ ip: '203.0.113.10' }, { userAgent: 'UA' }, {}])
+      expect(x.payload(identifiedBy(visit), connection.settings)).toEqual({ skip: 'no_identifier' });
+    expect(item(identifiedBy({ ip: '203.0.113.10', userAgent: 'UA' })).identifiers).toEqual([
+      { ip_address: '203.0.113.10', user_agent: 'UA' },
+    ]);
+  });
+
   describe('payload', () => {
-    it('contains IP address and user agent only together', () => {
+    it('contains IP address and user agent as one entry, and one of them only beside another identifier', () => {
       const visit = { clicks: {}, cookies: {}, utm: {} };
       const email = { hashed_email: withVisit.hashes.subject };
-      expect(item({ ...withVisit, visit: { ...visit, ip: '203.0.113.10' } }).identifiers).toEqual([email]);
-      expect(item({ ...withVisit, visit: { ...visit, userAgent: 'UA' } }).identifiers).toEqual([email]);
+      const byAddress = { ...withVisit, visit: { ...visit, ip: '203.0.113.10' } };
+      const byUserAgent = { ...withVisit, visit: { ...visit, userAgent: 'UA' } };
+      expect(item(byAddress).identifiers).toEqual([{ ...email, ip_address: '203.0.113.10' }]);
+      expect(item(byUserAgent).identifiers).toEqual([{ ...email, user_agent: 'UA' }]);
+      expect(item({ ...byAddress, payloadVersion: 2 }).identifiers).toEqual([email]);
       expect(item({ ...withVisit, visit: { ...visit, ip: '203.0.113.10', userAgent: 'UA' } }).identifiers).toEqual([
         email,
         { ip_address: '203.0.113.10', user_agent: 'UA' },

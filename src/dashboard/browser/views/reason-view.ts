@@ -24,6 +24,7 @@ const WORDS: Readonly<Record<string, string>> = {
   circuit_open: 'attempts are suspended while the platform fails',
   pending: 'no outcome yet',
   order_pending: 'waits for the conversion of the order',
+  identifier_refused: 'sent again without an identifier that the platform refused',
   gave_up: 'given up, too old for the platform',
   disconnected: 'the connection was disconnected',
   account_disconnected: 'its account is no longer connected',

@@ -1,0 +1,62 @@
+import { CONVERSION } from '../src/events/conversion.events.js';
+import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { createDatabase } from './support/databases.js';
+import { loosely } from './support/loose-event.js';
+import {
+  conversionId,
+  type Operator,
+  openOperator,
+  post,
+  startTestService,
+  type TestService,
+} from './support/service.js';
+import { eventually } from './support/waiting.js';
+
+const GOOGLE = {
+  customer_id: '1234567890',
+  client_id: 'c',
+  client_secret: 's',
+  refresh_token: 'r',
+  'event.purchase': '111',
+};
+/** Google refuses the code of the address, and needs none beside the email. */
+const PERSON = { email: 'jane@example.com', firstName: 'Jane', lastName: 'Doe', country: 'US', postalCode: 'nowhere' };
+
+let sandbox: RunningSandbox;
+let operator: Operator;
+let service: TestService;
+
+beforeAll(async () => {
+  sandbox = await new Sandbox().start();
+  const databaseUrl = await createDatabase();
+  operator = await openOperator(databaseUrl);
+  service = await startTestService(databaseUrl, { DELIVERY_RETRY_SCHEDULE: '1h', INBOUND_DEADLINE: '30s' });
+});
+afterAll(async () => {
+  await service?.stop();
+  await operator?.close();
+  await sandbox?.stop();
+});
+
+it('a conversion whose postal code Google refuses is delivered without it, under the same id', async () => {
+  const site = await operator.openSite();
+  await operator.connect(site.host, 'google_ads', GOOGLE, `${sandbox.url}/google_ads@${site.host}`);
+  await service.refreshSites();
+  const reply = await post(service, site, { event: 'purchase', value: 5, currency: 'EUR', orderId: 'A1', ...PERSON });
+  expect(JSON.parse(reply.body).results.google_ads).toEqual({
+    ok: false,
+    status: 'queued',
+    reason: 'identifier_refused',
+  });
+
+  const read = async () => loosely(await operator.log.readStream(CONVERSION, conversionId(reply)));
+  const events = await eventually(read, (found) => found.at(-1)?.type === 'conversion.accepted.v1');
+  const [refused, accepted] = events.slice(-2).map(({ data }) => data);
+  expect(refused).toMatchObject({ attempt: 1, status: 'deferred', without: ['address'], httpStatus: 400 });
+  expect(accepted).toMatchObject({ attempt: 2, without: ['address'], bodySha256: refused?.['bodySha256'] });
+
+  const answer = await fetch(`${sandbox.url}/ledger?platform=google_ads&tenant=${site.host}`);
+  const { recent } = (await answer.json()) as { recent: { received: { eventId: string; accepted: boolean }[] }[] };
+  const received = recent.flatMap(({ received }) => received).map(({ eventId, accepted }) => `${eventId} ${accepted}`);
+  expect(received.toSorted()).toEqual(['A1 false', 'A1 true']);
+});
