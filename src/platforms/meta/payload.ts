@@ -51,6 +51,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   if (!isIdentified(user)) return { skip: 'no_identifier' };
 
   const { source = user.lead_id === undefined ? 'website' : 'crm' } = conversion;
+  const contents = contentsOf(conversion);
   const page = withoutQuery(conversion.visit?.pageUrl);
   const isWebsite = source === 'website' && page !== undefined && user.client_user_agent !== undefined;
   return {
@@ -61,10 +62,11 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
       action_source: isWebsite ? 'website' : ACTION_SOURCES[source],
       event_source_url: isWebsite ? page : undefined,
       user_data: user,
-      custom_data: customData(conversion, settings, {
-        ...contentsOf(conversion),
-        ...(source === 'crm' && crmFields(conversion, settings)),
-      }),
+      custom_data: customData(
+        conversion,
+        settings,
+        source === 'crm' ? { ...contents, ...crmFields(conversion, settings) } : contents,
+      ),
       ...(isLimited(conversion, settings) && limitedDataUse(settings)),
     },
   };
