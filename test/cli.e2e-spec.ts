@@ -176,7 +176,7 @@ describe('the command line with a running service', () => {
         '--dedup-window 2h --bot-threshold 50 --bot-mode observe --consent-required yes --withhold everything',
         '--country de --origin a.example --origin b.example --block Jane@Example.com --block @spam.example',
         '--block-disposable yes --block-ip 10.0.0.0/8 --allow-ip 10.1.0.0/16 --block-ua curl --block-country FR',
-        '--email-capture no --bot-filter none --strict-fields yes',
+        '--email-capture no --bot-filter none --strict-fields yes --identify-by any',
       ].join(' ');
       const { settings } = await json(`sites set www.shop.example ${options}`);
       expect(settings).toEqual({
@@ -195,6 +195,7 @@ describe('the command line with a running service', () => {
         blockCountries: ['FR'],
         emailCapture: false,
         strictFields: true,
+        identifyBy: 'any',
         botFilter: 'none',
       });
       const unset = '--unset dedup-window --unset origin --unset block=jane@example.com';

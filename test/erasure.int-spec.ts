@@ -69,7 +69,7 @@ describe('an erasure of more events than one transaction takes', () => {
     };
     const options: ErasureOptions = {
       site,
-      subject: PERSON,
+      subjects: [PERSON],
       projections: [things],
       linkedSubjects: (personal) => personal.flatMap((data) => (data as { browser?: string } | null)?.browser ?? []),
       record: ({ events }) => {

@@ -15,7 +15,8 @@ import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
 import { Erasure } from '../src/visitors/erasure/erasure.js';
 import { LateMatches } from '../src/visitors/late-matches.js';
-import { Matcher, type VisitorRecord } from '../src/visitors/matcher.js';
+import { Matcher } from '../src/visitors/matcher.js';
+import { type VisitorRecord } from '../src/visitors/visitor-record.js';
 import { useLog } from './support/databases.js';
 import { type DrawnCall, TagCallers } from './support/tag-callers.js';
 

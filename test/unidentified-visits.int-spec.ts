@@ -38,7 +38,7 @@ describe('what anonymous callers store', () => {
     const matcher = new Matcher(postgres, (error) => {
       throw error;
     });
-    const [read, folded] = [await matcher.find(site, PERSON), foldRecord(await log.read(), PERSON)];
+    const [read, folded] = [await matcher.find(site, { subject: PERSON }), foldRecord(await log.read(), PERSON)];
     await matcher.close();
     const byKey = (rows: readonly (readonly unknown[])[] | string) =>
       [...(rows as readonly (readonly unknown[])[])].map((row) => JSON.stringify(row)).sort();
@@ -66,7 +66,7 @@ describe('what anonymous callers store', () => {
       const matcher = new Matcher(postgres, (error) => {
         throw error;
       });
-      const record = await matcher.find(site, subject);
+      const record = await matcher.find(site, { subject });
       await matcher.close();
       expect(record.identifiers).toHaveLength(2_000);
       return matchOf(record, site.settings, postgres.clock.nowMs(), 90 * 86_400_000);

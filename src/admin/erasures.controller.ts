@@ -1,6 +1,7 @@
 import { Body, Controller, Get, NotFoundException, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
+import { findPeople, subjectsOf } from '../conversions/named-person.js';
 import { TooManyRequests } from '../kernel/errors.js';
 import type { EventsOf } from '../log/event.js';
 import { findOtherCopies } from '../moves/departures.js';
@@ -10,7 +11,6 @@ import { TokensService } from '../users/tokens.service.js';
 import { UsersService } from '../users/users.service.js';
 import { EraseSubject } from '../visitors/erasure/erase-subject.command.js';
 import { Erasure } from '../visitors/erasure/erasure.js';
-import { personSubject } from '../visitors/erasure/person-subject.js';
 import { Caller, Requires } from './access/access.decorators.js';
 import { actorName, withActorNames } from './actor-names.js';
 import { Dependencies } from './dependencies.js';
@@ -26,6 +26,11 @@ const dryRun = z.boolean().default(false).meta({ description: 'Count what would 
 const newErasureSchema = z.union([
   z.object({ email: z.string().max(320), dryRun }).strict(),
   z.object({ hash: z.string().max(64).meta({ description: 'SHA-256 of the normalised address.' }), dryRun }).strict(),
+  z.object({ phone: z.string().max(64), dryRun }).strict(),
+  z
+    .object({ externalId: z.string().max(128).meta({ description: "The sender's id of the person." }), dryRun })
+    .strict(),
+  z.object({ clickId: z.string().max(500).meta({ description: 'Id of a click of the person.' }), dryRun }).strict(),
 ]);
 
 const counts = {
@@ -104,17 +109,21 @@ export class ErasuresController {
     @Body({ schema: newErasureSchema }) { dryRun, ...person }: z.output<typeof newErasureSchema>,
     @Caller() caller: Principal,
   ) {
-    const { commands, postgres, settings } = this.dependencies;
+    const { commands, postgres, settings, secrets } = this.dependencies;
     const site = await this.find(name);
     const after = scopeStart(scopeOf(caller, site));
-    const subject = personSubject(person);
+    const naming = { ...site, secret: await secrets.dedupSecret(site.host) };
+    // Refuses a name that is none before it counts as running.
+    subjectsOf(person, naming);
     if (this.running >= AT_ONCE_MAX)
       throw new TooManyRequests('Other erasures are being carried out. Try again in a minute.', 60);
     this.running += 1;
     try {
+      const people = await findPeople(postgres.pool, person, naming, after);
+      const [subject, ...linked] = people;
       const counts = dryRun
-        ? await this.erasure.preview(site.host, subject, after)
-        : await commands.execute(new EraseSubject(caller.actor, site.host, subject, after));
+        ? await this.erasure.preview(site.host, people, after)
+        : await commands.execute(new EraseSubject(caller.actor, site.host, subject, after, linked));
       const others = await findOtherCopies(postgres.pool, site.host, settings.cell);
       const alsoIn = others.filter(({ isCarried }) => !isCarried).map(({ cell }) => cell);
       return { site: site.host, dryRun, ...counts, ...(alsoIn.length > 0 && { alsoIn }) };

@@ -49,7 +49,9 @@ export async function importFile(session: Session, request: ImportRequest): Prom
     const bytes = await openSource(request.file, stdin, request.encoding, stop);
     try {
       const format = formatOf(request, bytes.start);
-      const source = format === 'csv' ? await openCsv(bytes, request.read) : openNdjson(bytes, request.read);
+      const { site } = await session.openSite(request.host);
+      const read = { ...request.read, withoutEmail: site.settings.identifyBy === 'any' };
+      const source = format === 'csv' ? await openCsv(bytes, read) : openNdjson(bytes, read);
       await importSource(session, request, bytes, source, format);
     } finally {
       bytes.close();

@@ -41,6 +41,7 @@ const HELP: Readonly<Record<string, [value: string, help: string]>> = {
   'block-ua': ['<text>', 'treat visits whose User-Agent contains this text as bots'],
   'block-country': ['<CC>', 'treat visits from this country as bots'],
   'email-capture': ['<yes|no>', 'whether the tag reads email addresses from forms'],
+  'identify-by': ['<what>', 'what a conversion must state; any: email, phone, external id or click id'],
   'strict-fields': [
     '<yes|no>',
     'whether an optional field that is not valid refuses a conversion; otherwise it is dropped',

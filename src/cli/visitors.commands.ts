@@ -1,21 +1,27 @@
 import { type Command, Option } from 'commander';
+import {
+  findPeople,
+  type NamedBy,
+  type NamingSite,
+  PERSON_NAMES,
+  refuseUnlooked,
+  subjectsOf,
+} from '../conversions/named-person.js';
 import { UserError } from '../kernel/errors.js';
 import { findOtherCopies } from '../moves/departures.js';
+import type { Site } from '../sites/site.js';
 import { StateConsent } from '../visitors/change-consent.command.js';
 import { EraseSubject, RerunErasures } from '../visitors/erasure/erase-subject.command.js';
 import { RerunErasuresHandler } from '../visitors/erasure/erase-subject.handler.js';
-import { personSubject } from '../visitors/erasure/person-subject.js';
 import { type ShownVisitor, showVisitor } from '../visitors/show-visitor.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { confirm, YES_HELP } from './confirmation.js';
 import { card } from './output/table.js';
-import type { Session } from './session.js';
+import type { CliDependencies, Session } from './session.js';
 import { commandGroup, subcommand, UsageError } from './subcommand.js';
 
-interface PersonOptions {
+interface PersonOptions extends NamedBy {
   readonly site?: string;
-  readonly email?: string;
-  readonly hash?: string;
 }
 
 interface EraseOptions extends PersonOptions {
@@ -24,6 +30,17 @@ interface EraseOptions extends PersonOptions {
   readonly dryRun?: true;
   readonly yes?: true;
 }
+
+interface ConsentOptions extends PersonOptions {
+  readonly site: string;
+  readonly json?: true;
+}
+
+const EMAIL = new Option('--email <address>', 'email address of the person');
+const HASH = new Option('--hash <sha256>', 'hash of the normalised address, instead of --email');
+const PHONE = new Option('--phone <number>', 'phone number of the person');
+const EXTERNAL_ID = new Option('--external-id <id>', "the sender's id of the person");
+const CLICK_ID = new Option('--click-id <id>', 'id of a click of the person');
 
 export function addVisitors(program: Command, session: Session): void {
   const { output } = session;
@@ -36,35 +53,48 @@ export function addVisitors(program: Command, session: Session): void {
     'visitors show --site shop.example --email jane@example.com',
   )
     .requiredOption('--site <host>', 'site that the person visited')
-    .option('--email <address>', 'email address of the person')
-    .option('--hash <sha256>', 'hash of the normalised address, instead of --email')
+    .addOption(EMAIL)
+    .addOption(HASH)
+    .addOption(PHONE)
+    .addOption(EXTERNAL_ID)
+    .addOption(CLICK_ID)
     .action(async ({ json, ...person }: PersonOptions & { json?: true }) => {
-      const { site, postgres, settings } = await session.openSite(person.site as string);
+      const named = namedBy(person);
+      const { site, postgres, settings, secrets } = await session.openSite(person.site as string);
       const nowMs = postgres.clock.nowMs();
-      const record = await showVisitor(postgres.pool, site, subjectFrom(person), nowMs, settings.identifierTtlMs);
+      const people = await findPeople(postgres.pool, named, await namingSite(site, secrets));
+      const record = await showVisitor(postgres.pool, site, people, nowMs, settings.identifierTtlMs);
       if (!record)
         throw new UserError(
-          `${site.host} has no record of this person. A record is created when the tag captures the email on one of its pages.`,
+          `${site.host} has no record of this person. A record is created when the tag captures the email on one of its pages, or a click id where the site knows people by them.`,
         );
       await output.show(json, record, () => JSON.stringify(record, null, 2));
     });
 
   subcommand(
     visitors,
-    'consent <person> <value>',
-    'State the consent of a person (an email address or its hash): granted or denied. Replaces all earlier statements.',
+    'consent <person> [value]',
+    'State the consent of a person (an email address or its hash): granted or denied. With an option that names the person, give the value alone. Replaces all earlier statements.',
     'visitors consent jane@example.com denied --site shop.example',
   )
     .requiredOption('--site <host>', 'site that the person visited')
-    .action(async (person: string, value: string, { json, site: host }: { json?: true; site: string }) => {
+    .addOption(PHONE)
+    .addOption(EXTERNAL_ID)
+    .addOption(CLICK_ID)
+    .action(async (first: string, second: string | undefined, { json, ...options }: ConsentOptions) => {
+      const value = second ?? first;
+      const person = second === undefined ? {} : first.includes('@') ? { email: first } : { hash: first };
       if (value !== 'granted' && value !== 'denied') throw new UsageError('Give "granted" or "denied".');
-      const { site, postgres, commands, settings } = await session.openSite(host);
-      const subject = subjectFrom(person.includes('@') ? { email: person } : { hash: person });
-      await commands.execute(new StateConsent(CLI_ACTOR, site.host, subject, value));
+      const named = namedBy({ ...options, ...person });
+      const { site, postgres, commands, settings, secrets } = await session.openSite(options.site);
+      refuseUnlooked(named, site);
+      const subjects = subjectsOf(named, await namingSite(site, secrets));
+      for (const subject of subjects) await commands.execute(new StateConsent(CLI_ACTOR, site.host, subject, value));
       const nowMs = postgres.clock.nowMs();
-      const record = await showVisitor(postgres.pool, site, subject, nowMs, settings.identifierTtlMs);
-      const { consent, statements } = record as ShownVisitor;
-      await output.show(json, { site: site.host, subject, consent, statements }, () => card({ consent: value }));
+      const record = await showVisitor(postgres.pool, site, subjects, nowMs, settings.identifierTtlMs);
+      const { subject, consent, statements } = record as ShownVisitor;
+      const stated = { site: site.host, ...(subject !== undefined && { subject }), consent, statements };
+      await output.show(json, stated, () => card({ consent: value }));
     });
 
   subcommand(
@@ -74,14 +104,18 @@ export function addVisitors(program: Command, session: Session): void {
     'visitors erase --site shop.example --email jane@example.com',
   )
     .option('--site <host>', 'site that the person visited')
-    .option('--email <address>', 'email address of the person')
-    .option('--hash <sha256>', 'hash of the normalised address, instead of --email')
+    .addOption(EMAIL)
+    .addOption(HASH)
+    .addOption(PHONE)
+    .addOption(EXTERNAL_ID)
+    .addOption(CLICK_ID)
     .option('--dry-run', 'count what would be erased, and erase nothing')
     .addOption(new Option('--rerun', 'repeat all earlier erasures, after a backup was restored').conflicts('dryRun'))
     .option('--yes', YES_HELP)
     .action(async ({ json, rerun, dryRun, yes, ...person }: EraseOptions) => {
       if (!rerun && person.site === undefined) throw new UsageError('Give the site with --site <host>.');
-      const { postgres, sites, settings, commands, erasure, erasureList } = await session.open();
+      const named = rerun ? {} : namedBy(person);
+      const { postgres, sites, settings, commands, erasure, erasureList, secrets } = await session.open();
       if (rerun) {
         const onProgress = (done: number, total: number) => output.progress(`Erasing ${done} of ${total}`);
         const erased = await new RerunErasuresHandler(erasure, erasureList, onProgress).execute(
@@ -89,13 +123,15 @@ export function addVisitors(program: Command, session: Session): void {
         );
         return output.show(json, erased, () => card({ ...erased }));
       }
-      const { host } = await sites.get(person.site as string);
-      const subject = subjectFrom(person);
+      const site = await sites.get(person.site as string);
+      const { host } = site;
+      const people = await findPeople(postgres.pool, named, await namingSite(site, secrets));
+      const [subject, ...linked] = people;
       const question = `Erase what is stored about this person at ${host}?`;
       if (!dryRun) await confirm(session, { yes, json }, question, 'go on');
       const counts = dryRun
-        ? await erasure.preview(host, subject)
-        : await commands.execute(new EraseSubject(CLI_ACTOR, host, subject));
+        ? await erasure.preview(host, people)
+        : await commands.execute(new EraseSubject(CLI_ACTOR, host, subject, undefined, linked));
       const others = await findOtherCopies(postgres.pool, host, settings.cell);
       const alsoIn = others.filter(({ isCarried }) => !isCarried).map(({ cell }) => cell);
       const erased = { site: host, ...(dryRun && { dryRun }), ...counts };
@@ -110,8 +146,14 @@ export function addVisitors(program: Command, session: Session): void {
     });
 }
 
-function subjectFrom({ email, hash }: PersonOptions): string {
-  if (email !== undefined && hash === undefined) return personSubject({ email });
-  if (email === undefined && hash !== undefined) return personSubject({ hash });
-  throw new UsageError('Give either --email or --hash.');
+/** The one option that names the person. */
+function namedBy(options: PersonOptions): NamedBy {
+  const [name, ...others] = PERSON_NAMES.filter((each) => options[each] !== undefined);
+  if (name === undefined || others.length > 0)
+    throw new UsageError('Name the person by one of --email, --hash, --phone, --external-id and --click-id.');
+  return { [name]: options[name] };
+}
+
+async function namingSite(site: Site, secrets: CliDependencies['secrets']): Promise<NamingSite> {
+  return { host: site.host, settings: site.settings, secret: await secrets.dedupSecret(site.host) };
 }

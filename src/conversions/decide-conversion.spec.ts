@@ -38,7 +38,14 @@ function decided(
   for (const [name, value] of Object.entries(sent)) if (value === undefined) delete sent[name as keyof typeof sent];
   const command = new ReceiveConversion(open, { id: 'k1', trial: false, ...key } as SiteKey, sent, RULES);
   const personal = hashPersonal(sent, undefined);
-  return decide(command, personal, match, 'c1', { platforms: ['meta'], settings: 7, instance: 'i1' }, 'k1');
+  return decide(
+    command,
+    { hashes: personal, subject: personal.subject as string },
+    match,
+    'c1',
+    { platforms: ['meta'], settings: 7, instance: 'i1' },
+    'k1',
+  );
 }
 
 describe('decide', () => {

@@ -2,22 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { deliveryPlanOf } from '../delivery/delivery-plan.js';
 import type { ConversionData, ConversionPersonal, DeliveryPlan, SentIdentifiers } from '../events/conversion.events.js';
 import type { AsOf, DedupClaim } from '../log/event.js';
-import type { PersonalHashes } from '../platforms/personal-hashes.js';
-import {
-  asOfRecord,
-  filtersBots,
-  type Match,
-  matchAtReceipt,
-  reachesBotThreshold,
-  type VisitorRecord,
-} from '../visitors/matcher.js';
+import { filtersBots, type Match, matchAtReceipt, reachesBotThreshold } from '../visitors/matcher.js';
 import { withSentConsent } from '../visitors/sent-consent.js';
+import { asOfRecord, type VisitorRecord } from '../visitors/visitor-record.js';
 import { addressWarning, storedCustom, storedItems, storedText } from './address-digest.js';
 import type { OpeningEvent } from './conversion.js';
 import { isCorrection } from './correction.js';
 import { dedupKey, dedupWindowOf } from './dedup-key.js';
 import { filterReason } from './filter.js';
 import type { InboundFields } from './inbound/inbound-field.js';
+import type { Person } from './person.js';
 import type { ReceiveConversion } from './receive-conversion.command.js';
 
 /** What is appended to the log for a conversion, unless it is a duplicate. */
@@ -35,7 +29,7 @@ export interface CurrentDecision extends Decision {
 
 export function decideOnRecord(
   command: ReceiveConversion,
-  hashes: PersonalHashes,
+  person: Person,
   record: VisitorRecord,
   conversionId: string,
   nowMs: number,
@@ -44,15 +38,15 @@ export function decideOnRecord(
   const found = matchAtReceipt(record, loadedSite.site.settings, nowMs, rules.identifierTtlMs, fields.occurredAt);
   const match = withSentConsent(found, fields.consent);
   return {
-    asOf: asOfRecord(record),
-    ...decide(command, hashes, match, conversionId, deliveryPlanOf(loadedSite), randomUUID()),
+    asOf: asOfRecord(record, person.others),
+    ...decide(command, person, match, conversionId, deliveryPlanOf(loadedSite), randomUUID()),
   };
 }
 
 /** The event to store and its dedup claim. The append decides whether it is a duplicate. */
 export function decide(
   command: ReceiveConversion,
-  hashes: PersonalHashes,
+  { hashes, subject }: Person,
   match: Match,
   conversionId: string,
   plan: DeliveryPlan,
@@ -86,7 +80,8 @@ export function decide(
   const { visit, bot, isBot, botVisitors } = match;
   const stated = sentPersonal(fields, dedupSecret, match.withheld !== undefined);
   const traceparent = command.trace?.traceparent;
-  const known: ConversionPersonal = stated ? { ...hashes, ...stated } : hashes;
+  const named: ConversionPersonal = hashes.subject === undefined ? { person: subject, ...hashes } : hashes;
+  const known: ConversionPersonal = stated ? { ...named, ...stated } : named;
   const personal: ConversionPersonal = traceparent === undefined ? known : { ...known, traceparent };
   const botData = {
     ...(bot && bot.score > 0 && { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) }),
@@ -108,7 +103,7 @@ export function decide(
         reference,
       };
   const claim: DedupClaim = {
-    key: dedupKey(dedupSecret, data, hashes.subject),
+    key: dedupKey(dedupSecret, data, subject),
     windowMs: dedupWindowOf(settings, rules.dedupWindowMs),
     weak: reason !== undefined,
   };

@@ -6,16 +6,17 @@ export type FilterReason = 'blocked_address' | 'blocked_domain' | 'disposable_ad
 
 /**
  * Why the site filters this person's conversions. Decided by the email alone, never by the sender's User-Agent or IP: the
- * sender is a CRM or shop backend, not the person. `email` is missing when the sender hashed it.
+ * sender is a CRM or shop backend, not the person. `email` is missing when the sender
+ * hashed it, and `subject` as well when the person is known by something else.
  */
 export function filterReason(
   settings: SiteSettings,
-  subject: string,
+  subject: string | undefined,
   email: string | undefined,
 ): FilterReason | undefined {
   if (settings.blocked.length === 0 && !settings.blockDisposable) return undefined;
   const domain = email === undefined ? undefined : domainOf(email);
-  if (settings.blocked.includes(subject)) return 'blocked_address';
+  if (subject !== undefined && settings.blocked.includes(subject)) return 'blocked_address';
   if (domain !== undefined && settings.blocked.includes(`@${domain}`)) return 'blocked_domain';
   if (settings.blockDisposable && domain !== undefined && disposableDomains().has(domain)) return 'disposable_address';
   return undefined;

@@ -12,10 +12,9 @@ import type { HashedField, HashedFields, InboundFields } from './inbound/inbound
  * people.
  */
 export function hashPersonal(fields: InboundFields, defaultCountry?: string): PersonalHashes {
-  const hashes: PersonalHashes = { subject: '' };
+  const hashes: PersonalHashes = {};
   if (fields.email !== undefined) addEmail(hashes, fields.email);
   else if (fields.hashedEmail !== undefined) hashes.subject = fields.hashedEmail;
-  else throw new TypeError('A conversion needs an email or a hashed email.');
   if (fields.phone !== undefined) addPhone(hashes, fields.phone, fields.address?.country ?? defaultCountry);
   if (fields.firstName !== undefined) addName(hashes, 'firstName', fields.firstName);
   if (fields.lastName !== undefined) addName(hashes, 'lastName', fields.lastName);

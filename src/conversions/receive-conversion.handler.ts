@@ -11,13 +11,13 @@ import type { Pause } from '../kernel/turns.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { AppendOutcome, AsOf, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import { endWith } from '../tracing/tracing.js';
-import { LOOKUPS_MAX, type Matcher, UNREADABLE, type VisitorRecord } from '../visitors/matcher.js';
+import { LOOKUPS_MAX, type Matcher } from '../visitors/matcher.js';
+import { UNREADABLE, type VisitorRecord } from '../visitors/visitor-record.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
 import { type CurrentDecision, type Decision, decideOnRecord, sentData } from './decide-conversion.js';
 import { differences } from './differences.js';
-import { hashPersonal } from './hash-personal.js';
+import { type Person, personOf } from './person.js';
 import { receiptOf } from './receipt.js';
 import { ReceiveConversion, type Received } from './receive-conversion.command.js';
 import { RecentEventIds } from './recent-event-ids.js';
@@ -36,7 +36,7 @@ export interface StoredConversion {
 
 interface Prepared extends CurrentDecision {
   readonly command: ReceiveConversion;
-  readonly hashes: PersonalHashes;
+  readonly person: Person;
 }
 
 interface Appended {
@@ -133,25 +133,25 @@ export class ConversionReceiver {
   private async appendCurrent(first: Prepared): Promise<Appended> {
     let prepared = first;
     for (let lookups = 1; ; lookups += 1) {
-      const { command, hashes, opening, claim, asOf } = prepared;
+      const { command, person, opening, claim, asOf } = prepared;
       const outcome = await this.append(command, opening, claim, asOf);
       if (outcome.status !== 'stale') return { prepared, outcome };
       const { site } = command.loadedSite;
-      const record = lookups < LOOKUPS_MAX ? await this.matcher.find(site, hashes.subject) : UNREADABLE;
-      prepared = this.decide(command, hashes, record, opening.data.conversionId);
+      const record = lookups < LOOKUPS_MAX ? await this.matcher.find(site, person) : UNREADABLE;
+      prepared = this.decide(command, person, record, opening.data.conversionId);
     }
   }
 
   private async prepare(sent: ReceiveConversion): Promise<Prepared> {
     const command = sent.fields.sent ? await withLogTimeout(withStoredSpelling(this.log, sent)) : sent;
     const { site } = command.loadedSite;
-    const hashes = hashPersonal(command.fields, site.settings.country ?? undefined);
-    const record = this.matcher.absent(site, hashes.subject) ?? (await this.matcher.find(site, hashes.subject));
-    return this.decide(command, hashes, record, uuidv7());
+    const person = personOf(command.fields, command.loadedSite);
+    const record = this.matcher.absent(site, person) ?? (await this.matcher.find(site, person));
+    return this.decide(command, person, record, uuidv7());
   }
 
-  private decide(command: ReceiveConversion, hashes: PersonalHashes, record: VisitorRecord, id: string): Prepared {
-    return { command, hashes, ...decideOnRecord(command, hashes, record, id, this.clock.nowMs()) };
+  private decide(command: ReceiveConversion, person: Person, record: VisitorRecord, id: string): Prepared {
+    return { command, person, ...decideOnRecord(command, person, record, id, this.clock.nowMs()) };
   }
 
   /** Replaces those whose dedup key an earlier conversion holds by duplicates, which are stored as well. */

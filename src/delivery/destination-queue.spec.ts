@@ -212,6 +212,17 @@ describe('DestinationQueue', () => {
       expect(queue.checked).toEqual([['jane', 'john']]);
     });
 
+    it('is looked up under everything that the sender stated, where the site knows people by it', async () => {
+      const queue = new TestQueue();
+      const stated = { phone: 'ab'.repeat(32) };
+      const phone = `01${stated.phone}`;
+      queue.optedOut = () => new Set([phone]);
+      queue.enqueue('a', { consent: { subject: 'jane', stated, atMs: Number.NEGATIVE_INFINITY } });
+      await queue.send(['b']);
+      expect(queue.checked).toEqual([['jane', phone]]);
+      expect(queue.statuses()).toEqual({ a: 'opted_out', b: 'delivered' });
+    });
+
     it('is not looked up for a conversion that was just decided', async () => {
       const queue = new TestQueue();
       queue.optedOut = () => new Set(['jane']);

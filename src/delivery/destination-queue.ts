@@ -10,7 +10,7 @@ import { accountOf, connectionTo } from './connections/account.js';
 import type { Destination } from './connections/connections.js';
 import { NoResponse } from './connections/platform-client.js';
 import type { DeferReason } from './delivery.js';
-import { type DecidedConsent, outdatedConsents } from './opt-outs.js';
+import { type DecidedConsent, outdatedConsents, subjectsOf } from './opt-outs.js';
 import { hidePersonal } from './payload/hide-personal.js';
 import { type DeliveryPayload, deliveryRequest } from './payload/payload.js';
 
@@ -266,8 +266,8 @@ export class DestinationQueue {
     if (subjects.size === 0) return deliveries;
     const optedOut = await withTimeout(this.dependencies.optedOut([...subjects]), WAIT_MAX_MS).catch(() => undefined);
     return deliveries.filter((delivery) => {
-      const subject = delivery.consent?.subject ?? '';
-      if (!subjects.has(subject) || optedOut?.has(subject) === false) return true;
+      const lookedUp = delivery.consent && subjects.has(delivery.consent.subject) ? subjectsOf(delivery.consent) : [];
+      if (lookedUp.length === 0 || (optedOut && !lookedUp.some((subject) => optedOut.has(subject)))) return true;
       if (optedOut) delivery.done({ status: 'opted_out', durationMs: 0, unknown });
       else withdraw(delivery, unknown);
       return false;

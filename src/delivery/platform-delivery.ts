@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { isCounted } from '../events/conversion.events.js';
 import type { Outcome } from '../events/delivery.events.js';
+import { subjectOfPerson } from '../events/person-keys.js';
 import { CLOCK, type Clock } from '../kernel/clock.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
@@ -107,7 +108,7 @@ export class PlatformDelivery {
         alone,
         probe,
         mayDeliver,
-        consent: consentOf(request),
+        consent: consentOf(request, destination),
         personal,
         traceparent: payload.isAnonymous ? undefined : (traceparent ?? personal?.traceparent),
         done,
@@ -236,9 +237,9 @@ export class PlatformDelivery {
     const { platform, siteConnection } = destination;
     const asOf = asOfOf(request, destination);
     const build = unknownSince === undefined ? buildPayload : rebuildPayload;
-    const { eventId, payloadVersion, platform: name } = request;
+    const { eventId, payloadVersion, without, platform: name } = request;
     const { withhold } = destination.site.settings;
-    const requested = { eventId, payloadVersion, platform: name, withhold, bodySha256: request.bodySha256 };
+    const requested = { eventId, payloadVersion, platform: name, withhold, without, bodySha256: request.bodySha256 };
     const payload = build(received, platform, this.settingsOf(request, destination), requested);
     if ('skip' in payload) return { status: 'skipped', reason: payload.skip };
     const { bodySha256 } = payload;
@@ -386,9 +387,14 @@ function asOfOf(request: DeliveryRequest, destination: Destination): SettingsAsO
 }
 
 /** Undefined if the conversion was decided as after an opt-out. */
-function consentOf({ received: { data, personal }, decidedMs }: DeliveryRequest): DecidedConsent | undefined {
-  if (data.consent === 'denied' || !personal) return undefined;
-  return { subject: personal.subject, atMs: decidedMs ?? Number.NEGATIVE_INFINITY };
+function consentOf(
+  { received: { data, personal }, decidedMs }: DeliveryRequest,
+  { site: { settings } }: Pick<Destination, 'site'>,
+): DecidedConsent | undefined {
+  const subject = personal ? subjectOfPerson(personal) : undefined;
+  if (data.consent === 'denied' || !personal || subject === undefined) return undefined;
+  const atMs = decidedMs ?? Number.NEGATIVE_INFINITY;
+  return settings.identifyBy === 'any' || personal.person ? { subject, stated: personal, atMs } : { subject, atMs };
 }
 
 function isHeldBack(reason: string | undefined): boolean {

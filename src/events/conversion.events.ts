@@ -26,6 +26,7 @@ import {
   uuid,
   type ValueOf,
 } from './event-declaration.js';
+import type { PersonKey } from './person-keys.js';
 import { botVerdict } from './visitor.events.js';
 
 /** Category of the streams that hold one conversion and all its outcomes. */
@@ -143,6 +144,8 @@ export interface SentIdentifiers {
 }
 
 export interface ConversionPersonal extends PersonalHashes, SentIdentifiers {
+  /** The key of the person, if there is no email. */
+  readonly person?: PersonKey | undefined;
   readonly externalId?: string | undefined;
   readonly address?: Address | undefined;
   /** Free text, so it may be about the person. */

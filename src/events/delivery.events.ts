@@ -21,6 +21,7 @@ import {
   time,
   uuid,
 } from './event-declaration.js';
+import type { NamedPerson } from './person-keys.js';
 
 const OUTCOMES = {
   delivered: 'The platform accepted the conversion.',
@@ -142,7 +143,7 @@ export const deliveryEvents = {
   'conversion.reopened.v1': event(
     'A visitor was identified after the conversion: a platform that lacked an identifier gets one more attempt.',
     reopening,
-    personal<{ readonly subject: string; readonly visit?: Visit | undefined }>(),
+    personal<NamedPerson & { readonly visit?: Visit | undefined }>(),
   ),
 };
 export type DeliveryEvent = EventsOf<typeof deliveryEvents>;

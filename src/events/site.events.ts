@@ -52,6 +52,10 @@ const settings = z.strictObject({
   blockUserAgents: strings,
   blockCountries: strings,
   emailCapture: z.boolean(),
+  identifyBy: described(
+    z.enum(['email', 'any']),
+    'What a conversion must state about its person: an email, or any of email, phone, external id and click id.',
+  ),
   strictFields: described(
     z.boolean(),
     'A conversion with an optional field that is not valid is refused. Otherwise the field is dropped.',

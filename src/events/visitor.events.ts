@@ -12,6 +12,7 @@ import {
   uuid,
   type ValueOf,
 } from './event-declaration.js';
+import type { NamedPerson } from './person-keys.js';
 
 /** Category of the streams that hold one call of the browser tag and later verdicts about it. */
 export const VISITOR = 'visitor';
@@ -127,8 +128,7 @@ const visited = {
 export type VisitData = DataOf<typeof visited>;
 
 /** Personal part of a visit's event. `subject` is the email's hash once the visitor is identified, the visitor id before. */
-export interface VisitPersonal {
-  readonly subject: string;
+export interface VisitPersonal extends NamedPerson {
   /** Id issued by the service. In events without `known`, from version 0.2 and earlier, the browser chose it. */
   readonly visitor?: string | undefined;
   /** Whether the call carried a valid visitor cookie. */
@@ -150,8 +150,7 @@ export interface VisitPersonal {
 }
 
 /** Personal part of a consent statement. */
-export interface ConsentPersonal {
-  readonly subject: string;
+export interface ConsentPersonal extends NamedPerson {
   /** Absent in events of version 0.2 and earlier, and for operators. `unrecognised`: no later call can prove to be the same visitor. */
   readonly speaker?: string | 'unrecognised' | undefined;
   readonly visitor?: string | undefined;
@@ -161,6 +160,12 @@ const mode = described(z.enum(['observe', 'enforce']), "The site's bot mode at t
 
 export const visitorEvents = {
   'visitor.visited.v1': event('A landing with click ids or campaign fields.', visited, personal<VisitPersonal>()),
+  // Of a site that identifies people by more than an email. Not a visit of its own: it is found by the click id that is its person.
+  'visitor.clicked.v1': event(
+    'A landing that was recorded before, under one of its click ids: a conversion that states the click id is matched to it.',
+    visited,
+    personal<VisitPersonal>(),
+  ),
   'visitor.identified.v1': event(
     'A visitor gave an email: the visit now belongs to a person.',
     visited,
@@ -191,7 +196,7 @@ export const visitorEvents = {
       from: described(count, 'The earlier score.'),
       seenAt: described(time, 'Time of the visit.'),
     },
-    personal<{ readonly subject: string; readonly visitor?: string | undefined }>(),
+    personal<NamedPerson & { readonly visitor?: string | undefined }>(),
   ),
   'visitor.erased.v1': event(
     'A data subject was erased, or visits without an email expired. Holds counts only, nothing about the person.',

@@ -3,10 +3,15 @@ import type { Projection } from './projections/projection.js';
 
 export interface ErasureSearch {
   readonly site: string;
-  /** In hex. */
-  readonly subject: string;
+  /** Of one person, in hex. */
+  readonly subjects: readonly string[];
   /** Further subjects that are named in personal parts of this one and are erased with it. */
   linkedSubjects(personal: readonly unknown[]): string[];
+  /**
+   * Subjects that anyone could have named in these personal parts. They are erased if no part about them names another linked
+   * subject; otherwise only the parts that name one which is erased.
+   */
+  claimedSubjects?(personal: readonly unknown[]): string[];
   /** Exclusive: only events of the site that has the host now. All, if it is undefined. */
   readonly after?: number | undefined;
   /** Only events in whose stream the first part about the person is up to this place in the order of the site's events. All, if it is undefined. */
@@ -52,26 +57,91 @@ export function erasureParts(found: readonly FoundEvent[], most: number): FoundE
   return [...parts, [...part, ...links]];
 }
 
+/** What an erasure deletes, in hex. */
+export class ErasedSubjects {
+  readonly whole: Set<string>;
+  /** Claimed subjects of which not everything is deleted. */
+  readonly partial = new Set<string>();
+  /** Claimed subjects that have been looked at. */
+  readonly claimed = new Set<string>();
+
+  constructor(subjects: readonly string[]) {
+    this.whole = new Set(subjects);
+  }
+}
+
 /** The events about the subjects and those linked with them, which are added to `subjects`. */
 export async function findWithLinked(
   client: ClientBase,
   search: ErasureSearch,
-  subjects: Set<string>,
+  subjects: ErasedSubjects,
   until: number,
 ): Promise<FoundEvent[]> {
-  const { subject, linkedSubjects } = search;
-  const found = await findPersonal(client, search, subjects, -1, until);
-  const named = new Set([subject]);
+  const { whole, partial, claimed } = subjects;
+  const linked = new Set(search.subjects);
   const links = new Set<number>();
-  for (const { position, data } of found) {
-    const first = linkedSubjects([data]).filter((each) => !named.has(each));
-    for (const each of first) named.add(each);
-    if (first.length > 0) links.add(position);
+  const nameAll = (named: Set<string>, parts: readonly Part[], namedBy: ErasureSearch['linkedSubjects'] = () => []) => {
+    for (const { position, data } of parts) {
+      const first = namedBy([data]).filter((each) => !named.has(each));
+      for (const each of first) named.add(each);
+      if (first.length > 0) links.add(position);
+    }
+  };
+  const add = (added: Iterable<string>) => {
+    for (const each of added) {
+      whole.add(each);
+      claimed.delete(each);
+    }
+  };
+  const found: Part[] = [];
+  let next: ReadonlySet<string> = new Set(whole);
+  for (;;) {
+    while (next.size > 0) {
+      const parts = await findPersonal(client, search, next, -1, until);
+      found.push(...parts);
+      nameAll(linked, parts, search.linkedSubjects);
+      next = new Set([...linked].filter((each) => !whole.has(each)));
+      add(next);
+    }
+    nameAll(claimed, found, search.claimedSubjects);
+    for (const each of whole) claimed.delete(each);
+    const divided = divideClaimed(search, subjects, await findPersonal(client, search, claimed, -1, until));
+    nameAll(linked, divided.own, search.linkedSubjects);
+    next = new Set([...linked, ...divided.promoted].filter((each) => !whole.has(each)));
+    add(next);
+    if (next.size > 0) continue;
+    partial.clear();
+    for (const { subject } of divided.own) partial.add(subject);
+    return withStreams(client, [...found, ...divided.own], (position) => links.has(position));
   }
-  const linked = new Set([...named].filter((each) => !subjects.has(each)));
-  found.push(...(await findPersonal(client, search, linked, -1, until)));
-  for (const each of linked) subjects.add(each);
-  return withStreams(client, found, (position) => links.has(position));
+}
+
+/** What is erased about claimed subjects: all about those that are promoted, otherwise its own parts. */
+function divideClaimed(
+  search: ErasureSearch,
+  subjects: ErasedSubjects,
+  parts: readonly Part[],
+): { readonly promoted: string[]; readonly own: Part[] } {
+  const bySubject = new Map<string, Part[]>();
+  for (const part of parts) bySubject.set(part.subject, [...(bySubject.get(part.subject) ?? []), part]);
+  const isOthers = ({ data }: Part) => {
+    const linked = search.linkedSubjects([data]);
+    return linked.length > 0 && linked.every((each) => !subjects.whole.has(each) && !subjects.claimed.has(each));
+  };
+  const promoted: string[] = [];
+  const own: Part[] = [];
+  for (const [claimed, about] of bySubject) {
+    const named = about.filter((part) => isOwn(search, subjects, part));
+    if (named.length === 0) continue;
+    if (about.some(isOthers)) own.push(...named);
+    else promoted.push(claimed);
+  }
+  return { promoted, own };
+}
+
+/** Whether a part about a claimed subject names one that is erased. */
+function isOwn({ linkedSubjects }: ErasureSearch, { whole }: ErasedSubjects, { data }: Part): boolean {
+  return linkedSubjects([data]).some((each) => whole.has(each));
 }
 
 async function withStreams(
@@ -90,13 +160,24 @@ async function withStreams(
 export async function findAppended(
   client: ClientBase,
   search: ErasureSearch,
-  subjects: ReadonlySet<string>,
+  subjects: ErasedSubjects,
   after: number,
   until: number,
 ): Promise<FoundEvent[] | undefined> {
-  const found = await findPersonal(client, search, subjects, after, until);
-  if (search.linkedSubjects(found.map(({ data }) => data)).some((subject) => !subjects.has(subject))) return undefined;
+  const { whole, partial, claimed } = subjects;
+  const about = await findPersonal(client, search, new Set([...whole, ...partial]), after, until);
+  const found = about.filter((part) => whole.has(part.subject) || isOwn(search, subjects, part));
+  const personal = found.map(({ data }) => data);
+  if (search.linkedSubjects(personal).some((each) => !whole.has(each))) return undefined;
+  if (search.claimedSubjects?.(personal).some((each) => !whole.has(each) && !claimed.has(each))) return undefined;
   return withStreams(client, found, () => false);
+}
+
+interface Part {
+  readonly position: number;
+  /** In hex. */
+  readonly subject: string;
+  readonly data: unknown;
 }
 
 /** In a range of positions: `after` is exclusive, `until` inclusive. */
@@ -106,10 +187,10 @@ async function findPersonal(
   subjects: ReadonlySet<string>,
   after: number,
   until: number,
-): Promise<{ position: number; data: unknown }[]> {
+): Promise<Part[]> {
   if (subjects.size === 0) return [];
-  const { rows } = await client.query<{ position: number; data: unknown }>(
-    `SELECT p.position::float8 AS position, p.data FROM cc.personal p
+  const { rows } = await client.query<Part>(
+    `SELECT p.position::float8 AS position, encode(p.subject, 'hex') AS subject, p.data FROM cc.personal p
       WHERE p.site = $1 AND p.subject = ANY ($2) AND p.position > $3 AND p.position <= $4
         AND ($5::bigint IS NULL OR EXISTS (
           SELECT FROM cc.events e JOIN cc.events other USING (stream) JOIN cc.personal part ON part.position = other.position

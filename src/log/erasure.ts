@@ -6,7 +6,14 @@ import { appendInTransaction } from './append/append-in-transaction.js';
 import { lockAppends } from './append/append-lock.js';
 import { readBeginning } from './beginnings.js';
 import { countRows, deleteRows, type FoldedPosition, foldLeft } from './erasure-rows.js';
-import { type ErasureSearch, erasureParts, type FoundEvent, findAppended, findWithLinked } from './erasure-search.js';
+import {
+  ErasedSubjects,
+  type ErasureSearch,
+  erasureParts,
+  type FoundEvent,
+  findAppended,
+  findWithLinked,
+} from './erasure-search.js';
 import type { AppendRequest, PositionRange } from './event.js';
 import { NEWEST_POSITION, readEventsAt, readHead } from './event-reader.js';
 import { followLineage, readJump } from './lineage.js';
@@ -65,7 +72,7 @@ export async function eraseSubject(
       erasureLock.classId,
       lockedProjections(options).sort(),
     ]);
-    const subjects = new Set([options.subject]);
+    const subjects = new ErasedSubjects(options.subjects);
     let sum: Erased = { events: 0, claims: 0, rows: new Map() };
     for (;;) {
       const head = await readHead(client);
@@ -85,7 +92,7 @@ export async function eraseSubject(
 export async function countErasable(postgres: Postgres, search: ErasureSearch): Promise<Erased> {
   return withConnection(postgres.connect('erasure'), async (client) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const subjects = new Set([search.subject]);
+    const subjects = new ErasedSubjects(search.subjects);
     const found = await findWithLinked(client, search, subjects, Number.MAX_SAFE_INTEGER);
     const positions = found.map(({ position }) => position);
     const { rows: claims } = await client.query<{ count: number }>(
@@ -95,7 +102,7 @@ export async function countErasable(postgres: Postgres, search: ErasureSearch): 
     return {
       events: positions.length,
       claims: claims[0]?.count ?? 0,
-      rows: await countRows(client, search, subjects),
+      rows: await countRows(client, search, subjects.whole),
     };
   });
 }
@@ -111,7 +118,7 @@ type PartOptions = ErasureSearch & Pick<ErasureOptions, 'record'>;
 
 interface ErasurePart {
   readonly events: readonly FoundEvent[];
-  readonly subjects: ReadonlySet<string>;
+  readonly subjects: ErasedSubjects;
   /** Head of the log when the events were searched for. */
   readonly head: number;
   /** The last part also erases what was appended since. */
@@ -180,12 +187,19 @@ async function eraseRows(
     foldedPositions,
   }: Pick<ErasurePart, 'subjects' | 'isLast'> & { readonly foldedPositions: readonly FoldedPosition[] },
 ): Promise<Map<string, number>> {
-  if (options.until === undefined) return deleteRows(client, options, subjects, isLast ? undefined : PART_ROWS);
+  const { whole, partial } = subjects;
+  const isAll = options.until === undefined;
+  const rows = isAll
+    ? await deleteRows(client, options, whole, isLast ? undefined : PART_ROWS)
+    : new Map<string, number>();
+  const divided = isAll ? partial : new Set([...whole, ...partial]);
   // Rows of what stays may be missing for no longer than this transaction.
-  if (!isLast) return new Map();
-  const rows = await deleteRows(client, options, subjects, undefined);
-  const left = await foldLeft(client, options, subjects, foldedPositions);
-  for (const [table, count] of left) rows.set(table, (rows.get(table) ?? 0) - count);
+  if (!isLast || divided.size === 0) return rows;
+  const add = (counts: ReadonlyMap<string, number>, sign: number) => {
+    for (const [table, count] of counts) rows.set(table, (rows.get(table) ?? 0) + sign * count);
+  };
+  add(await deleteRows(client, options, divided, undefined), 1);
+  add(await foldLeft(client, options, divided, foldedPositions), -1);
   return rows;
 }
 
@@ -236,6 +250,8 @@ function sumOf(one: Erased, other: Erased): Erased {
 
 export interface ExpiryRange extends PositionRange {
   readonly subjectBytes: number;
+  /** Types of their events; undefined: any. */
+  readonly types?: readonly string[] | undefined;
   /** Host of the site; undefined: all sites. */
   readonly site?: string | undefined;
 }
@@ -246,12 +262,14 @@ export interface ExpiryRange extends PositionRange {
  */
 export function expirePersonalParts(
   postgres: Postgres,
-  { after, until, subjectBytes, site }: ExpiryRange,
+  { after, until, subjectBytes, types, site }: ExpiryRange,
   record: ExpiryRecord,
 ): Promise<number> {
-  const condition =
-    'position > $1 AND position <= $2 AND octet_length(subject) = $3 AND ($4::text IS NULL OR site = $4)';
-  return expire(postgres, condition, [after, until, subjectBytes, site], record);
+  const ofTypes = types
+    ? ` AND EXISTS (SELECT FROM cc.events e WHERE e.position = personal.position AND e.type = ANY ($5))`
+    : '';
+  const condition = `position > $1 AND position <= $2 AND octet_length(subject) = $3 AND ($4::text IS NULL OR site = $4)${ofTypes}`;
+  return expire(postgres, condition, [after, until, subjectBytes, site, ...(types ? [types] : [])], record);
 }
 
 /** Deletes the personal parts of these events in the same way. */

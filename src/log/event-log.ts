@@ -66,7 +66,7 @@ export abstract class EventLog {
 
   abstract count(options: CountOptions): Promise<EventCount[]>;
 
-  /** Site and subject of the events of some types, for subjects of one length. Reads nothing else of the events. */
+  /** Site and subject of the events of some types, for subjects of at least one length. Reads nothing else of the events. */
   abstract subjects(options: SubjectOptions): Promise<EventSubject[]>;
 
   /** Position of the newest event; 0 when the log is empty. */

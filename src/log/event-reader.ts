@@ -1,4 +1,5 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
+import { nameOfSubject } from '../events/person-keys.js';
 import { copyOut } from './copy.js';
 import type { EventsOf, Opened, PositionRange, StoredEvent, StreamEvent } from './event.js';
 import { EventRow, rowColumns } from './event-row.js';
@@ -32,7 +33,7 @@ export interface ReadOptions<Type extends string = string> {
   readonly site?: string;
   /** Their ids, without the category. */
   readonly streams?: readonly string[];
-  /** Only events about a subject of this length. */
+  /** Only events about a subject of at least this length. */
   readonly subjectBytes?: number;
   /** Excludes events whose data field has this value, so that they are not transferred. */
   readonly unless?: { readonly field: string; readonly is: string };
@@ -112,7 +113,7 @@ function select(columns: string, options: ReadOptions, value: (of: unknown) => s
     conditions.push(`(e.data ->> ${value(options.unless.field)}) IS DISTINCT FROM ${value(options.unless.is)}`);
   if (options.site !== undefined) conditions.push(`e.site = ${value(options.site)}`);
   if (options.streams) conditions.push(`e.stream = ANY (${value(options.streams)}::uuid[])`);
-  if (options.subjectBytes !== undefined) conditions.push(`octet_length(p.subject) = ${Number(options.subjectBytes)}`);
+  if (options.subjectBytes !== undefined) conditions.push(`octet_length(p.subject) >= ${Number(options.subjectBytes)}`);
   const limit = options.limit === undefined ? '' : `LIMIT ${Number(options.limit)}`;
   return `SELECT ${columns} FROM ${FROM} AND ${joinConditions.join(' AND ')}
     WHERE ${conditions.join(' AND ')} ORDER BY e.position ${options.newest ? 'DESC' : ''} ${limit}`;
@@ -537,7 +538,7 @@ export interface SubjectOptions {
   /** Inclusive. */
   readonly until: number;
   readonly types: readonly string[];
-  /** Length of the subject. */
+  /** Length of the subject, at least. */
   readonly bytes: number;
 }
 
@@ -555,7 +556,7 @@ export async function readSubjects(
     name: 'read-subjects',
     text: `SELECT e.position::float8 AS position, e.site, encode(p.subject, 'hex') AS subject
              FROM cc.events e JOIN cc.personal p ON p.position = e.position AND p.position > $1 AND p.position <= $2
-            WHERE e.position > $1 AND e.position <= $2 AND e.type = ANY ($3) AND octet_length(p.subject) = $4`,
+            WHERE e.position > $1 AND e.position <= $2 AND e.type = ANY ($3) AND octet_length(p.subject) >= $4`,
     values: [after, until, types, bytes],
   });
   return rows;
@@ -578,6 +579,8 @@ function toEvent<Event = StoredEvent>(row: Row): Event {
     time: new Date(Number(row.time)).toISOString(),
     actor: row.actor,
     data: row.data,
-    personal: row.has_personal ? { ...(row.subject && { subject: row.subject }), ...row.personal } : null,
+    personal: row.has_personal
+      ? { ...(row.subject && { [nameOfSubject(row.subject)]: row.subject }), ...row.personal }
+      : null,
   } as Event;
 }

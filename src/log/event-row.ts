@@ -1,3 +1,4 @@
+import { nameOfSubject } from '../events/person-keys.js';
 import type { StoredEvent } from './event.js';
 
 /** The columns in the order that `EventRow` expects. `personal`: the whole personal part, or only the subject. */
@@ -136,13 +137,13 @@ export function plain(field: string): string {
 
 function personalOf(subject: string, data: string): object {
   const parsed = data === NULL ? {} : JSON.parse(plain(data));
-  return subject === NULL ? parsed : { subject, ...parsed };
+  return subject === NULL ? parsed : { [nameOfSubject(subject)]: subject, ...parsed };
 }
 
 /** The stored JSON with the subject added; undefined if it cannot be added textually. */
 function withSubject(subject: string, data: string): string | undefined {
   if (subject === NULL || !data.startsWith('{"') || data.includes('\n')) return undefined;
-  return `{"subject":"${subject}",${data.slice(1)}`;
+  return `{"${nameOfSubject(subject)}":"${subject}",${data.slice(1)}`;
 }
 
 /** Caches the last result: consecutive rows often have the same value. */

@@ -1,10 +1,12 @@
 import type { DomainEvent, EventType, TypesOf } from '../events/index.js';
+import type { NamedPerson } from '../events/person-keys.js';
 
 export interface NewEvent {
   /** A literal such as `conversion.received.v1`. A changed shape gets a new version. */
   readonly type: string;
   readonly data: object;
-  readonly personal?: { readonly subject?: string };
+  /** The person: by the hash of the email (a visitor: by its id), or by another key. */
+  readonly personal?: NamedPerson;
   /** An external identifier (an order number) by which the event can be found within its site. */
   readonly reference?: string | undefined;
   /** Input of the inline projections, not stored in the event. Only the first event of a request may have it. */
@@ -95,6 +97,8 @@ export interface AsOf {
   readonly position: number;
   /** Something was found, so an erasure since then concerns it: a visitor event without a subject also makes it stale. */
   readonly found: boolean;
+  /** Further subjects that were looked up, in hex. */
+  readonly others?: readonly string[] | undefined;
 }
 
 /** The first event of a stream; without fields if retention has removed it. */

@@ -12,7 +12,7 @@ export interface FollowOptions {
   readonly after: number;
   /** Restricts the events to these categories. */
   readonly categories?: readonly string[];
-  /** Restricts them to those about a subject of this length. */
+  /** Restricts them to those about a subject of at least this length. */
   readonly subjectBytes?: number;
   /**
    * Called when the log has lost the newest event that was applied, as after a failover to a lagging standby: what was applied

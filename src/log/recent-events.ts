@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { nameOfSubject, subjectOfPerson } from '../events/person-keys.js';
 import { VISITOR } from '../events/visitor.events.js';
 import type { AppendRequest, NewEvent, StoredEvent } from './event.js';
 import type { EventFeed } from './event-feed.js';
@@ -161,7 +162,7 @@ export class RecentRow implements PageRow {
   }
 
   get subject(): string | undefined {
-    return this.person?.subject;
+    return this.person && subjectOfPerson(this.person);
   }
 
   data(): StoredEvent['data'] {
@@ -197,7 +198,8 @@ export class RecentRow implements PageRow {
       if (value !== undefined) kept = { ...kept, [field]: value };
     }
     this.content = (kept ?? NOTHING) as StoredEvent['data'];
-    this.person = this.category === VISITOR && subject !== undefined ? { subject } : undefined;
+    this.person =
+      this.category === VISITOR && subject !== undefined ? { [nameOfSubject(subject)]: subject } : undefined;
     this.stored = undefined;
     return kept !== undefined || this.person !== undefined;
   }
@@ -224,7 +226,9 @@ export function firstVersion(expected: AppendRequest['expected']): number | unde
 export function subjectsOf(rows: readonly RecentRow[], { types, bytes }: SubjectOptions): EventSubject[] {
   return rows
     .filter(({ type }) => types.includes(type))
-    .flatMap(({ position, site, subject }) => (subject?.length === bytes * 2 ? [{ position, site, subject }] : []));
+    .flatMap(({ position, site, subject }) =>
+      subject !== undefined && subject.length >= bytes * 2 ? [{ position, site, subject }] : [],
+    );
 }
 
 /** As `readEventFields` returns them. */

@@ -3,6 +3,8 @@ export interface Manifest {
   readonly name: string;
   /** Its name for people. */
   readonly label: string;
+  /** Each of them is enough for the platform to recognise a person by, unless a setting says otherwise. */
+  readonly sufficient: readonly PersonIdentifier[];
   /** By the parameter of a landing page's address, in lower case. */
   readonly clickIds?: Readonly<Record<string, ClickId>>;
   /** What a sender may state in `clickIds`, as the platform writes it. */
@@ -14,6 +16,9 @@ export interface Manifest {
   /** It counts an event that its script on the page reports under the same event id once. */
   readonly deduplicatesPixel?: true;
 }
+
+/** What a conversion can state about its person. */
+export type PersonIdentifier = 'email' | 'phone' | 'external_id' | 'click_id';
 
 /**
  * `number` is unique among the click ids and cookies of all platforms, and is stored: in cookies of visitors, and as the place in

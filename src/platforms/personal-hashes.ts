@@ -6,8 +6,11 @@
  * the plain one, and is null where the plain one must not replace it: read it with `digestOf()`.
  */
 export interface PersonalHashes {
-  /** Email, trimmed, lower case: the key of the data subject. Meta, TikTok, LinkedIn, Pinterest, Snapchat, X, Segment. */
-  subject: string;
+  /**
+   * Email, trimmed, lower case: the key of the data subject. Meta, TikTok, LinkedIn, Pinterest, Snapchat, X, Segment. Absent if the
+   * person is known by something else.
+   */
+  subject?: string;
   /** Like `subject`, but at gmail.com and googlemail.com without dots and `+suffix`. Google. */
   emailGoogle?: string | null;
   /** At every domain without the dots and the `+alias` of the local part, and without a trailing dot. Microsoft, Reddit. */

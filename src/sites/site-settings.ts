@@ -23,6 +23,7 @@ export const DEFAULT_SITE_SETTINGS: SiteSettings = {
   blockCountries: [],
   emailCapture: true,
   botFilter: 'leads',
+  identifyBy: 'email',
   strictFields: false,
 };
 
@@ -56,6 +57,7 @@ export const SITE_FLAGS: Readonly<Record<string, Flag>> = {
   'block-ua': { setting: 'blockUserAgents', list: true, parse: shortText },
   'block-country': { setting: 'blockCountries', list: true, parse: country },
   'email-capture': { setting: 'emailCapture', ...YES_OR_NO },
+  'identify-by': { setting: 'identifyBy', ...oneOf('email', 'any') },
   'strict-fields': { setting: 'strictFields', ...YES_OR_NO },
 };
 

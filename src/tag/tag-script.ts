@@ -11,6 +11,8 @@ export interface TagConfig {
   readonly capture: boolean;
   /** How long the browser stores the visitor record. */
   readonly days: number;
+  /** Say with a statement about consent which clicks it is about: conversions are matched by them. */
+  readonly clicks?: boolean;
 }
 
 export interface TagScript {
@@ -26,8 +28,8 @@ const scripts = new Map<string, TagScript>();
 let built: string | undefined;
 
 /** The browser tag as served to a site. Sites with equal settings share one script. */
-export function tagScript({ required, capture, days }: TagConfig): TagScript {
-  const config = JSON.stringify({ required, capture, days });
+export function tagScript({ required, capture, days, clicks }: TagConfig): TagScript {
+  const config = JSON.stringify({ required, capture, days, ...(clicks && { clicks }) });
   let script = scripts.get(config);
   if (!script) {
     const body = builtTag().replace('__CC_CONFIG__', config);

@@ -39,7 +39,17 @@ describe('EraseSubject', () => {
     const erased = await new EraseSubjectHandler(erasure, list, ANY_KEY).execute(new EraseSubject('cli', SITE, JANE));
     expect(erased).toEqual({ events: 3, identifiers: 2, claims: 1 });
     expect(listed).toEqual([{ site: SITE, subject: JANE }]);
-    expect(calls).toEqual([['cli', SITE, JANE]]);
+    expect(calls).toEqual([['cli', SITE, JANE, undefined, undefined, []]]);
+  });
+
+  it('lists every subject of the person', async () => {
+    const list = newList();
+    const { calls, erasure } = recordingErasure();
+    const handler = new EraseSubjectHandler(erasure, list, ANY_KEY);
+    await handler.execute(new EraseSubject('cli', SITE, JANE, undefined, [JOHN]));
+    expect(calls).toEqual([['cli', SITE, JANE, undefined, undefined, [JOHN]]]);
+    const listed = [JANE, JOHN].map((subject) => ({ site: SITE, subject, position: 101 }));
+    expect(await list.read()).toEqual(listed);
   });
 
   it('lists the position of the erasure afterwards', async () => {

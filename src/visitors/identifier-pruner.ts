@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
+import { KEY_BYTES, VISITOR_BYTES } from '../events/person-keys.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
@@ -11,12 +12,23 @@ import { Lease } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
 import { positionBefore } from '../sites/position-before.js';
 import { expiry } from './erasure/erasure.js';
-import { VISITOR_BYTES } from './visitor.js';
 
 const BATCH_ROWS = 1_000;
 
-/** Its `reached` is the position up to which personal parts of visits without an email were deleted. */
-const UNIDENTIFIED_LEASE = 'unidentified-visits';
+/** Visits of which the personal parts expire. The `reached` of a lease is the position up to which they were deleted. */
+interface Expiring {
+  readonly lease: string;
+  readonly subjectBytes: number;
+  readonly types?: readonly string[];
+}
+
+/** For which no email was given. */
+const UNIDENTIFIED: Expiring = { lease: 'unidentified-visits', subjectBytes: VISITOR_BYTES };
+/** That are found by a click id, as long as the identifier record has them. */
+const CLICKED: Expiring = {
+  ...{ lease: 'clicked-visits', subjectBytes: KEY_BYTES },
+  types: ['visitor.clicked.v1', 'visitor.rejudged.v1'],
+};
 const PAGE_EVENTS = 5_000;
 
 /**
@@ -26,6 +38,7 @@ const PAGE_EVENTS = 5_000;
 @Injectable()
 export class IdentifierPruner {
   private readonly copied: CopiedProgress = new Map();
+  private readonly copiedClicks: CopiedProgress = new Map();
 
   constructor(
     private readonly postgres: Postgres,
@@ -43,6 +56,9 @@ export class IdentifierPruner {
       await pruneIdentifiers(this.postgres, new Date(nowMs - this.settings.identifierTtlMs));
       const before = new Date(nowMs - this.settings.unidentifiedTtlMs);
       await pruneUnidentified(this.postgres, this.log, before, this.copied);
+      // Not before the rows that were made of them, which a rebuild would make again.
+      const oldest = Math.max(this.settings.identifierTtlMs, this.settings.unidentifiedTtlMs);
+      await pruneVisits(this.postgres, this.log, CLICKED, new Date(nowMs - oldest), this.copiedClicks);
     } catch (error) {
       this.logger.warn('Pruning expired identifiers failed; retrying in 10 min', { error: messageOf(error) });
     }
@@ -72,21 +88,35 @@ export async function pruneIdentifiers(postgres: Postgres, before: Date): Promis
 /** Up to where copied visits were looked at, by site. It only saves work: after a restart they are looked at again. */
 type CopiedProgress = Map<string, number>;
 
-/** One process at a time, by lease. Returns the number of visits that lost their personal part. */
-export async function pruneUnidentified(
+export function pruneUnidentified(
   postgres: Postgres,
   log: EventLog,
   before: Date,
+  copied?: CopiedProgress,
+): Promise<number> {
+  return pruneVisits(postgres, log, UNIDENTIFIED, before, copied);
+}
+
+export function pruneClicked(postgres: Postgres, log: EventLog, before: Date): Promise<number> {
+  return pruneVisits(postgres, log, CLICKED, before);
+}
+
+/** One process at a time, by lease. Returns the number of visits that lost their personal part. */
+async function pruneVisits(
+  postgres: Postgres,
+  log: EventLog,
+  { lease: name, ...parts }: Expiring,
+  before: Date,
   copied: CopiedProgress = new Map(),
 ): Promise<number> {
-  const lease = await Lease.take(postgres, UNIDENTIFIED_LEASE);
+  const lease = await Lease.take(postgres, name);
   if (!lease) return 0;
   try {
     const end = await readCertainlyBefore(postgres.pool, before, postgres.clock.nowMs());
     let total = 0;
     while (lease.held && lease.reached < end) {
       const until = Math.min(end, await log.pageEnd(lease.reached, PAGE_EVENTS));
-      const range = { after: lease.reached, until, subjectBytes: VISITOR_BYTES };
+      const range = { after: lease.reached, until, ...parts };
       total += await expirePersonalParts(postgres, range, expiry);
       lease.reached = until;
     }
@@ -95,7 +125,7 @@ export async function pruneUnidentified(
       const last = await positionBefore(log, before, site);
       for (let after = Math.max(end, copied.get(site) ?? 0); lease.held && after < last; ) {
         const until = Math.min(last, await log.pageEnd(after, PAGE_EVENTS));
-        total += await expirePersonalParts(postgres, { after, until, subjectBytes: VISITOR_BYTES, site }, expiry);
+        total += await expirePersonalParts(postgres, { after, until, ...parts, site }, expiry);
         after = until;
         copied.set(site, after);
       }

@@ -1,3 +1,4 @@
+import { isPerson, subjectOfPerson } from '../events/person-keys.js';
 import {
   type BotVerdict,
   type ConsentState,
@@ -9,7 +10,7 @@ import {
 import { derivedUuid, uuidv7 } from '../kernel/uuid.js';
 import type { AppendRequest, DedupClaim, StoredEvent } from '../log/event.js';
 import { meaningOf, OPERATOR, UNDECIDED, UNRECOGNISED } from './consent.js';
-import { isPerson, type NewVisitorEvent, visitorSubject } from './visitor.js';
+import { type NewVisitorEvent, visitorSubject } from './visitor.js';
 
 /** One row of what a visitor contributed to a person's record. Without `at` the time of the event applies. */
 export interface Identifier {
@@ -54,9 +55,10 @@ export function botClaimKey(visit: string): string {
 
 /** Deterministic: the append passes the result on to the inline projections, and a rebuild derives the same from the log. */
 export function inlineOf(event: VisitorEvent | StoredEvent): Inline | undefined {
-  if (!('personal' in event) || !isPerson(event.personal?.subject)) return undefined;
+  if (!('personal' in event) || !event.personal || !isPerson(subjectOfPerson(event.personal))) return undefined;
   switch (event.type) {
     case 'visitor.visited.v1':
+    case 'visitor.clicked.v1':
     case 'visitor.identified.v1':
       return event.personal && visitInline(event.data, event.personal);
     case 'visitor.rejudged.v1': {

@@ -1,3 +1,4 @@
+import { subjectOfPerson } from '../events/person-keys.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projections/projection.js';
 import { inlineOf } from './identifier-record.js';
@@ -5,13 +6,14 @@ import { inlineOf } from './identifier-record.js';
 /** Identifier records: the newest click id of each kind, campaign fields, last visit and bot verdict of each person. */
 export const identifiersProjection = inlineProjection(
   'identifiers',
-  ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.rejudged.v1'],
+  ['visitor.visited.v1', 'visitor.clicked.v1', 'visitor.identified.v1', 'visitor.rejudged.v1'],
   { prunedBy: { identifiers: 'at' } },
 );
 
 /** The latest consent of each person. */
 export const consentProjection = inlineProjection('consent', [
   'visitor.visited.v1',
+  'visitor.clicked.v1',
   'visitor.identified.v1',
   'visitor.consent_changed.v1',
 ]);
@@ -44,7 +46,8 @@ function notesOf(events: readonly StoredEvent[]): string | undefined {
   const notes = events.flatMap((event) => {
     const inline = inlineOf(event);
     const { position, site, personal, time } = event;
-    return inline ? [{ position, site, subject: personal?.subject, time: Date.parse(time), inline }] : [];
+    const subject = personal ? subjectOfPerson(personal) : undefined;
+    return inline ? [{ position, site, subject, time: Date.parse(time), inline }] : [];
   });
   return notes.length === 0 ? undefined : JSON.stringify(notes);
 }

@@ -1,4 +1,5 @@
 import { Interval } from '@nestjs/schedule';
+import { isPerson, PERSON_BYTES, subjectOfPerson } from '../events/person-keys.js';
 import { VISITOR } from '../events/visitor.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -7,7 +8,6 @@ import type { Follower } from '../log/follower.js';
 import { LINEAGE } from '../postgres/lineage.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { SubjectFilter } from './subject-filter.js';
-import { isPerson, PERSON_BYTES } from './visitor.js';
 
 const CHECK_EVERY_MS = 1_000;
 /** Beyond this the filter is not used: the log would refuse most decisions that are based on it. */
@@ -99,7 +99,7 @@ export class KnownSubjects {
     const filter = new SubjectFilter(Math.max(this.expected, await this.estimate()));
     // From before the tables are read: what is stored while they are being read is read as an event.
     const after = await this.log.head();
-    // Most visits are of visitors without an email.
+    // Most visits are of visitors that are not known yet.
     const options = { name: 'subjects', after, categories: [VISITOR], subjectBytes: PERSON_BYTES };
     this.follower = await this.log.follow(options, (events) => addSubjects(filter, events));
     for (const table of TABLES) await this.readTable(table, filter);
@@ -140,5 +140,8 @@ export class KnownSubjects {
 }
 
 function addSubjects(filter: SubjectFilter, events: readonly StoredEvent[]): void {
-  for (const { site, personal } of events) if (isPerson(personal?.subject)) filter.add(site, personal.subject);
+  for (const { site, personal } of events) {
+    const subject = personal ? subjectOfPerson(personal) : undefined;
+    if (isPerson(subject)) filter.add(site, subject);
+  }
 }

@@ -1,8 +1,9 @@
 import { type Delivery, foldDeliveries } from '../delivery/delivery.js';
 import { buildPayload } from '../delivery/payload/payload.js';
 import { occurredMsOf, type ReceivedConversion } from '../delivery/received-conversion.js';
-import { CONVERSION, type ConversionData } from '../events/conversion.events.js';
+import { CONVERSION, type ConversionData, type ConversionPersonal } from '../events/conversion.events.js';
 import { type Reopening } from '../events/delivery.events.js';
+import { PERSON_BYTES, statedKeys } from '../events/person-keys.js';
 import { SITE } from '../events/site.events.js';
 import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
@@ -13,10 +14,10 @@ import type { Platform, Settings } from '../platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../postgres/lease.js';
 import { isClosed, scopeStart } from '../sites/site.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
-import { asOfRecord, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
+import { type Matcher, matchOf } from './matcher.js';
 import { withSentConsent } from './sent-consent.js';
 import { lacksIdentifier } from './unmatched.projection.js';
-import { PERSON_BYTES } from './visitor.js';
+import { asOfRecord, type VisitorRecord } from './visitor-record.js';
 
 /** Its `reached` is the progress of the scan. */
 export const LATE_MATCHES_LEASE = 'late-matches';
@@ -24,7 +25,7 @@ const PAGE_EVENTS = 5_000;
 /** How often one conversion is decided when its stream, or what is stored about the person, changes each time. */
 const DECISIONS_MAX = 50;
 /** Events that may add an identifier. */
-const TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.consent_changed.v1'];
+const TYPES = ['visitor.visited.v1', 'visitor.clicked.v1', 'visitor.identified.v1', 'visitor.consent_changed.v1'];
 
 export interface LateMatchesDependencies {
   platform(name: string): Platform | undefined;
@@ -145,19 +146,20 @@ export class LateMatches {
     // Another cell acts for a site that has left. One that arrives is looked at when it is open.
     if (!open || isClosed(open.site)) return;
     for (let decisions = 0; decisions < DECISIONS_MAX; decisions += 1) {
-      const record = await this.matcher.find(open.site, subject);
+      const events = await this.log.readStream(CONVERSION, conversion);
+      const others = othersOf(events[0], subject, open);
+      const record = await this.matcher.find(open.site, { subject, others });
       // Ends the scan before its position advances, so that the next one decides with the record.
       if (record.consent === 'unreadable') throw new LogUnavailable('The identifier record could not be read');
-      const events = await this.log.readStream(CONVERSION, conversion);
       const decided = this.decide(events, open, record);
       if (decided.length === 0) return;
       const by = visitPosition;
-      const [first, ...others] = decided.map(({ data, ...event }) => ({ ...event, data: { ...data, by } }));
+      const [first, ...following] = decided.map(({ data, ...event }) => ({ ...event, data: { ...data, by } }));
       const outcome = await this.log.append({
         ...{ category: CONVERSION, stream: conversion, site, actor: 'system' },
         expected: events.at(-1)?.version ?? 0,
-        events: [first as NewEvent, ...others],
-        asOf: asOfRecord(record),
+        events: [first as NewEvent, ...following],
+        asOf: asOfRecord(record, others),
       });
       // Otherwise the stream has new events, or the person was erased or has new ones: decide again.
       if (outcome.status === 'appended') return;
@@ -196,7 +198,8 @@ export class LateMatches {
         trial: opening.data.trial,
         ...(index === 0 && { joins: opening.time.slice(0, 10) }),
       };
-      const personal = { subject: opening.personal?.subject as string, visit: match.visit };
+      const { subject, person } = opening.personal as ConversionPersonal;
+      const personal = { ...(subject === undefined ? { person } : { subject }), visit: match.visit };
       return { type: 'conversion.reopened.v1', data, personal };
     });
   }
@@ -218,4 +221,16 @@ export class LateMatches {
 /** A consent that could not be read when the conversion was received is read now. */
 function isWithheldForGood({ withheld }: Pick<ConversionData, 'withheld'>): boolean {
   return withheld !== undefined && withheld !== 'consent_unreadable';
+}
+
+/** Further subjects of the person, where people are identified by more than an email. */
+function othersOf(
+  opening: StoredEvent | undefined,
+  subject: string,
+  { site: { settings } }: LoadedSite,
+): readonly string[] | undefined {
+  if (opening?.type !== 'conversion.received.v1' || !opening.personal) return undefined;
+  if (settings.identifyBy === 'email' && !opening.personal.person) return undefined;
+  const others = statedKeys(opening.personal).filter((key) => key !== subject);
+  return others.length > 0 ? others : undefined;
 }

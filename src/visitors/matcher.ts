@@ -3,7 +3,6 @@ import { type WithheldReason } from '../events/conversion.events.js';
 import { type SiteSettings } from '../events/site.events.js';
 import type { BotVerdict } from '../events/visitor.events.js';
 import { SENDER_CLOCK_TOLERANCE_MS } from '../kernel/clock.js';
-import type { AsOf } from '../log/event.js';
 import { NEWEST_POSITION } from '../log/event-reader.js';
 import type { Visit } from '../platforms/conversion.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -11,6 +10,7 @@ import type { Site } from '../sites/site.js';
 import { type ConsentingVisitor, decideConsent, type StoredStatement } from './consent.js';
 import type { KnownSubjects } from './known-subjects.js';
 import { type PersonVisitor, type Seen, type StoredIdentifier, unionOf, visitorsOf } from './person.js';
+import { type LookedUpPerson, mergedRecord, UNREADABLE, type VisitorRecord } from './visitor-record.js';
 
 /** The visit of the person behind a conversion, as far as consent and bot verdicts permit its use. */
 export interface Match {
@@ -26,21 +26,6 @@ export interface Match {
   readonly isBot?: true | undefined;
   /** Number of visitors whose identifiers are withheld because of their bot verdict. */
   readonly botVisitors?: number | undefined;
-}
-
-/** What the visitors of one person contributed, and who stated which consent. */
-export interface VisitorRecord {
-  readonly identifiers: readonly StoredIdentifier[];
-  readonly consent: readonly StoredStatement[] | 'unreadable';
-  /** More is stored about the person than a lookup reads. */
-  readonly isPartial?: true | undefined;
-  /** The newest position of the log when it was read. */
-  readonly position?: number | undefined;
-}
-
-/** For the append of what was decided on the record. A record that could not be read cannot become outdated. */
-export function asOfRecord({ position, identifiers, consent }: VisitorRecord): AsOf | undefined {
-  return position === undefined ? undefined : { position, found: identifiers.length > 0 || consent.length > 0 };
 }
 
 /** Stands for the visitors that were not read. They may have granted nothing. */
@@ -114,8 +99,6 @@ export function filtersBots({ botMode, botFilter }: SiteSettings, orderId: strin
   return botMode === 'enforce' && (botFilter === 'all' || (botFilter === 'leads' && orderId === undefined));
 }
 
-export const UNREADABLE: VisitorRecord = { identifiers: [], consent: 'unreadable' };
-
 /**
  * Bounds a lookup whatever callers of the tag have stored about a person. Denials are read before other statements, and of more
  * identifiers than this those of the visitors that count most.
@@ -173,12 +156,19 @@ export class Matcher {
    * The record of a person without stored data, without a look-up; undefined if data may be stored. Only for a
    * decision that is appended as of the record's position: the log refuses it if something was stored in the meantime.
    */
-  absent(site: MatchedSite, subject: string): VisitorRecord | undefined {
+  absent(site: MatchedSite, { subject, others }: LookedUpPerson): VisitorRecord | undefined {
     const position = this.known?.absentAsOf(site.host, subject);
-    return position === undefined ? undefined : { identifiers: [], consent: [], position };
+    if (position === undefined) return undefined;
+    if (others?.some((other) => this.known?.absentAsOf(site.host, other) === undefined)) return undefined;
+    return { identifiers: [], consent: [], position };
   }
 
-  find(site: MatchedSite, subject: string): Promise<VisitorRecord> {
+  find(site: MatchedSite, { subject, others }: LookedUpPerson): Promise<VisitorRecord> {
+    if (!others) return this.lookUp(site, subject);
+    return Promise.all([subject, ...others].map((each) => this.lookUp(site, each))).then(mergedRecord);
+  }
+
+  private lookUp(site: MatchedSite, subject: string): Promise<VisitorRecord> {
     return new Promise((resolve) => {
       this.pending.push({ site, subject, resolve });
       if (this.running) return;

@@ -1,10 +1,11 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
-import type { BotVerdict, VisitPersonal, VisitSignals } from '../events/visitor.events.js';
+import type { BotVerdict, VisitorEvent, VisitPersonal, VisitSignals } from '../events/visitor.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import type { AppendRequest } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import { BotScorer, siteRulesOf } from './bots/bot-scorer.js';
-import { consentChange } from './change-consent.handler.js';
+import { consentChanges } from './change-consent.handler.js';
+import { clickPeople } from './click-people.js';
 import { mayStoreVisit } from './consent.js';
 import { botClaimKey, newVisitorStream } from './identifier-record.js';
 import { reachesBotThreshold } from './matcher.js';
@@ -14,6 +15,8 @@ import type { NewVisitorEvent } from './visitor.js';
 
 /** Bots are counted once per visit; the window is longer than any visit lasts. */
 const BOT_CLAIM_WINDOW_MS = 24 * 60 * 60 * 1_000;
+
+type VisitEvent = NewVisitorEvent & Extract<VisitorEvent, { type: 'visitor.visited.v1' | 'visitor.identified.v1' }>;
 
 @CommandHandler(RecordVisit)
 export class RecordVisitHandler implements ICommandHandler<RecordVisit> {
@@ -35,15 +38,14 @@ export class RecordVisitHandler implements ICommandHandler<RecordVisit> {
     const { settings, host } = site;
     if (!mayStoreVisit(message.consent, settings.consentRequired) || !message.visit || !message.visitor) {
       // Without an email hash the subject would be the visitor id. Only a call of `consent` may store that without consent.
-      const change = message.subject === undefined ? undefined : consentChange(actor, host, message, visitor);
-      return change ? [change] : [];
+      return message.subject === undefined ? [] : consentChanges(actor, site, message, visitor);
     }
 
     const signals: VisitSignals = { ...message.signals, ...request };
     const verdict = this.scorer.score(signals, siteRulesOf(settings));
     const requests: AppendRequest[] = [];
     const visit = visitEvent(command, signals, verdict);
-    if (visit) requests.push(newVisitorStream(actor, host, visit));
+    if (visit) requests.push(newVisitorStream(actor, host, visit), ...clickVisits(command, visit));
     if (reachesBotThreshold(verdict, settings)) {
       const detected: NewVisitorEvent = {
         type: 'visitor.bot_detected.v1',
@@ -57,8 +59,17 @@ export class RecordVisitHandler implements ICommandHandler<RecordVisit> {
   }
 }
 
+/** The same landing, for each click by which a conversion without an email finds it. */
+function clickVisits({ actor, site, message }: RecordVisit, visit: VisitEvent): AppendRequest[] {
+  if (visit.type !== 'visitor.visited.v1') return [];
+  const { subject: _, ...personal } = visit.personal;
+  return clickPeople(site.settings, message.clicks).map((person) =>
+    newVisitorStream(actor, site.host, { ...visit, type: 'visitor.clicked.v1', personal: { person, ...personal } }),
+  );
+}
+
 /** Undefined for a page view without click ids and campaign fields: it would add nothing to the identifier record. */
-function visitEvent(command: RecordVisit, signals: VisitSignals, bot: BotVerdict): NewVisitorEvent | undefined {
+function visitEvent(command: RecordVisit, signals: VisitSignals, bot: BotVerdict): VisitEvent | undefined {
   const { call, message, visitor: caller } = command;
   const { visitor: browser, visit = '', subject, page, referrer, first, utm, cookies, consent } = message;
   const clicks = withLandings(command);

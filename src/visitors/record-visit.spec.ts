@@ -123,7 +123,7 @@ describe('RecordVisit', () => {
 
 describe('ChangeConsent', () => {
   const change = (fields: object, visitor = callingVisitor(undefined, NOW)) =>
-    new ChangeConsentHandler(log).execute(new ChangeConsent('tag', 'shop.example', messageOf(fields), visitor));
+    new ChangeConsentHandler(log).execute(new ChangeConsent('tag', siteWith({}), messageOf(fields), visitor));
 
   it.each([
     ['the email hash', { hash: EMAIL_HASH }, EMAIL_HASH],

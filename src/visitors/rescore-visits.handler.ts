@@ -1,4 +1,5 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
+import type { NamedPerson } from '../events/person-keys.js';
 import { type BotVerdict, VISITOR, type VisitorEvent, type VisitPersonal } from '../events/visitor.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import type { EventsOf, StoredEvent } from '../log/event.js';
@@ -12,7 +13,8 @@ import type { NewVisitorEvent } from './visitor.js';
 
 const PAGE_EVENTS = 1_000;
 /** Not `visitor.bot_detected.v1`: it holds a verdict without the signals to score. */
-const SCORED_TYPES = ['visitor.visited.v1', 'visitor.identified.v1'] as const;
+/** A visit that is recorded under its click ids as well (`clicked`) changes there, too, and is listed once. */
+const SCORED_TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.clicked.v1'] as const;
 
 /**
  * Compares the new verdict of each visit with the latest one, which may come from an earlier rescore. A second run with
@@ -35,17 +37,19 @@ export class RescoreVisitsHandler implements ICommandHandler<RescoreVisits> {
     for await (const visit of this.events(site, command.after, command.until, SCORED_TYPES)) {
       this.onProgress(judged + erased);
       const signals = visit.personal?.signals;
+      const isVisit = visit.type !== 'visitor.clicked.v1';
       if (!signals) {
-        erased += 1;
+        if (isVisit) erased += 1;
         continue;
       }
-      judged += 1;
+      if (isVisit) judged += 1;
       const before = earlier.get(visit.stream) ?? visit.data.bot;
       const after = this.scorer.score(signals, rules);
       if (isSame(before, after)) continue;
       const { position, time, type } = visit;
-      changes.push({ position, time, type, before, after, verdict: changeOf(before, after, site) });
-      if (command.apply && (await this.append(command, visit, before, after))) applied += 1;
+      if (type !== 'visitor.clicked.v1')
+        changes.push({ position, time, type, before, after, verdict: changeOf(before, after, site) });
+      if (command.apply && (await this.append(command, visit, before, after)) && isVisit) applied += 1;
     }
     const stays = ({ verdict }: VerdictChange) => (verdict === 'stays' ? 1 : 0);
     changes.sort((one, other) => stays(one) - stays(other) || one.position - other.position);
@@ -86,14 +90,15 @@ export class RescoreVisitsHandler implements ICommandHandler<RescoreVisits> {
     const stream = visit.stream.slice(VISITOR.length + 1);
     const events = await this.log.readStream(VISITOR, stream);
     const [opening] = events;
-    const subject = opening?.personal?.subject;
+    const { subject, person } = (opening?.personal ?? {}) as NamedPerson;
     const { known, visitor } = (opening?.personal ?? {}) as Partial<VisitPersonal>;
     const latest = events.at(-1);
-    if (subject === undefined || !latest || !hasVerdict(latest) || !isSame(latest.data.bot, before)) return false;
+    if ((subject ?? person) === undefined || !latest || !hasVerdict(latest) || !isSame(latest.data.bot, before))
+      return false;
     const event = {
       type: 'visitor.rejudged.v1',
       data: { bot, mode: settings.botMode, from: before.score, seenAt: visit.time },
-      personal: { subject, ...(known !== undefined && { visitor }) },
+      personal: { ...(subject === undefined ? { person } : { subject }), ...(known !== undefined && { visitor }) },
     } as const satisfies NewVisitorEvent;
     const outcome = await this.log.append({
       category: VISITOR,

@@ -1,14 +1,17 @@
 import type { Pool } from 'pg';
+import { nameOfSubject } from '../events/person-keys.js';
 import type { SiteSettings } from '../events/site.events.js';
 import type { ConsentState } from '../events/visitor.events.js';
 import { CLICK_KINDS } from '../platforms/click-ids.js';
 import { decideConsent, meaningOf, OPERATOR, UNDECIDED, UNRECOGNISED } from './consent.js';
 import { IDENTIFIER, reachesBotThreshold } from './matcher.js';
 import { best, type PersonVisitor, type StoredIdentifier, visitorsOf } from './person.js';
+import { mergedRecord } from './visitor-record.js';
 
-/** A person's record: the union of the visitors that identified with the email, and what each of them contributed. */
+/** A person's record: the union of the visitors that identified as the person, and what each of them contributed. */
 export interface ShownVisitor {
-  readonly subject: string;
+  /** Hash of the email. Absent if the person is known by something else. */
+  readonly subject?: string;
   readonly clicks: Record<string, { id: string; time: string; page?: string }>;
   readonly first: unknown;
   readonly last: unknown;
@@ -38,40 +41,44 @@ export interface ShownVisitor {
 export async function showVisitor(
   pool: Pool,
   site: { readonly host: string; readonly settings: SiteSettings },
-  subject: string,
+  subjects: readonly string[],
   asOfMs: number,
   ttlMs: number,
 ): Promise<ShownVisitor | undefined> {
-  const key = [site.host, Buffer.from(subject, 'hex')];
-  const identifiers = await pool.query<{ row: StoredIdentifier }>(
-    `SELECT ${IDENTIFIER} AS row
-       FROM cc.identifiers WHERE site = $1 AND subject = $2 ORDER BY position DESC, kind`,
+  const key = [site.host, subjects.map((subject) => Buffer.from(subject, 'hex'))];
+  const identifiers = await pool.query<{ of: string; row: StoredIdentifier }>(
+    `SELECT encode(subject, 'hex') AS of, ${IDENTIFIER} AS row
+       FROM cc.identifiers WHERE site = $1 AND subject = ANY ($2) ORDER BY position DESC, kind`,
     key,
   );
-  const statements = await pool.query<{ speaker: string; at: Date; position: string; state: ConsentState }>(
-    `SELECT encode(visitor, 'hex') AS speaker, at, position, state FROM cc.consent
-      WHERE site = $1 AND subject = $2 ORDER BY position DESC`,
+  const statements = await pool.query<{ of: string; speaker: string; at: Date; position: string; state: ConsentState }>(
+    `SELECT encode(subject, 'hex') AS of, encode(visitor, 'hex') AS speaker, at, position, state FROM cc.consent
+      WHERE site = $1 AND subject = ANY ($2) ORDER BY position DESC`,
     key,
   );
   if (identifiers.rows.length + statements.rows.length === 0) return undefined;
   const { settings } = site;
-  const visitors = visitorsOf(
-    identifiers.rows.map(({ row }) => row),
-    asOfMs,
-    ttlMs,
+  const record = mergedRecord(
+    subjects.map((subject) => ({
+      identifiers: identifiers.rows.filter(({ of }) => of === subject).map(({ row }) => row),
+      consent: statements.rows
+        .filter(({ of }) => of === subject)
+        .map(({ speaker, position, state }) => [speaker, Number(position), state] as const),
+    })),
   );
+  const visitors = visitorsOf(record.identifiers, asOfMs, ttlMs);
   const isWithheld = ({ bot }: PersonVisitor) => settings.botMode === 'enforce' && reachesBotThreshold(bot, settings);
   const used = visitors.filter((visitor) => !isWithheld(visitor));
   const entry = (kind: string) => {
     const found = best(used, kind);
     return found ? { time: timeOf(found.atMs), ...(found.value as object) } : null;
   };
-  const stored = statements.rows.map(({ speaker, position, state }) => [speaker, Number(position), state] as const);
-  const { consent, withheld } = decideConsent(stored, used, settings.consentRequired);
+  const { consent, withheld } = decideConsent(record.consent, used, settings.consentRequired);
   const means = withheld === 'undecided' ? withheld : consent;
   const deciding = statements.rows.find(({ state }) => meaningOf(state) === means) ?? statements.rows[0];
+  const email = subjects.find((subject) => nameOfSubject(subject) === 'subject');
   return {
-    subject,
+    ...(email !== undefined && { subject: email }),
     clicks: Object.fromEntries(
       CLICK_KINDS.flatMap((kind) => {
         const click = entry(kind);

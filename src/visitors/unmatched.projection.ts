@@ -1,5 +1,6 @@
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Outcome } from '../events/delivery.events.js';
+import { subjectOfPerson } from '../events/person-keys.js';
 import type { Page, Projection } from '../log/projections/projection.js';
 import type { Reducer } from '../log/projections/reducer.js';
 import type { SkipReason } from '../platforms/platform.js';
@@ -48,7 +49,8 @@ export const unmatchedProjection: Projection = {
       )
       .map(({ stream, site, personal, position, time }) => {
         const conversion = stream.slice(CONVERSION.length + 1);
-        return { conversion, site, subject: personal?.subject, position, skipped: skips.get(conversion), time };
+        const subject = personal ? subjectOfPerson(personal) : undefined;
+        return { conversion, site, subject, position, skipped: skips.get(conversion), time };
       });
     await page.tx.query(
       `INSERT INTO unmatched (conversion, site, subject, position, skipped, time)

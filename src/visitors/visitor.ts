@@ -15,14 +15,4 @@ export function visitDigest(siteSecret: string, visit: string): string {
   return derivedUuid(JSON.stringify([siteSecret, 'visit', visit]));
 }
 
-/** Length of a person's subject, the hash of the email. A visitor id is shorter. */
-export const PERSON_BYTES = 32;
-
-/** Length of the subject of a visitor that has not given an email. */
-export const VISITOR_BYTES = 16;
-
-export function isPerson(subject: string | undefined): subject is string {
-  return subject?.length === 2 * PERSON_BYTES;
-}
-
 export type NewVisitorEvent = VisitorEvent & NewEvent;

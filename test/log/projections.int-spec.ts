@@ -228,7 +228,7 @@ describe('projections', () => {
       const cookie = { id: randomUUID(), sinceMs: Date.now() - 1_000, landings: {} };
       const visitor = callingVisitor(turn % 3 === 1 ? cookie : undefined, Date.now());
       if (call === 'consent')
-        await new ChangeConsentHandler(log).execute(new ChangeConsent('tag', open.site.host, message, visitor));
+        await new ChangeConsentHandler(log).execute(new ChangeConsent('tag', open.site, message, visitor));
       else {
         const command = new RecordVisit('tag', open.site, call, message, request, visitor);
         await new RecordVisitHandler(log, scorer).execute(command);

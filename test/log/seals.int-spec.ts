@@ -67,7 +67,7 @@ describe('the seals of the log', () => {
   function erase() {
     return eraseSubject(postgres, {
       site: 'shop.example',
-      subject: SUBJECT,
+      subjects: [SUBJECT],
       linkedSubjects: () => [],
       projections: [],
       record: ({ events }) => {

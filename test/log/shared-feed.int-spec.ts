@@ -85,7 +85,7 @@ describe('projections of two instances that read recent events from memory', () 
   const erase = (subject: number) =>
     eraseSubject(postgres, {
       site: SITE,
-      subject: SUBJECTS[subject] as string,
+      subjects: [SUBJECTS[subject] as string],
       linkedSubjects: () => [],
       projections: [people, events],
       record: () => ({

@@ -9,12 +9,12 @@ import { ChangeConsent } from '../../src/visitors/change-consent.command.js';
 import { ChangeConsentHandler } from '../../src/visitors/change-consent.handler.js';
 import { mayStoreVisit, type StoredStatement } from '../../src/visitors/consent.js';
 import { inlineOf } from '../../src/visitors/identifier-record.js';
-import type { VisitorRecord } from '../../src/visitors/matcher.js';
 import type { StoredIdentifier } from '../../src/visitors/person.js';
 import { RecordVisit } from '../../src/visitors/record-visit.command.js';
 import { RecordVisitHandler } from '../../src/visitors/record-visit.handler.js';
 import { readTagMessage, type TagMessage } from '../../src/visitors/tag/tag-message.js';
 import { callingVisitor, type VisitorCookie, withLandings } from '../../src/visitors/tag/visitor-cookie.js';
+import type { VisitorRecord } from '../../src/visitors/visitor-record.js';
 
 const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; rv:115.0) Gecko/20100101 Firefox/115.0';
 /** Reading the list takes longer than hundreds of calls. */
@@ -96,7 +96,7 @@ export class TagCallers {
     ) as TagMessage;
     const visitor = callingVisitor(sendsCookie ? browser.cookie : undefined, nowMs);
     if (call === 'consent')
-      await new ChangeConsentHandler(this.log).execute(new ChangeConsent('tag', this.site.host, message, visitor));
+      await new ChangeConsentHandler(this.log).execute(new ChangeConsent('tag', this.site, message, visitor));
     else {
       const request = { userAgent: isBot ? 'curl/8.0' : BROWSER };
       await this.visits.execute(new RecordVisit('tag', this.site, call, message, request, visitor));

@@ -24,6 +24,9 @@ export const siteSettingsSchema = z
     blockUserAgents: list,
     blockCountries: list,
     emailCapture: z.boolean(),
+    identifyBy: z.enum(['email', 'any']).meta({
+      description: 'any: a conversion without an email is accepted with a phone, an external id or a click id.',
+    }),
     strictFields: z.boolean(),
   })
   .meta({ id: 'SiteSettings' });
@@ -48,6 +51,7 @@ export const settingsChangeSchema = z
     blockUserAgents: listChange,
     blockCountries: listChange,
     emailCapture: z.boolean().nullable(),
+    identifyBy: z.enum(['email', 'any']).nullable(),
     strictFields: z.boolean().nullable(),
   })
   .partial()

@@ -92,4 +92,14 @@ describe('the columns of a file', () => {
       expect.not.objectContaining({ message: expect.stringContaining('jane') }),
     );
   });
+
+  it('need an email, unless the site knows people by something else that a column holds', () => {
+    const read = (field: string, withoutEmail: boolean) => () =>
+      readColumns([field, 'event'], NONE, NONE, withoutEmail);
+    for (const field of ['phone', 'hashed_phone', 'externalId', 'gclid']) {
+      expect(read(field, false)).toThrow(/No column holds email/);
+      expect(read(field, true)).not.toThrow();
+    }
+    expect(read('firstName', true)).toThrow(/No column holds email/);
+  });
 });

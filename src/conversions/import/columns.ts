@@ -69,6 +69,10 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
 export const REASON_COLUMN = 'rejected_reason';
 export const COLUMNS_MAX = 1_000;
 
+const EMAILS: readonly string[] = ['email', 'hashed_email'];
+/** By which a person without an email can be known. */
+const OTHERS = /^(?:phone|hashed_phone|externalId|clickIds\..+|cookies\..+)$/;
+
 export interface Column {
   readonly field: string;
   /** -1 if the file has no such column, and every line gets the default. */
@@ -91,12 +95,13 @@ function comparable(header: string): string {
 
 /**
  * Which column holds which field. `map` has the headers of fields as the operator states them; an empty one leaves the field out.
- * Fields of `defaults` need no column.
+ * Fields of `defaults` need no column. `withoutEmail`: the site knows people by a phone, an external id or a click id, too.
  */
 export function readColumns(
   header: readonly string[],
   map: ReadonlyMap<string, string>,
   defaults: ReadonlyMap<string, string>,
+  withoutEmail = false,
 ): Column[] {
   if (header.length > COLUMNS_MAX)
     throw new UserError(`The header has ${header.length} columns. At most ${COLUMNS_MAX} are accepted.`);
@@ -113,7 +118,8 @@ export function readColumns(
       );
     columns.set(field, index);
   }
-  if (!columns.has('email') && !columns.has('hashed_email')) throw missing('email or hashed_email', 'email', header);
+  const isIdentifying = (field: string) => EMAILS.includes(field) || (withoutEmail && OTHERS.test(field));
+  if (![...columns.keys()].some(isIdentifying)) throw missing('email or hashed_email', 'email', header);
   for (const field of defaults.keys()) if (!columns.has(field)) columns.set(field, -1);
   if (!columns.has('event')) throw missing('event', 'event', header);
   return [...columns].map(([field, index]) => ({ field, index }));

@@ -9,7 +9,7 @@ import type { AppendRequest } from '../../log/event.js';
 import type { SiteKey } from '../../sites/site.js';
 import type { LoadedSite } from '../../sites/site-directory.js';
 import { DEFAULT_SITE_SETTINGS } from '../../sites/site-settings.js';
-import type { VisitorRecord } from '../../visitors/matcher.js';
+import type { VisitorRecord } from '../../visitors/visitor-record.js';
 import { dedupKey } from '../dedup-key.js';
 import type { InboundFields } from '../inbound/inbound-field.js';
 import { ReceiveConversion } from '../receive-conversion.command.js';

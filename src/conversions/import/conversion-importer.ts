@@ -6,14 +6,14 @@ import { withLogTimeout } from '../../kernel/log-timeout.js';
 import { derivedUuid, uuidv7 } from '../../kernel/uuid.js';
 import type { AppendOutcome, AsOf, DedupClaim, Opened } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
-import type { PersonalHashes } from '../../platforms/personal-hashes.js';
-import { LOOKUPS_MAX, type Matcher, UNREADABLE, type VisitorRecord } from '../../visitors/matcher.js';
+import { LOOKUPS_MAX, type Matcher } from '../../visitors/matcher.js';
+import { UNREADABLE, type VisitorRecord } from '../../visitors/visitor-record.js';
 import { storedText } from '../address-digest.js';
 import type { OpeningEvent } from '../conversion.js';
 import { correctionProblem, isCorrection } from '../correction.js';
 import { type CurrentDecision, decideOnRecord } from '../decide-conversion.js';
 import { dedupKey } from '../dedup-key.js';
-import { hashPersonal } from '../hash-personal.js';
+import { type Person, personOf } from '../person.js';
 import type { ReceiveConversion } from '../receive-conversion.command.js';
 import { duplicateOf } from '../receive-conversion.handler.js';
 import { withStoredSpelling } from '../stored-spelling.js';
@@ -35,7 +35,7 @@ const FILTERED = 'conversion.filtered.v1';
 
 interface Line {
   readonly command: ReceiveConversion;
-  readonly hashes: PersonalHashes;
+  readonly person: Person;
   id: string;
   /** Id of the line's event: tells what an append without an answer has stored from what another import has. */
   readonly eventId: string;
@@ -96,8 +96,8 @@ export class ConversionImporter {
   }
 
   private toLine(command: ReceiveConversion): Line {
-    const hashes = hashPersonal(command.fields, command.loadedSite.site.settings.country ?? undefined);
-    return { command, hashes, id: lineId(command, hashes), eventId: uuidv7(), stale: 0 };
+    const person = personOf(command.fields, command.loadedSite);
+    return { command, person, id: lineId(command, person), eventId: uuidv7(), stale: 0 };
   }
 
   private async storeAll(lines: readonly Line[]): Promise<void> {
@@ -144,7 +144,7 @@ export class ConversionImporter {
       // Stored by this import: decided once.
       if (opening.type === FILTERED || stored.id === line.eventId) line.outcome = outcomeOf(line, stored);
       else {
-        line.id = lineId(line.command, line.hashes, true);
+        line.id = lineId(line.command, line.person, true);
         counted.push(line);
       }
     }
@@ -159,17 +159,17 @@ export class ConversionImporter {
 
   private async decide(line: Line, requiresRecord: boolean): Promise<Decision> {
     const { clock } = this.dependencies;
-    const { command, hashes, id } = line;
+    const { command, person, id } = line;
     const record = await this.recordOf(line, requiresRecord);
-    return { line, ...decideOnRecord(command, hashes, record, id, clock.nowMs()) };
+    return { line, ...decideOnRecord(command, person, record, id, clock.nowMs()) };
   }
 
-  private async recordOf({ command, hashes, stale }: Line, requiresRecord: boolean): Promise<VisitorRecord> {
+  private async recordOf({ command, person, stale }: Line, requiresRecord: boolean): Promise<VisitorRecord> {
     if (stale >= LOOKUPS_MAX) return UNREADABLE;
     const { matcher } = this.dependencies;
     const { site } = command.loadedSite;
-    const absent = stale === 0 ? matcher.absent(site, hashes.subject) : undefined;
-    const record = absent ?? (await matcher.find(site, hashes.subject));
+    const absent = stale === 0 ? matcher.absent(site, person) : undefined;
+    const record = absent ?? (await matcher.find(site, person));
     if (record.consent === 'unreadable' && requiresRecord)
       throw new LogUnavailable('The visitor records cannot be read');
     return record;
@@ -231,11 +231,7 @@ function outcomeOf({ eventId }: Line, { id, type }: Opened): LineOutcome {
  * whenever it is imported, so that the log itself tells what was imported. Keyed with the site's secret, as the dedup key is.
  * A line that was filtered the first time has another id when it is not filtered any more.
  */
-function lineId(
-  { loadedSite, key, fields }: ReceiveConversion,
-  { subject }: PersonalHashes,
-  afterFilter = false,
-): string {
+function lineId({ loadedSite, key, fields }: ReceiveConversion, { subject }: Person, afterFilter = false): string {
   const { dedupSecret } = loadedSite;
   const { event, orderId, value, currency, occurredAt } = fields;
   const conversion = {

@@ -34,6 +34,7 @@ export async function openCsv(source: SourceBytes, options: ReadOptions): Promis
     header.map((name) => name.trim()),
     options.map,
     options.defaults,
+    options.withoutEmail,
   );
   const format = (cells: readonly string[], reason: string) => {
     // A file of rejected lines that is imported again has the column already.

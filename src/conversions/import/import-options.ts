@@ -7,6 +7,8 @@ export interface ReadOptions {
   readonly map: ReadonlyMap<string, string>;
   /** Values of fields, for lines that have none. */
   readonly defaults: ReadonlyMap<string, string>;
+  /** The site knows people by more than an email. */
+  readonly withoutEmail?: boolean;
   readonly times: TimeFormat;
   readonly decimalMark?: DecimalMark | undefined;
 }

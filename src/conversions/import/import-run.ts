@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../kernel/clock.js';
-import { subjectOf } from '../../kernel/email.js';
 import { UserError } from '../../kernel/errors.js';
 import type { SiteKey } from '../../sites/site.js';
 import type { LoadedSite } from '../../sites/site-directory.js';
-import type { InboundFields } from '../inbound/inbound-field.js';
+import { hashPersonal } from '../hash-personal.js';
+import { type InboundFields, siteReading } from '../inbound/inbound-field.js';
 import { readInboundFields } from '../inbound/inbound-fields.js';
+import { keysOf } from '../person.js';
 import { ReceiveConversion, type ReceiveRules } from '../receive-conversion.command.js';
 import type { LineOutcome } from './conversion-importer.js';
 import type { LineSource, SourceLine } from './import-options.js';
@@ -112,20 +113,22 @@ function countDropped(fields: InboundFields, counts: Map<string, number>): void 
 function toCommand(run: ImportRun, line: SourceLine): ReceiveConversion | string {
   if ('error' in line.reading) return line.reading.error;
   const site = run.site();
-  const isStrict = site.site.settings.strictFields;
-  const reading = readInboundFields(line.reading.body, { rawBody: line.rawBody, clock: run.clock, isStrict });
+  const { rawBody } = line;
+  const reading = readInboundFields(line.reading.body, { rawBody, clock: run.clock, ...siteReading(site.site) });
   if (!reading.ok) return reading.error;
   return new ReceiveConversion(site, run.key, reading.fields, run.rules);
 }
 
-function subjectFrom({ email, hashedEmail }: InboundFields): string {
-  return email === undefined ? (hashedEmail as string) : subjectOf(email);
+/** Whether any that the line states of the person was erased. */
+function namesAny(erased: ReadonlySet<string>, { fields, loadedSite }: ReceiveConversion): boolean {
+  const hashes = hashPersonal(fields, loadedSite.site.settings.country ?? undefined);
+  return keysOf(fields, hashes, loadedSite.dedupSecret).some((key) => erased.has(key));
 }
 
 async function storeWindow(run: ImportRun, window: readonly ReadLine[], counts: ImportCounts): Promise<void> {
   // Now and not when the line was read: a source may be slow, and a person erased meanwhile.
   const erased = await run.erased();
-  const isErased = ({ command }: ReadLine) => erased.size > 0 && erased.has(subjectFrom(command.fields));
+  const isErased = ({ command }: ReadLine) => erased.size > 0 && namesAny(erased, command);
   for (const { line } of window.filter(isErased)) await reject(run, line, ERASED, counts);
   const lines = window.filter((read) => !isErased(read));
   const outcomes = await run.store(lines.map(({ command }) => command));

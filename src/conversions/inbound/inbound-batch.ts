@@ -23,6 +23,7 @@ import {
   tooLarge,
   UNAVAILABLE_TEXT,
 } from './inbound-answers.js';
+import { siteReading } from './inbound-field.js';
 import { InboundMetrics, outcomeOf } from './inbound-metrics.js';
 import { batchFormatOf } from './inbound-route.js';
 import { type LineReading, readBatch } from './read-batch.js';
@@ -75,8 +76,8 @@ export class InboundBatch {
   private async receive(body: Buffer, format: BatchFormat, caller: Caller): Promise<CountedAnswer> {
     const { loadedSite, key, trace } = caller;
     const { clock, settings } = this;
-    const isStrict = loadedSite.site.settings.strictFields;
-    const options = { maxLineBytes: settings.maxBodyBytes, clock, isStrict, pause: pauseBetweenTurns() };
+    const { maxBodyBytes: maxLineBytes } = settings;
+    const options = { maxLineBytes, clock, pause: pauseBetweenTurns(), ...siteReading(loadedSite.site) };
     const readings = (await readBatch(body, format, options)).map((reading) => checked(reading, loadedSite));
     const conversions = readings.flatMap((reading) =>
       reading.ok ? [new ReceiveConversion(loadedSite, key, reading.fields, settings, trace)] : [],

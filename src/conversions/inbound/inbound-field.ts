@@ -2,6 +2,7 @@ import type { SentIdentifiers } from '../../events/conversion.events.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Address, ConversionSource, Custom, Item, SentConsent } from '../../platforms/conversion.js';
 import type { PersonalHashes } from '../../platforms/personal-hashes.js';
+import type { Site } from '../../sites/site.js';
 
 /** The fields of one conversion, validated and normalised. An optional field that was not sent is absent. */
 export interface InboundFields {
@@ -63,6 +64,14 @@ export interface BodyReading {
   readonly clock: Clock;
   /** The site refuses a conversion with an optional field that is not valid. */
   readonly isStrict: boolean;
+  /** Where a conversion needs no email: the country of phone numbers without a country code. */
+  readonly withoutEmail?: { readonly country: string | null } | undefined;
+}
+
+/** What a site decides of it. */
+export function siteReading({ settings }: Pick<Site, 'settings'>): Omit<BodyReading, 'rawBody' | 'clock'> {
+  const { strictFields: isStrict, identifyBy, country } = settings;
+  return identifyBy === 'email' ? { isStrict } : { isStrict, withoutEmail: { country } };
 }
 
 /**

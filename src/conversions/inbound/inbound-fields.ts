@@ -3,6 +3,8 @@ import { canonicalText } from '../../kernel/canonical-text.js';
 import { fitsCodePoints } from '../../kernel/code-points.js';
 import { isEmail, normaliseEmail } from '../../kernel/email.js';
 import { ownTrimmed } from '../../kernel/own-text.js';
+import { sentClickIds } from '../../platforms/sent-clicks.js';
+import { hashPersonal } from '../hash-personal.js';
 import { fieldRejection, type RejectionReason } from '../rejection-reason.js';
 import { CURRENCIES, readCurrency } from './fields/currencies.js';
 import { addDigest, isDigest } from './fields/hashed.js';
@@ -13,6 +15,9 @@ import type { BodyReading, DroppedField, InboundField, InboundFields } from './i
 export type InboundReading =
   | { ok: true; fields: InboundFields }
   | { ok: false; error: string; reason: RejectionReason };
+
+const NO_EMAIL = 'email or hashed_email required';
+const NO_IDENTIFIER = 'email, phone, externalId or a click id required';
 
 /** The fields of the specification. Fields are checked in this order, and the response contains the message of the first that fails. */
 const SPECIFIED_FIELDS: readonly InboundField[] = [
@@ -42,12 +47,12 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
       description: 'SHA-256 hex digest of the trimmed, lowercased email, for senders that do not share the address.',
       example: '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d',
     },
-    read: (sent, fields) => {
+    read: (sent, fields, { withoutEmail }) => {
       if (fields.email !== undefined) return;
-      if (sent === undefined) return 'email or hashed_email required';
+      if (sent === undefined) return withoutEmail ? undefined : NO_EMAIL;
       if (typeof sent !== 'string') return 'hashed_email must be a SHA-256 hex digest';
       const digest = ownTrimmed(sent);
-      if (digest === '') return 'email or hashed_email required';
+      if (digest === '') return withoutEmail ? undefined : NO_EMAIL;
       if (!/^[0-9a-f]{64}$/i.test(digest)) return 'hashed_email must be a SHA-256 hex digest';
       fields.hashedEmail = digest.toLowerCase();
     },
@@ -179,7 +184,7 @@ const EVENT = SPECIFIED_FIELDS[2] as InboundField;
 export const inboundBodySchema = {
   type: 'object',
   description:
-    'One conversion. Unknown fields are ignored, and null is the same as absent. No text may contain \\u0000 or half of a surrogate pair.',
+    'One conversion. A site with `--identify-by any` accepts it without an email, too, with a phone, an external id or a click id. Unknown fields are ignored, and null is the same as absent. No text may contain \\u0000 or half of a surrogate pair.',
   properties: Object.fromEntries([
     withOthers(EMAIL, ABSENT_OR_EMPTY),
     // Not checked where there is an email, so its constraint is below.
@@ -217,8 +222,18 @@ export function readInboundFields(body: Record<string, unknown>, reading: BodyRe
       return { ok: false, error: result, reason: fieldRejection(name, result) };
     unused = [...(unused ?? []), { name, texts: typeof result === 'string' ? [`${result}: dropped`] : result }];
   }
+  if (reading.withoutEmail && !isIdentified(fields, reading.withoutEmail.country))
+    return { ok: false, error: NO_IDENTIFIER, reason: 'identifier_missing' };
   if (unused) fields.dropped = droppedFields(unused, body);
   return { ok: true, fields };
+}
+
+/** Whether the person is known by something: a phone that no one can dial is not enough. */
+function isIdentified(fields: InboundFields, country: string | null): boolean {
+  const { email, hashedEmail, externalId, clickIds } = fields;
+  if (email !== undefined || hashedEmail !== undefined || externalId !== undefined) return true;
+  if (clickIds && sentClickIds(clickIds).length > 0) return true;
+  return hashPersonal(fields, country ?? undefined).phone !== undefined;
 }
 
 /** A field of which not everything is used. */

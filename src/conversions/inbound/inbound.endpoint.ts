@@ -36,6 +36,7 @@ import {
   UNAVAILABLE,
 } from './inbound-answers.js';
 import { InboundBatch } from './inbound-batch.js';
+import { siteReading } from './inbound-field.js';
 import { readInboundFields } from './inbound-fields.js';
 import { InboundMetrics, outcomeOf } from './inbound-metrics.js';
 import { BATCH_PATH, INBOUND_PATH, type InboundRoute, isJsonContentType, routeInbound } from './inbound-route.js';
@@ -129,8 +130,8 @@ export class InboundEndpoint implements OnModuleInit {
     const caller = await this.callerOfBody(request, sender);
     if ('status' in caller) return caller;
     const { loadedSite, key, trace } = caller;
-    const isStrict = loadedSite.site.settings.strictFields;
-    const reading = readInboundFields(parseStrictJson(body), { rawBody: body, clock: this.clock, isStrict });
+    const { clock } = this;
+    const reading = readInboundFields(parseStrictJson(body), { rawBody: body, clock, ...siteReading(loadedSite.site) });
     if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid', rejection: reading.reason };
     const problem = correctionProblem(loadedSite, reading.fields);
     if (problem !== undefined) return { ...failureAnswer(400, problem), outcome: 'invalid', rejection: 'orderId' };

@@ -1,8 +1,8 @@
 import { type BatchFormat, splitBatch } from '../../http/batch-body.js';
 import { MalformedBody, parseStrictJson } from '../../http/strict-json.js';
-import type { Clock } from '../../kernel/clock.js';
 import type { Pause } from '../../kernel/turns.js';
 import type { RejectionReason } from '../rejection-reason.js';
+import type { BodyReading } from './inbound-field.js';
 import { type InboundReading, readInboundFields } from './inbound-fields.js';
 
 export const LINES_MAX = 1_000;
@@ -18,10 +18,8 @@ export interface LineFailure {
   readonly reason: RejectionReason;
 }
 
-export interface ReadBatchOptions {
+export interface ReadBatchOptions extends Omit<BodyReading, 'rawBody'> {
   readonly maxLineBytes: number;
-  readonly clock: Clock;
-  readonly isStrict: boolean;
   readonly pause: Pause;
 }
 
@@ -44,13 +42,13 @@ export async function readBatch(body: Buffer, format: BatchFormat, options: Read
 const NO_LINE = 'The body is empty: send one JSON object per line.';
 
 function readLine(line: Buffer, format: BatchFormat, index: number, options: ReadBatchOptions): LineReading {
-  const { maxLineBytes, clock, isStrict } = options;
+  const { maxLineBytes } = options;
   if (line.length > maxLineBytes) {
     const error = `The conversion is larger than ${maxLineBytes} bytes.`;
     return { ok: false, status: 413, outcome: 'malformed', error, reason: 'too_large' };
   }
   try {
-    const reading = readInboundFields(parseStrictJson(line), { rawBody: line, clock, isStrict });
+    const reading = readInboundFields(parseStrictJson(line), { rawBody: line, ...options });
     return reading.ok ? reading : { ...reading, status: 400, outcome: 'invalid' };
   } catch (error) {
     if (!(error instanceof MalformedBody)) throw error;

@@ -215,8 +215,9 @@ function createConversion(
     cookies,
     utm,
     custom,
-    traceparent: _,
-    payloadKey: __,
+    person: _,
+    traceparent: __,
+    payloadKey: ___,
     ...hashes
   } = personalOf(received);
   const timeMs = ageOf(received).occurredMs;

@@ -1,3 +1,4 @@
+import { statedKeys, subjectOfPerson } from '../../events/person-keys.js';
 import type { SiteSettings } from '../../events/site.events.js';
 import { UserError } from '../../kernel/errors.js';
 import type { StoredEvent } from '../../log/event.js';
@@ -72,5 +73,7 @@ export async function receivedFor(
   const delivery = foldDeliveries(events).find(({ platform }) => platform === connection);
   const received = await withOrder(log, withReopenedVisit(opening, events, delivery?.reopened));
   const { site, personal } = opening;
-  return (await findOptOuts(site, [personal.subject])).has(personal.subject) ? withOptOut(received) : received;
+  const subject = subjectOfPerson(personal);
+  const subjects = [...(subject === undefined ? [] : [subject]), ...statedKeys(personal)];
+  return (await findOptOuts(site, subjects)).size > 0 ? withOptOut(received) : received;
 }

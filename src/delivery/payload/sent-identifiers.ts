@@ -2,7 +2,9 @@ import type { SentIdentifiers } from '../../events/conversion.events.js';
 import { ALTERNATIVE_CLICKS, kindOfSent, SENT_CLICK_IDS } from '../../platforms/click-ids.js';
 import type { Click, SentClickIds, Visit } from '../../platforms/conversion.js';
 import type { ClickKind, SentClickId } from '../../platforms/manifests.js';
+
 import { withoutQuery } from '../../platforms/payload-fields.js';
+import { readFbc } from '../../platforms/sent-clicks.js';
 
 /** The names of clicks as senders and as this service write them. */
 const KINDS = SENT_CLICK_IDS.flatMap((name) => {
@@ -57,8 +59,7 @@ function sentClicks(clickIds: SentClickIds, timeMs: number): Partial<Record<Clic
     const id = clickIds[name];
     if (id !== undefined) clicks[kind] = { id, timeMs };
   }
-  // The cookie also has the time of the click: `fb.1.<milliseconds>.<fbclid>`.
-  const [, clickedMs, fbclid] = /^fb\.\d\.(\d+)\.(.+)$/.exec(clickIds.fbc ?? '') ?? [];
-  if (fbclid !== undefined) clicks.fbclid = { id: fbclid, timeMs: Number(clickedMs) };
+  const fbclid = readFbc(clickIds.fbc);
+  if (fbclid) clicks.fbclid = fbclid;
   return clicks;
 }

@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import { isOpening } from '../../conversions/conversion.js';
 import { dedupKey, dedupWindowOf } from '../../conversions/dedup-key.js';
+import { subjectOfPerson } from '../../events/person-keys.js';
 import { SITE } from '../../events/site.events.js';
 import { type ClockStep, effectiveTimeMs, readClockSteps } from '../../log/clock-steps.js';
 import type { StoredEvent } from '../../log/event.js';
@@ -99,7 +100,7 @@ async function claimsOf(
       continue;
     }
     const { data } = event;
-    const subject = event.personal?.subject;
+    const subject = event.personal ? subjectOfPerson(event.personal) : undefined;
     // The person was erased and there is no order: the key cannot be computed.
     if (subject === undefined && data.orderId === undefined) continue;
     const secret = secretOf.get(event.site) ?? (await secrets.dedupSecret(event.site));

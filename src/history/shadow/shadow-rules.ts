@@ -1,6 +1,7 @@
 import type { StoredOpening } from '../../conversions/conversion.js';
 import { dedupKey, dedupWindowOf } from '../../conversions/dedup-key.js';
 import { filterReason } from '../../conversions/filter.js';
+import { subjectOfPerson } from '../../events/person-keys.js';
 import type { SiteSettings } from '../../events/site.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
@@ -112,17 +113,18 @@ export class ShadowRulesEngine {
     if (isBot && filters && settings.botMode === 'enforce') return true;
     if (type === 'conversion.filtered.v1' && 'reason' in data) {
       // The log does not tell whether the other reasons would still apply.
-      const isListed = personal?.subject !== undefined && data.reason === 'blocked_address' && this.rules.site?.blocked;
-      return isListed ? isListed.includes(personal.subject) : data.reason !== 'bot';
+      const subject = personal?.subject;
+      const isListed = subject !== undefined && data.reason === 'blocked_address' && this.rules.site?.blocked;
+      return isListed ? isListed.includes(subject) : data.reason !== 'bot';
     }
     // A duplicate does not record whether it would have been filtered. A strong claim would have replaced the weak one of the
     // first conversion, so this one was weak too.
     if (type === 'conversion.deduplicated.v1' && firstWasFiltered && !bot) return true;
-    return filterReason(settings, personal?.subject ?? '', undefined) !== undefined;
+    return filterReason(settings, personal?.subject, undefined) !== undefined;
   }
 
   private keyOf({ data: conversion, personal }: StoredOpening): string | undefined {
-    const subject = personal?.subject;
+    const subject = personal ? subjectOfPerson(personal) : undefined;
     if (subject === undefined && conversion.orderId === undefined) return undefined;
     // As bytes: a quarter of the memory of the text, which is part of a longer one.
     return Buffer.from(dedupKey(this.dedupSecret, conversion, subject ?? ''), 'hex').toString('latin1');

@@ -6,7 +6,7 @@ import type { AppendRequest } from '../event.js';
 export function serialise(request: AppendRequest, ids: readonly string[]): string[] {
   const { expected, claim, asOf } = request;
   return request.events.map(({ type, reference, data, personal, inline }, index) => {
-    const { subject, ...others } = personal ?? {};
+    const { subject, person, ...others } = personal ?? {};
     // One call, because each has a fixed cost. Default values are omitted: every byte is parsed several times.
     return JSON.stringify({
       k: index === 0 ? undefined : index + 1,
@@ -24,9 +24,10 @@ export function serialise(request: AppendRequest, ids: readonly string[]): strin
       weak: claim?.weak || undefined,
       since: asOf?.position,
       found: asOf?.found || undefined,
+      about: asOf?.others,
       data,
       inline,
-      subject,
+      subject: subject ?? person,
       personal: personal && others,
       salt: personal && randomUUID(),
     }).slice(1);

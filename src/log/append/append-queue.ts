@@ -1,3 +1,4 @@
+import { subjectOfPerson } from '../../events/person-keys.js';
 import { LogUnavailable, messageOf, SitePaused } from '../../kernel/errors.js';
 import { uuidv7 } from '../../kernel/uuid.js';
 import type { AppendOutcome, AppendRequest, NewEvent } from '../event.js';
@@ -296,14 +297,20 @@ export class AppendQueue {
 
 /** Whether the batch changes what is stored about a person that the request was decided on. The next batch finds it stale. */
 function isOutdated({ asOf, site, events }: AppendRequest, changed: ReadonlySet<string>): boolean {
+  if (asOf === undefined || changed.size === 0) return false;
+  const isChanged = (subject: string | undefined) => changed.has(`${site} ${subject}`);
   return (
-    asOf !== undefined && changed.size > 0 && events.some(({ personal }) => changed.has(`${site} ${personal?.subject}`))
+    events.some(({ personal }) => personal && isChanged(subjectOfPerson(personal))) ||
+    asOf.others?.some(isChanged) === true
   );
 }
 
 function noteChanges({ category, site, events }: AppendRequest, changed: Set<string>): void {
   if (category !== CHANGING) return;
-  for (const { personal } of events) if (personal?.subject !== undefined) changed.add(`${site} ${personal.subject}`);
+  for (const { personal } of events) {
+    const subject = personal && subjectOfPerson(personal);
+    if (subject !== undefined) changed.add(`${site} ${subject}`);
+  }
 }
 
 /** Whether the stream of the request must have, or gets, a version that depends on what is stored. */

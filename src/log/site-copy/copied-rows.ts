@@ -14,8 +14,8 @@ const PAGE_EVENTS_MAX = 10_000;
 const TIME_MIN_MS = Date.UTC(2000, 0, 1);
 const TIME_MAX_MS = Date.UTC(10_000, 0, 1) - 1;
 const VERSION_MAX = 2 ** 31 - 1;
-/** Lengths of the subject of a visitor, and of a person. */
-const SUBJECT_BYTES = [16, 32];
+/** Lengths of the subject of a visitor, of a person, and of a person without an email. */
+const SUBJECT_BYTES = [16, 32, 33];
 const SALT_BYTES = [16];
 const DIGEST_BYTES = [32];
 const TEXT_MAX = 10_000;
@@ -134,7 +134,8 @@ function checkPersonal(fields: readonly (string | null)[], site: string, refuse:
     if (erased !== null) refuse('has a personal part although it is recorded as erased');
     const data = personal === null ? null : parsedObject(personal, refuse);
     // Readers add the subject, and this one would replace it.
-    if (data && Object.hasOwn(data, 'subject')) refuse('has a second subject in its personal part');
+    if (data && (Object.hasOwn(data, 'subject') || Object.hasOwn(data, 'person')))
+      refuse('has a second subject in its personal part');
     return data;
   }
   if (has !== 'f' || [subject, personal, salt, ofSite].some((part) => part !== null))

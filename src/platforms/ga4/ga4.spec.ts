@@ -79,7 +79,7 @@ describe('ga4', () => {
       const { client_id } = item(withoutVisit, synthetic);
       expect(client_id).toMatch(/^\d{1,10}\.\d{1,10}$/);
       expect(item({ ...withoutVisit, id: 'other', eventId: 'ORD-2', timeMs: 1 }, synthetic).client_id).toBe(client_id);
-      expect(client_id).not.toContain(String(Number.parseInt(withoutVisit.hashes.subject.slice(0, 8), 16)));
+      expect(client_id).not.toContain(String(Number.parseInt((withoutVisit.hashes.subject as string).slice(0, 8), 16)));
     });
 
     it('derives different ids for other persons and other properties', () => {

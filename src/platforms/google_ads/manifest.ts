@@ -3,6 +3,7 @@ import type { Manifest } from '../manifest.js';
 export const manifest = {
   name: 'google_ads',
   label: 'Google Ads',
+  sufficient: ['email', 'phone', 'click_id'],
   clickIds: {
     gclid: { number: 19 },
     gbraid: { number: 20, title: 'Google Ads, app' },

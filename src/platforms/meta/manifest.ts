@@ -3,6 +3,7 @@ import type { Manifest } from '../manifest.js';
 export const manifest = {
   name: 'meta',
   label: 'Meta',
+  sufficient: ['email', 'phone', 'external_id', 'click_id'],
   clickIds: { fbclid: { number: 23 } },
   // Senders have the cookies _fbc, which contains the click id, and _fbp, and the ids of a lead form and of a WhatsApp advertisement.
   sentClickIds: ['fbclid', 'fbc', 'fbp', 'lead_id', 'ctwa_clid'],

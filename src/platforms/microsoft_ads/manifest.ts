@@ -3,6 +3,7 @@ import type { Manifest } from '../manifest.js';
 export const manifest = {
   name: 'microsoft_ads',
   label: 'Microsoft Ads',
+  sufficient: ['email', 'phone', 'click_id'],
   clickIds: { msclkid: { number: 25 } },
   sentClickIds: ['msclkid'],
   cookies: { _uetvid: { number: 16, sample: 'sample-uetvid' } },

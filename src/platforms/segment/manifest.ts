@@ -1,3 +1,3 @@
 import type { Manifest } from '../manifest.js';
 
-export const manifest = { name: 'segment', label: 'Segment' } as const satisfies Manifest;
+export const manifest = { name: 'segment', label: 'Segment', sufficient: ['email'] } as const satisfies Manifest;

@@ -3,6 +3,7 @@ import type { Manifest } from '../manifest.js';
 export const manifest = {
   name: 'snapchat',
   label: 'Snapchat',
+  sufficient: ['email', 'phone'],
   clickIds: { sccid: { number: 28, cookie: true } },
   sentClickIds: ['ScCid'],
   cookies: { _scid: { number: 17, sample: 'sample-scid' } },

@@ -1,3 +1,7 @@
 import type { Manifest } from '../manifest.js';
 
-export const manifest = { name: 'webhook', label: 'Webhook' } as const satisfies Manifest;
+export const manifest = {
+  name: 'webhook',
+  label: 'Webhook',
+  sufficient: ['email', 'phone', 'external_id', 'click_id'],
+} as const satisfies Manifest;

@@ -13,7 +13,8 @@
 -- an abandoned connection can arrive when its sender has long had another answer.
 -- "as_of": the lowest "since" of the batch, or null. An event with "since" was decided on what was stored up to that position
 -- about its subject. If a visitor event about the subject is newer, its request is stale and nothing of it is stored. With
--- "found", something was found: then a newer visitor event without a subject, an erasure, makes it stale as well.
+-- "found", something was found: then a newer visitor event without a subject, an erasure, makes it stale as well. "about": further
+-- subjects that it was decided on.
 -- "admitted": types of the first event of streams that begin all the same while their site is in cc.paused_sites. Other new
 -- streams of such a site are not stored, and of a closed site nothing but erasures: the indexes of these events are in "paused".
 CREATE OR REPLACE FUNCTION cc.append(batch json, checked boolean, noted boolean, owned json, earliest timestamptz, latest timestamptz,
@@ -101,10 +102,12 @@ BEGIN
                GROUP BY 1) n;
       SELECT array_agg(each.n) INTO stale
         FROM (SELECT r.n, bool_or(r.since < greatest(compared, (newer ->> (r.site || ' ' || r.subject))::bigint,
-                                                     CASE WHEN r.found THEN (newer ->> r.site)::bigint END))
+                                                     CASE WHEN r.found THEN (newer ->> r.site)::bigint END,
+                                                     (SELECT max((newer ->> (r.site || ' ' || other))::bigint)
+                                                        FROM json_array_elements_text(r.about) AS other)))
                             OVER (PARTITION BY r.stream) AS is_stale
                 FROM json_to_recordset(batch) AS r (
-                n integer, stream uuid, site text, subject text, since bigint, found boolean)) each
+                n integer, stream uuid, site text, subject text, since bigint, found boolean, about json)) each
        WHERE each.is_stale AND stored[each.n] IS NULL;
     END IF;
   END IF;

@@ -196,7 +196,7 @@ function currentConsent(): object | undefined {
 }
 
 function consentMessage() {
-  const { visitor, visit, hash } = record;
+  const { visitor, visit, hash, clicks } = record;
   return {
     v: 1,
     visitor: visitor || undefined,
@@ -204,6 +204,7 @@ function consentMessage() {
     hash,
     consent: currentConsent(),
     statement: decision.id,
+    clicks: CONFIG.clicks && clicks,
   };
 }
 

@@ -15,10 +15,12 @@ export class EraseSubject extends Command<ErasedSubject> {
     readonly actor: Actor,
     /** Host of the site. */
     readonly site: string,
-    /** Hash of the email, in hex. */
+    /** Hash of the email, or another key of the person, in hex. */
     readonly subject: string,
     /** Position up to which the events of the host are of an earlier site, of which nothing is erased. */
     readonly after?: number,
+    /** Further subjects of the person. */
+    readonly others: readonly string[] = [],
   ) {
     super();
   }

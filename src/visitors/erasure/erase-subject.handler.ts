@@ -17,11 +17,12 @@ export class EraseSubjectHandler implements ICommandHandler<EraseSubject> {
    * Adds the person to the list first: an erasure that is not listed would be undone by a restore from a backup. Afterwards the list
    * gets the position of the erasure: what the person does later is not erased when it is repeated.
    */
-  async execute({ actor, site, subject, after }: EraseSubject): Promise<ErasedSubject> {
+  async execute({ actor, site, subject, after, others }: EraseSubject): Promise<ErasedSubject> {
     await this.secrets.recordKey();
-    await this.list.add({ site, subject });
-    const { position, ...erased } = await this.erasure.erase(actor, site, subject, undefined, after);
-    await this.list.add({ site, subject, position });
+    const subjects = [subject, ...others];
+    for (const each of subjects) await this.list.add({ site, subject: each });
+    const { position, ...erased } = await this.erasure.erase(actor, site, subject, undefined, after, others);
+    for (const each of subjects) await this.list.add({ site, subject: each, position });
     return erased;
   }
 }

@@ -1,4 +1,6 @@
-import { VISITOR, type VisitorEvent } from '../../events/visitor.events.js';
+import type { ConversionPersonal } from '../../events/conversion.events.js';
+import { clickKey, statedKeys } from '../../events/person-keys.js';
+import { VISITOR, type VisitorEvent, type VisitPersonal } from '../../events/visitor.events.js';
 import type { Actor } from '../../kernel/command.js';
 import { uuidv7 } from '../../kernel/uuid.js';
 import {
@@ -23,25 +25,26 @@ export class Erasure {
     private readonly deleteCopies: (site: string, subject: string, actor: Actor) => Promise<void>,
   ) {}
 
-  /** `until`, `after`: positions; what the person did afterwards, or until then, stays. Resolves with the position of the event that states the erasure, too. */
+  /** `others`: further subjects of the person. `until`, `after`: positions; what the person did afterwards, or until then, stays. Resolves with the position of the event that states the erasure, too. */
   async erase(
     actor: Actor,
     site: string,
     subject: string,
     until?: ErasureOptions['until'],
     after?: ErasureOptions['after'],
+    others: readonly string[] = [],
   ): Promise<ErasedSubject & { readonly position: number }> {
     const erased = await eraseSubject(this.postgres, {
-      ...{ site, subject, until, after },
+      ...{ site, subjects: [subject, ...others], until, after },
       projections: this.projections,
-      linkedSubjects,
+      ...{ linkedSubjects, claimedSubjects },
       record: (erased) => {
         const event: VisitorEvent = { type: 'visitor.erased.v1', data: countsOf(erased) };
         return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor, events: [event] };
       },
     });
     // Afterwards, so that nothing is copied again; also if nothing was found, because an erasure may have ended before this.
-    await this.deleteCopies(site, subject, actor);
+    for (const each of [subject, ...others]) await this.deleteCopies(site, each, actor);
     return { ...countsOf(erased), position: erased.position };
   }
 
@@ -51,17 +54,27 @@ export class Erasure {
   }
 
   /** Counts what an erasure would delete at the moment. */
-  async preview(site: string, subject: string, after?: ErasureOptions['after']): Promise<ErasedSubject> {
+  async preview(site: string, subjects: readonly string[], after?: ErasureOptions['after']): Promise<ErasedSubject> {
     const { projections } = this;
-    return countsOf(await countErasable(this.postgres, { site, subject, after, projections, linkedSubjects }));
+    const links = { linkedSubjects, claimedSubjects };
+    return countsOf(await countErasable(this.postgres, { site, subjects, after, projections, ...links }));
   }
 }
 
-/** Events of the same browser from before the visitor was identified. */
+/** Events of the same browser from before the visitor was identified, and what senders stated together with the person. */
 function linkedSubjects(personal: readonly unknown[]): string[] {
   return personal.flatMap((data) => {
-    const { visitor, browser } = (data ?? {}) as { visitor?: string; browser?: string };
-    return [visitor, browser].flatMap((id) => (id === undefined ? [] : [visitorSubject(id)]));
+    const { visitor, browser, ...stated } = (data ?? {}) as Partial<VisitPersonal & ConversionPersonal>;
+    const browsers = [visitor, browser].flatMap((id) => (id === undefined ? [] : [visitorSubject(id)]));
+    return [...browsers, ...statedKeys(stated)];
+  });
+}
+
+/** The clicks of visits: a link can be passed on, and any caller can state a click id that it knows. */
+function claimedSubjects(personal: readonly unknown[]): string[] {
+  return personal.flatMap((data) => {
+    const { clicks = {} } = (data ?? {}) as Partial<VisitPersonal>;
+    return Object.values(clicks).flatMap((click) => (click ? [clickKey(click.id)] : []));
   });
 }
 

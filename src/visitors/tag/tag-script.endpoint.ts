@@ -45,8 +45,8 @@ export class TagScriptEndpoint implements OnModuleInit {
     if (request.method !== 'GET' && request.method !== 'HEAD') return NOT_GET;
     const open = this.sites.find(this.origin.host(request));
     if (!open) return NO_SITE;
-    const { consentRequired, emailCapture } = open.site.settings;
-    const { body, gzip, etag } = tagScript({ required: consentRequired, capture: emailCapture, days: this.days });
+    const { consentRequired: required, emailCapture: capture, identifyBy } = open.site.settings;
+    const { body, gzip, etag } = tagScript({ required, capture, days: this.days, clicks: identifyBy === 'any' });
     const headers = {
       // Weak, because compressed and plain bodies share it.
       ETag: `W/${etag}`,

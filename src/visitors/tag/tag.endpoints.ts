@@ -18,6 +18,7 @@ import { SETTINGS, type Settings } from '../../kernel/settings/settings.js';
 import { isClosed } from '../../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../../sites/site-directory.js';
 import { ChangeConsent } from '../change-consent.command.js';
+import { clickPeople } from '../click-people.js';
 import { mayStoreVisit, meaningOf } from '../consent.js';
 import { RecordVisit, type RequestSignals } from '../record-visit.command.js';
 import { visitDigest } from '../visitor.js';
@@ -187,7 +188,10 @@ export class TagEndpoints implements OnModuleInit {
     };
     const key = cookieKey(open.dedupSecret);
     const visitor = callingVisitor(readVisitorCookie(headers.cookie, key, nowMs), nowMs);
-    const waitS = this.storage.take(ALL_SITES, address, performance.now(), storedBytes(request, body));
+    // An event each: see `clickPeople`.
+    const events = 1 + clickPeople(open.site.settings, message.clicks).length;
+    const bytes = events * storedBytes(request, body);
+    const waitS = this.storage.take(ALL_SITES, address, performance.now(), bytes);
     if (waitS > 0) {
       this.metrics.countExceeded({ scope: 'address', limit: 'bytes' });
       return { ...TOO_MANY, headers: { 'Retry-After': String(Math.ceil(waitS)) } };
@@ -205,7 +209,7 @@ export class TagEndpoints implements OnModuleInit {
     }
     await this.commands.execute(
       call === 'consent'
-        ? new ChangeConsent('tag', open.site.host, message, visitor)
+        ? new ChangeConsent('tag', open.site, message, visitor)
         : new RecordVisit('tag', open.site, call, message, this.signals(request, address), visitor),
     );
     const cookie = this.cookieAfter(call, request, open, message, visitor, key);

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { api, type Schemas } from '../api.js';
 import { Badge, Button, CopyText, Time } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
-import { Form, TextField } from '../components/forms/fields.js';
+import { Form, SelectField, TextField } from '../components/forms/fields.js';
 import { Empty, Page, Panel } from '../components/frame.js';
 import { type Column, PagedTable } from '../components/table.js';
 import { useList } from '../hooks/use-pages.js';
@@ -44,35 +44,50 @@ const COLUMNS: Column<Schemas['RecordedErasure']>[] = [
   { title: 'Position', kind: 'number', isMinor: true, cell: ({ position }) => position },
 ];
 
+/** By what the person is named: its title, and the field of the request. */
+const NAMES = [
+  ['email', 'Email'],
+  ['phone', 'Phone'],
+  ['externalId', 'External id'],
+  ['clickId', 'Click id'],
+] as const;
+type Name = (typeof NAMES)[number][0];
+
+interface Person {
+  readonly name: Name;
+  readonly text: string;
+}
+
 interface Found {
-  readonly email: string;
+  readonly person: Person;
   readonly counts: Schemas['Erasure'];
 }
 
-/** Erases the person with an address, which is neither kept nor part of the address of the page. */
+/** Erases a person. What names the person is neither kept nor part of the address of the page. */
 function ErasePerson({ site, onErased }: { site: string; onErased: () => void }) {
   const { user } = useSession();
-  const [email, setEmail] = useState('');
+  const [name, setName] = useState<Name>('email');
+  const [text, setText] = useState('');
   const [found, setFound] = useState<Found>();
   const [isAsking, setAsking] = useState(false);
   const [proof, setProof] = useState<string>();
   const path = { site };
-  const request = (address: string, dryRun: boolean) =>
-    api.POST('/api/v1/sites/{site}/erasures', { path, body: { email: address, dryRun } });
+  const request = (person: Person, dryRun: boolean) =>
+    api.POST('/api/v1/sites/{site}/erasures', { path, body: bodyOf(person, dryRun) });
   const find = async () => {
-    const address = email.trim();
+    const person = { name, text: text.trim() };
     setProof(undefined);
     setFound(undefined);
-    setFound({ email: address, counts: await request(address, true) });
+    setFound({ person, counts: await request(person, true) });
   };
-  const erase = async (address: string) => {
-    await request(address, false);
-    setEmail('');
+  const erase = async (person: Person) => {
+    await request(person, false);
+    setText('');
     setFound(undefined);
     onErased();
     // What is left is asked for again rather than inferred.
     const [left, { items }] = await Promise.all([
-      request(address, true),
+      request(person, true),
       api.GET('/api/v1/sites/{site}/erasures', { path }),
     ]);
     const recorded = ownErasure(items, user.id);
@@ -87,15 +102,24 @@ function ErasePerson({ site, onErased }: { site: string; onErased: () => void })
         otherButtons={found && <Button kind="danger" label="Erase …" onClick={() => setAsking(true)} />}
         onSubmit={find}
       >
+        <SelectField
+          label="Known by"
+          options={NAMES}
+          value={name}
+          onValue={(value) => {
+            setName(value);
+            setFound(undefined);
+          }}
+        />
         <TextField
-          label="Email"
-          type="email"
+          label={titleOf(name)}
+          type={name === 'email' ? 'email' : 'text'}
           required
           autocomplete="off"
           help={`What ${site} has stored about this person is counted first, and nothing is erased by it.`}
-          value={email}
+          value={text}
           onValue={(value) => {
-            setEmail(value);
+            setText(value);
             setFound(undefined);
           }}
         />
@@ -109,10 +133,10 @@ function ErasePerson({ site, onErased }: { site: string; onErased: () => void })
       </Form>
       {found && isAsking && (
         <Confirm
-          title={`Erase ${found.email} at ${site}?`}
+          title={`Erase ${found.person.text} at ${site}?`}
           verb="Erase"
           onClose={() => setAsking(false)}
-          onSubmit={() => erase(found.email)}
+          onSubmit={() => erase(found.person)}
         >
           {isNothing(found.counts) ? 'Nothing is stored at the moment. ' : `This deletes ${countsText(found.counts)}. `}
           The files of exports of {site} are deleted as well, because they may contain the person. Events and totals
@@ -121,6 +145,23 @@ function ErasePerson({ site, onErased }: { site: string; onErased: () => void })
       )}
     </Panel>
   );
+}
+
+function titleOf(name: Name): string {
+  return NAMES.find(([each]) => each === name)?.[1] as string;
+}
+
+function bodyOf({ name, text }: Person, dryRun: boolean) {
+  switch (name) {
+    case 'email':
+      return { email: text, dryRun };
+    case 'phone':
+      return { phone: text, dryRun };
+    case 'externalId':
+      return { externalId: text, dryRun };
+    case 'clickId':
+      return { clickId: text, dryRun };
+  }
 }
 
 function Counts({ site, counts }: { site: string; counts: Schemas['Erasure'] }) {

@@ -67,6 +67,7 @@ export function SiteDetails({ site }: { site: Site }) {
       </Panel>
       <Country site={host} />
       <StrictFields site={host} />
+      <IdentifyBy site={host} />
       {isWriter && !paused && (
         <Panel title="Pause the site">
           <div class="pad form">
@@ -183,6 +184,27 @@ function StrictFields({ site }: { site: string }) {
               value={strictFields}
               isDisabled={isReadOnly}
               onValue={(value) => void change({ strictFields: value })}
+            />
+          )}
+        </Show>
+      </div>
+    </Panel>
+  );
+}
+
+function IdentifyBy({ site }: { site: string }) {
+  const { loaded, change, isReadOnly } = useSiteSettings(site);
+  return (
+    <Panel title="People" note="What a conversion must state about its person">
+      <div class="pad form">
+        <Show of={loaded}>
+          {({ identifyBy }) => (
+            <CheckField
+              label="Accept conversions without an email"
+              help="With a phone, an external id or a click id instead. The browser tag’s landings are then found by their click ids, too; each platform skips what it cannot recognise a person by."
+              value={identifyBy === 'any'}
+              isDisabled={isReadOnly}
+              onValue={(value) => void change({ identifyBy: value ? 'any' : 'email' })}
             />
           )}
         </Show>

@@ -37,6 +37,7 @@ const DESCRIPTIONS: Readonly<Record<EventType, Description>> = {
   'conversion.send_requested.v1': ['deliveries', 'Sent again by an operator', 'wait'],
   'conversion.reopened.v1': ['deliveries', 'Visit found later, sent again', 'wait'],
   'visitor.visited.v1': ['visits', 'Visit', 'plain'],
+  'visitor.clicked.v1': ['visits', 'Visit, by its click id', 'plain'],
   'visitor.identified.v1': ['visits', 'Visitor identified', 'plain'],
   'visitor.consent_changed.v1': ['visits', 'Consent changed', 'plain'],
   'visitor.bot_detected.v1': ['visits', 'Bot detected', 'warn'],
