@@ -290,7 +290,8 @@ export class PlatformDelivery {
   ): OutcomeDetails {
     if (request.without) return details;
     const settings = this.settingsOf(request, destination);
-    const payload = buildPayload(request.received, destination.platform, settings, { ...request, without });
+    const { withhold } = destination.site.settings;
+    const payload = buildPayload(request.received, destination.platform, settings, { ...request, withhold, without });
     if ('skip' in payload || payload.bodySha256 === details.bodySha256) return details;
     const { bodySha256 } = payload;
     return this.deferred(request, destination, { ...details, reason: IDENTIFIER_REFUSED, bodySha256, without });
