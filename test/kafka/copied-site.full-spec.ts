@@ -69,15 +69,17 @@ const purchase = (orderId: string) => ({
     return [...report.values()].filter(({ ok }) => !ok);
   }
 
-  const ids = async () => {
-    const topics = [0, 1].flatMap((cell) => TOPICS.map((name) => `cell-${cell}.${name}`));
-    const records = await readTopics(brokers.kafka, topics);
+  const publishedBy = async (cell: 0 | 1) => {
+    const records = await readTopics(
+      brokers.kafka,
+      TOPICS.map((name) => `cell-${cell}.${name}`),
+    );
     return records
       .filter(({ headers }) => headers['cc_site'] === site.host)
       .map(({ headers }) => headers['ce_id'] as string);
   };
 
-  it('is published once, by the log that stored it, however often it moves, and every check passes', async () => {
+  it('is published once by each log that has it, however often it moves, and every check passes', async () => {
     await move(0, 1, 1);
     expect((await post(services[1], site, purchase('SECOND'))).status).toBe(200);
     await settled(1);
@@ -90,11 +92,12 @@ const purchase = (orderId: string) => ({
       await settled(cell);
       expect(await failures(cell)).toEqual([]);
     }
-    const published = await ids();
-    const stored = (await contentOf(logs[1], site.host)).filter(
-      ({ category }) => TOPICS.includes(`${category}s`) || TOPICS.includes(category),
-    );
-    expect(published.toSorted()).toEqual(stored.map(({ id }) => id).sort());
+    for (const cell of [0, 1] as const) {
+      const stored = (await contentOf(logs[cell], site.host)).filter(
+        ({ category }) => TOPICS.includes(`${category}s`) || TOPICS.includes(category),
+      );
+      expect((await publishedBy(cell)).toSorted()).toEqual(stored.map(({ id }) => id).sort());
+    }
   });
 
   it('has a projection that consumers feed, with what was copied, also after a rebuild', async () => {
@@ -106,15 +109,10 @@ const purchase = (orderId: string) => ({
     expect(await rows()).toEqual(before);
   });
 
-  it('leaves copied events out of topics with a new prefix', async () => {
+  it('is on topics with a new prefix as a whole', async () => {
     await services[1].stop();
     services[1] = await startTestService(urls[1], { ...environment(1), KAFKA_TOPIC_PREFIX: 'fresh.' });
-    const own = (await contentOf(logs[1], site.host)).length;
-    const { rows } = await logs[1].pool.query<{ id: string }>(
-      `SELECT id FROM cc.events WHERE site = $1 AND origin IS NULL AND category = 'conversion'`,
-      [site.host],
-    );
-    expect(rows.length).toBeLessThan(own);
+    const rows = (await contentOf(logs[1], site.host)).filter(({ category }) => category === 'conversion');
     const found = await eventually(
       async () => {
         const records = await readTopics(brokers.kafka, ['fresh.conversions']).catch(() => []);
