@@ -328,9 +328,9 @@ describe('reference tables', () => {
     const answered = (byStatus ?? []).flatMap(([, error]) => code(error as string));
     expect(answered.length).toBeGreaterThan(3);
     expect(answered.filter((text) => !sources.includes(`'${text}'`))).toEqual([]);
-    const given = [...read('src/conversions/inbound/inbound-fields.ts').matchAll(/return '([^']+)'/g)].map(
-      ([, text]) => text,
-    );
+    const given = [
+      ...read('src/conversions/inbound/inbound-fields.ts').matchAll(/(?:return|^const \w+ =) '([^']+)'/gm),
+    ].map(([, text]) => text);
     const errors = (byField ?? []).flatMap(([error]) => code(error as string));
     const ofSite = ['orderId is required for refund'];
     expect(new Set(errors)).toEqual(new Set([...given, ...ofSite, ...WRONG_OPTIONAL_FIELDS.map(errorOf)]));

@@ -219,7 +219,7 @@ describe('the command line without a terminal', () => {
     { argv: ['sites', 'set', SITE, '--bot-mode', 'off'], choices: /observe, enforce/ },
     { argv: ['sites', 'set', SITE, '--bot-filter', 'some'], choices: /leads, all, none/ },
     { argv: ['sites', 'set', SITE, '--consent-required', 'maybe'], choices: /yes, no/ },
-    { argv: ['sites', 'set', SITE, '--withhold', 'nothing'], choices: /identifiers, everything/ },
+    { argv: ['sites', 'set', SITE, '--withhold', 'nothing'], choices: /identifiers, personal, everything/ },
     {
       argv: ['replay', 'deliveries', '--site', SITE, '--platform', 'meta', '--status', 'no'],
       choices: /failed, .*skipped/,
