@@ -92,15 +92,15 @@ const logger = new Logger('silent');
       expect(errors).toBe('');
       return events();
     };
-    /** As the move of a site does: with id, version and time, and not published again. */
+    /** As the move of a site does: with id, version and time. */
     const copy = async (from: RelayedLog, to: RelayedLog, stream: string) => {
       const owner = await to.postgres.connectAsOwner('test');
       await owner.query('SET session_replication_role = replica');
-      for (const { id, version, type, site, time, position } of await from.log.readStream('conversion', stream))
+      for (const { id, version, type, site, time } of await from.log.readStream('conversion', stream))
         await owner.query(
-          `INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, data, origin)
-           VALUES (nextval('cc.event_position'), $1, 'conversion', $2, $3, $4, $5, $6, 'system', '{}', $7)`,
-          [id, stream, version, type, site, time, position],
+          `INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, data)
+           VALUES (nextval('cc.event_position'), $1, 'conversion', $2, $3, $4, $5, $6, 'system', '{}')`,
+          [id, stream, version, type, site, time],
         );
       await owner.end();
     };
