@@ -29,9 +29,8 @@ describe('the service without a partition for the next event', () => {
     // The failure of the last append is remembered for some seconds.
     await eventually(ready, { status: 200 });
     const { status, body } = await post(service, site, PURCHASE);
-    expect({ status, receipt: JSON.parse(body) }).toMatchObject({
-      status: 200,
-      receipt: { ok: true, event: 'purchase' },
-    });
+    // An append that was under way when its request was answered may have been stored: then this one is its duplicate.
+    expect({ status, receipt: JSON.parse(body) }).toMatchObject({ status: 200, receipt: { ok: true } });
+    expect(await operator.log.read({ site: site.host, types: ['conversion.received.v1'] })).toHaveLength(1);
   });
 });
