@@ -10,7 +10,6 @@ import { startReceiver } from './support/webhook-receiver.js';
 /** Writes without an event, and why. */
 const UNRECORDED: Readonly<Record<string, string>> = {
   'POST /sites/{site}/arrival': 'Recorded when the site is open; until then the other cell acts for it.',
-  'POST /sites/{site}/arrival/claims': 'Part of a copy.',
   'POST /sites/{site}/arrival/erased': 'Erasures that it leads to name the token: moves.full-spec.ts.',
   'POST /sites/{site}/arrival/events': 'The events name who caused them.',
   'POST /sites/{site}/arrival/leases': 'Part of a copy.',

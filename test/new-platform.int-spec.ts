@@ -12,6 +12,7 @@ const MANIFEST = `import type { Manifest } from '../manifest.js';
 export const manifest = {
   name: 'fake',
   label: 'Fake Ads',
+  sufficient: ['email'],
   clickIds: { fakeclid: { number: 33, days: 7, cookie: true } },
   sentClickIds: ['fakeclid'],
   cookies: { _fake: { number: 34, sample: 'sample-fake' } },

@@ -214,7 +214,6 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST /sites/{site}/arrival': move,
   'POST /sites/{site}/arrival/events': move,
   'POST /sites/{site}/arrival/erased': move,
-  'POST /sites/{site}/arrival/claims': move,
   'POST /sites/{site}/arrival/secrets': move,
   'POST /sites/{site}/arrival/leases': move,
   'POST /sites/{site}/arrival/open': move,
@@ -254,7 +253,8 @@ export const PLAIN_NAMES: ReadonlySet<string> = new Set([
     'blockCountries',
     'emailCapture',
     'strictFields',
+    'identifyBy',
   ],
-  // Patterns of the site's own filter. Of a new site, and of a first administrator; an account among those that the platform lists to who has signed in there.
-  ...['blocked', 'aliases', 'email', 'account'],
+  // Patterns of the site's own filter. People of the site. Of a new site, and of a first administrator; an account among those that the platform lists to who has signed in there.
+  ...['blocked', 'aliases', 'email', 'phone', 'externalId', 'clickId', 'account'],
 ]);
