@@ -31,6 +31,12 @@ describe('a conversion without an identifier', () => {
       if (digest) expect(sent).not.toContain(digest);
   });
 
+  it('has no part of the address that the sender hashed, either', () => {
+    const parts = { city: 'a'.repeat(64), region: 'b'.repeat(64), postalCode: 'c'.repeat(64), country: 'd'.repeat(64) };
+    const { hashes } = withoutIdentifiers({ ...FULL, hashes: { ...FULL.hashes, ...parts } }, ['address']);
+    expect(hashes).toEqual(FULL.hashes);
+  });
+
   it('is the same again without them', () => {
     const once = withoutIdentifiers(FULL, ['email', 'address']);
     expect(withoutIdentifiers(once, ['email', 'address'])).toEqual(once);

@@ -15,7 +15,11 @@ function without(conversion: Conversion, identifier: OptionalIdentifier): Conver
     case 'phone':
       return { ...conversion, hashes: withoutHashes(hashes, 'phone', 'phoneDigits') };
     case 'address':
-      return { ...conversion, address: undefined };
+      return {
+        ...conversion,
+        address: undefined,
+        hashes: withoutHashes(hashes, 'city', 'region', 'postalCode', 'country'),
+      };
     case 'externalId':
       return { ...conversion, externalId: undefined };
     case 'click':
