@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { allProjections } from '../src/app/projections.js';
 import { ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
-import { ReceiveConversionHandler } from '../src/conversions/receive-conversion.handler.js';
+import { ConversionReceiver, ReceiveConversionHandler } from '../src/conversions/receive-conversion.handler.js';
 import { allChecks, allEventChecks, allStreamChecks } from '../src/history/checks.js';
 import { verify } from '../src/history/verify.js';
 import { Sealer } from '../src/kernel/sealing.js';
@@ -172,7 +172,8 @@ async function open(databaseUrl: string) {
       // No platform is connected: nothing is delivered.
       const matcher = { absent: () => ({ identifiers: [], consent: [] }) } as never;
       const deliveries = { deliver: async () => ({}) } as never;
-      const handler = new ReceiveConversionHandler(log, matcher, deliveries, postgres.clock);
+      const receiver = new ConversionReceiver(log, matcher, postgres.clock);
+      const handler = new ReceiveConversionHandler(receiver, deliveries);
       const post = (orderId: string) => {
         const fields = { email: 'jane@example.com', event: 'purchase', currency: 'EUR', value: 10, orderId };
         return handler.execute(

@@ -383,6 +383,10 @@ describe('an optional field', () => {
     ]);
     expect(second.data).not.toHaveProperty('firstConversionId');
     expect((await stored({ eventId, event: 'lead' })).warning).toBeUndefined();
+    const { body } = await post(service, site, [purchase({ eventId })], { path: `${INBOUND}/batch` });
+    expect(JSON.parse(body).results).toEqual([
+      expect.objectContaining({ warnings: [expect.stringMatching(/^eventId was sent with another/)] }),
+    ]);
   });
 
   it('in which there is an email address is stored with its digest, or not at all', async () => {

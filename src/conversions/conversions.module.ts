@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { DeliveryService } from '../delivery/delivery.service.js';
-import { CLOCK } from '../kernel/clock.js';
+import { CLOCK, type Clock } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
@@ -15,7 +15,7 @@ import { InboundBatch } from './inbound/inbound-batch.js';
 import { InboundMetrics } from './inbound/inbound-metrics.js';
 import { Receipts } from './receipts.js';
 import { ReceiveBatchHandler } from './receive-batch.handler.js';
-import { ReceiveConversionHandler } from './receive-conversion.handler.js';
+import { ConversionReceiver, ReceiveConversionHandler } from './receive-conversion.handler.js';
 import { Rejections } from './rejections.js';
 
 @Module({
@@ -27,8 +27,13 @@ import { Rejections } from './rejections.js';
     InboundMetrics,
     Receipts,
     DedupClaimPruner,
-    provideCommandHandler(ReceiveConversionHandler, [EventLog, Matcher, DeliveryService, CLOCK]),
-    provideCommandHandler(ReceiveBatchHandler, [EventLog, Matcher, DeliveryService, CLOCK, Shutdown]),
+    {
+      provide: ConversionReceiver,
+      useFactory: (log: EventLog, matcher: Matcher, clock: Clock) => new ConversionReceiver(log, matcher, clock),
+      inject: [EventLog, Matcher, CLOCK],
+    },
+    provideCommandHandler(ReceiveConversionHandler, [ConversionReceiver, DeliveryService]),
+    provideCommandHandler(ReceiveBatchHandler, [ConversionReceiver, DeliveryService, Shutdown]),
   ],
 })
 export class ConversionsModule {}

@@ -1,12 +1,9 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import type { DeliveryService } from '../delivery/delivery.service.js';
-import type { Clock } from '../kernel/clock.js';
 import { CommandHandler } from '../kernel/command.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { Shutdown } from '../kernel/shutdown.js';
 import { type Pause, pauseBetweenTurns } from '../kernel/turns.js';
-import type { EventLog } from '../log/event-log.js';
-import type { Matcher } from '../visitors/matcher.js';
 import { ReceiveBatch, type ReceiveConversion, type Received } from './receive-conversion.command.js';
 import { ConversionReceiver, receivedOf, type StoredConversion } from './receive-conversion.handler.js';
 
@@ -21,17 +18,11 @@ const BEGIN_WITHIN_MS = 10_000;
  */
 @CommandHandler(ReceiveBatch)
 export class ReceiveBatchHandler implements ICommandHandler<ReceiveBatch> {
-  private readonly receiver: ConversionReceiver;
-
   constructor(
-    log: EventLog,
-    matcher: Matcher,
+    private readonly receiver: ConversionReceiver,
     private readonly deliveries: DeliveryService,
-    clock: Clock,
     private readonly shutdown: Shutdown,
-  ) {
-    this.receiver = new ConversionReceiver(log, matcher, clock);
-  }
+  ) {}
 
   async execute({ conversions }: ReceiveBatch): Promise<PromiseSettledResult<Received>[]> {
     const pause = pauseBetweenTurns();

@@ -12,6 +12,7 @@ import type { VisitorRecord } from '../visitors/visitor-record.js';
 import type { InboundFields } from './inbound/inbound-field.js';
 import { ReceiveBatchHandler } from './receive-batch.handler.js';
 import { ReceiveBatch, ReceiveConversion } from './receive-conversion.command.js';
+import { ConversionReceiver } from './receive-conversion.handler.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const RULES = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
@@ -52,13 +53,8 @@ function setUp(failures?: Record<string, Error>, find: Matcher['find'] = async (
   } as unknown as DeliveryService;
   const shutdown = new Shutdown(10_000);
   const clock = { nowMs: () => Date.now() };
-  const handler = new ReceiveBatchHandler(
-    log,
-    { find, absent: () => undefined } as unknown as Matcher,
-    deliveries,
-    clock,
-    shutdown,
-  );
+  const matcher = { find, absent: () => undefined } as unknown as Matcher;
+  const handler = new ReceiveBatchHandler(new ConversionReceiver(log, matcher, clock), deliveries, shutdown);
   const receive = async (orders: readonly string[], emails: readonly string[] = []) => {
     const key = { id: 'k1', trial: false } as SiteKey;
     const commands = orders.map((orderId, index) => {

@@ -61,37 +61,15 @@ const NO_FIRSTS: Promise<Firsts> = Promise.resolve(new Map());
 
 const NO_PAUSE: Pause = async () => {};
 
-/** Stores one conversion and waits for its deliveries. */
-@CommandHandler(ReceiveConversion)
-export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversion> {
-  private readonly receiver: ConversionReceiver;
-
-  constructor(
-    log: EventLog,
-    matcher: Matcher,
-    private readonly deliveries: DeliveryService,
-    clock: Clock,
-  ) {
-    this.receiver = new ConversionReceiver(log, matcher, clock);
-  }
-
-  async execute(command: ReceiveConversion): Promise<Received> {
-    const stored = await this.receiver.receive(command);
-    return receivedOf(stored, stored.received ? await this.deliveries.deliver(stored.received) : {});
-  }
-}
-
-/** Matches conversions with visits and stores them. Delivers nothing. */
+/** Matches conversions with visits and stores them, those of single requests and of batches. Delivers nothing. */
 export class ConversionReceiver {
-  private readonly eventIds: RecentEventIds;
+  private readonly eventIds = new RecentEventIds();
 
   constructor(
     private readonly log: EventLog,
     private readonly matcher: Matcher,
     private readonly clock: Clock,
-  ) {
-    this.eventIds = RecentEventIds.of(log);
-  }
+  ) {}
 
   /** As `receiveAll` for one, without the promises that several need: most conversions arrive alone. */
   async receive(command: ReceiveConversion): Promise<StoredConversion> {
@@ -205,6 +183,20 @@ export class ConversionReceiver {
       asOf,
     });
     return span ? endWith(span, appended) : appended;
+  }
+}
+
+/** Stores one conversion and waits for its deliveries. */
+@CommandHandler(ReceiveConversion)
+export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversion> {
+  constructor(
+    private readonly receiver: ConversionReceiver,
+    private readonly deliveries: DeliveryService,
+  ) {}
+
+  async execute(command: ReceiveConversion): Promise<Received> {
+    const stored = await this.receiver.receive(command);
+    return receivedOf(stored, stored.received ? await this.deliveries.deliver(stored.received) : {});
   }
 }
 

@@ -6,8 +6,6 @@ const IDS_MAX = 100_000;
 
 const WARNING = 'eventId was sent with another conversion, and platforms count both once: send one id per conversion';
 
-const byLog = new WeakMap<object, RecentEventIds>();
-
 /**
  * Event ids of conversions that this instance received lately. Only for a warning: a conversion with the id of another one is
  * received and sent, and what another instance received is not known here.
@@ -16,16 +14,6 @@ export class RecentEventIds {
   private readonly keys = new Set<string>();
 
   constructor(private readonly max = IDS_MAX) {}
-
-  /** The one of the instance that appends to this log. */
-  static of(log: object): RecentEventIds {
-    let ids = byLog.get(log);
-    if (!ids) {
-      ids = new RecentEventIds();
-      byLog.set(log, ids);
-    }
-    return ids;
-  }
 
   /** Remembers the id of a received conversion. Returns what to tell its sender; undefined if the id is new. */
   warningFor(site: string, { event, eventId, trial }: ConversionData): string | undefined {

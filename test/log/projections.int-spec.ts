@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { allProjections } from '../../src/app/projections.js';
 import { pruneClaims } from '../../src/conversions/dedup-claim-pruner.js';
 import { ReceiveConversion } from '../../src/conversions/receive-conversion.command.js';
-import { ReceiveConversionHandler } from '../../src/conversions/receive-conversion.handler.js';
+import { ConversionReceiver, ReceiveConversionHandler } from '../../src/conversions/receive-conversion.handler.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { IDLE_WITH_LOCK_MS } from '../../src/log/append/append-lock.js';
@@ -166,7 +166,8 @@ describe('projections', () => {
       });
       closing.push(() => matcher.close());
       const deliveries = { deliver: async () => ({}) } as never;
-      const bus = new ReceiveConversionHandler(log, matcher, deliveries, postgres.clock);
+      const receiver = new ConversionReceiver(log, matcher, postgres.clock);
+      const bus = new ReceiveConversionHandler(receiver, deliveries);
       const rules = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
       const post = (orderId: string | undefined, email = `${randomUUID()}@example.com`) => {
         const fields = { email, event: 'purchase', currency: 'EUR', value: 10, ...(orderId && { orderId }) };
