@@ -44,6 +44,8 @@ const second = await startTestService(databaseUrl, {
   OPERATIONS_FROM: '198.51.100.0/24',
 });
 const secure = await startSecureService();
+/** Slow senders whose headers are enough for an answer. */
+const REFUSED = { 'a rejected body': 401, 'an oversized body': 413 };
 // These take seconds, so they run while the other tests do.
 const slowSenders = await startSlowSenders();
 const recovery = loseAllConnections();
@@ -824,12 +826,7 @@ describe('slow senders', () => {
   });
 
   it('disconnects a client that sends no complete body within 15 s, whether the request is accepted or rejected', async () => {
-    for (const [name, status] of Object.entries({
-      'a body': 408,
-      chunks: 408,
-      'a rejected body': 401,
-      'an oversized body': 413,
-    })) {
+    for (const [name, status] of Object.entries({ 'a body': 408, chunks: 408, ...REFUSED })) {
       const { text, afterMs } = await ended(name);
       expect([name, statusesIn(text)[0]]).toEqual([name, status]);
       expect(afterMs).toBeLessThan(NODE_WAITS_MS);
@@ -882,7 +879,11 @@ async function startSlowSenders(): Promise<Map<string, ReturnType<typeof drip>>>
     'an oversized body': [rawPost(site, '{', { 'Content-Length': '1000000' }), ' '],
   };
   const overTcp = Object.entries(starts).map(async ([name, [start, bytes]]) => {
-    return [name, drip(await openSocket(service), start, bytes)] as const;
+    const raw = await openSocket(service);
+    const end = drip(raw, start, bytes);
+    // What starts next may block this process for seconds, and Node gives up on an old request before it reads it.
+    if (name in REFUSED) await raw.until(/^HTTP/);
+    return [name, end] as const;
   });
   const hello = '\x16\x03\x01\x02\x00\x01\x00\x01\xfc';
   return new Map([
