@@ -67,8 +67,8 @@ export async function readRecords(brokers, prefixes) {
     autoCommit: false,
     eachBatch: async ({ batch: { topic, partition, messages } }) => {
       for (const { headers } of messages) {
-        // Signed checkpoints of the log have a topic, too.
-        if (headers.ce_id === undefined) continue;
+        // Signed checkpoints of the log have a topic, too, and no position.
+        if (headers.cc_position === undefined) continue;
         const position = Number(headers.cc_position);
         if (position <= (last.get(`${topic}/${partition}`) ?? 0)) continue;
         last.set(`${topic}/${partition}`, position);
