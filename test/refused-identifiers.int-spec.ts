@@ -1,5 +1,7 @@
 import { CONVERSION } from '../src/events/conversion.events.js';
+import { shadowReplay } from '../src/history/shadow/shadow-replay.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { SiteRepository } from '../src/sites/site-repository.js';
 import { createDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
 import {
@@ -59,4 +61,13 @@ it('a conversion whose postal code Google refuses is delivered without it, under
   const { recent } = (await answer.json()) as { recent: { received: { eventId: string; accepted: boolean }[] }[] };
   const received = recent.flatMap(({ received }) => received).map(({ eventId, accepted }) => `${eventId} ${accepted}`);
   expect(received.toSorted()).toEqual(['A1 false', 'A1 true']);
+
+  // A shadow replay of unchanged rules leaves it out, too.
+  const client = await operator.postgres.connect('test');
+  const range = { after: 0, until: await operator.log.head() };
+  const stored = await new SiteRepository(operator.log).get(site.host);
+  const request = { ...range, site: stored, rules: { settings: {} }, dedupSecret: 's', defaultWindowMs: 0 };
+  const { platforms } = await shadowReplay(operator.log, client, request).finally(() => client.end());
+  const sent = { sent: 1 };
+  expect(platforms['google_ads']).toEqual({ was: sent, would: sent, changes: [], payloadsChanged: 0 });
 });

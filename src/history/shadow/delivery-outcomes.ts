@@ -1,5 +1,5 @@
 import type { StoredOpening } from '../../conversions/conversion.js';
-import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
+import { type Delivery, foldDeliveries, resultOf } from '../../delivery/delivery.js';
 import { buildPayload, settingsAsOf } from '../../delivery/payload/payload.js';
 import type { ReceivedConversion } from '../../delivery/received-conversion.js';
 import type { StoredEvent } from '../../log/event.js';
@@ -14,6 +14,8 @@ export interface DeliveryOutcome {
   readonly status: string;
   /** Digest of the payload, see `bodyDigest` of `payload.ts`. */
   readonly bodySha256?: string | undefined;
+  /** What earlier attempts and requests of an operator changed in the payload. */
+  readonly terms?: Pick<Delivery, 'eventId' | 'payloadVersion' | 'without'>;
 }
 
 /** The outcomes in a conversion's stream. A delivery counts as sent unless it was skipped, or failed without a payload. */
@@ -21,20 +23,24 @@ export function recordedOutcomes(stream: readonly StoredEvent[]): Map<Connection
   const [first] = stream;
   const trial = first?.type === 'conversion.received.v1' && first.data.trial;
   return new Map(
-    foldDeliveries(stream).map(({ platform, last, bodySha256 }) => {
+    foldDeliveries(stream).map(({ platform, last, bodySha256, eventId, payloadVersion, without }) => {
       const { status, reason } = resultOf(last, trial);
       const isUnsent = status === 'skipped' || (status === 'failed' && bodySha256 === undefined);
       const summary = status === 'validated' ? status : isUnsent ? `${status}: ${reason}` : 'sent';
-      return [platform, { status: summary, bodySha256 }];
+      return [platform, { status: summary, bodySha256, terms: { eventId, payloadVersion, without } }];
     }),
   );
 }
 
-/** The outcome that the conversion would have under the rules. Payloads are built by the platforms' code and not sent. */
+/**
+ * The outcome that the conversion would have under the rules. Payloads are built by the platforms' code and not sent, without what
+ * the platform has refused: the rules do not tell whether it would refuse it again.
+ */
 export function simulatedOutcomes(
   received: StoredOpening & Pick<ReceivedConversion, 'order'>,
   site: Site,
   rules: ShadowRules,
+  recorded: ReadonlyMap<ConnectionName, DeliveryOutcome>,
 ): Map<ConnectionName, DeliveryOutcome> {
   const { platforms, trial } = received.data;
   const { withhold } = { ...site.settings, ...rules.site };
@@ -48,7 +54,8 @@ export function simulatedOutcomes(
       settingsAsOf(connection, asOfIn(received.data) ?? { settings: received.position }),
       rules.settings[name] ?? {},
     );
-    const payload = buildPayload(received, platform, settings, { platform: name, withhold });
+    const { terms } = recorded.get(name) ?? {};
+    const payload = buildPayload(received, platform, settings, { ...terms, platform: name, withhold });
     if ('skip' in payload) outcomes.set(name, { status: `skipped: ${payload.skip}` });
     else outcomes.set(name, { status: trial ? 'validated' : 'sent', bodySha256: payload.bodySha256 });
   }

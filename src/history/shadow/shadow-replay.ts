@@ -50,7 +50,7 @@ export async function shadowReplay(
         const recorded = was === 'received' ? recordedOutcomes(streams.get(event.stream) ?? [event]) : NONE;
         const simulated =
           would === 'received'
-            ? simulatedOutcomes(await withOrder(log, event), timeline.at(event.position), rules)
+            ? simulatedOutcomes(await withOrder(log, event), timeline.at(event.position), rules, recorded)
             : NONE;
         comparison.add({ was, would }, recorded, simulated);
       }
