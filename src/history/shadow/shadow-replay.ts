@@ -6,6 +6,7 @@ import { SITE, streamIdOf } from '../../events/site.events.js';
 import type { PositionRange, StoredEvent } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import { copyEvents, readStreams } from '../../log/event-reader.js';
+import type { ConnectionName } from '../../platforms/connection-name.js';
 import { positionBefore } from '../../sites/position-before.js';
 import { type Site, scopeStart } from '../../sites/site.js';
 import { type DeliveryOutcome, recordedOutcomes, simulatedOutcomes } from './delivery-outcomes.js';
@@ -61,7 +62,7 @@ export async function shadowReplay(
   return comparison.result();
 }
 
-const NONE: ReadonlyMap<string, DeliveryOutcome> = new Map();
+const NONE: ReadonlyMap<ConnectionName, DeliveryOutcome> = new Map();
 
 /**
  * Adds the dedup claims that were valid at the start of the position range, and that it repeats: a site may have any number of others.
