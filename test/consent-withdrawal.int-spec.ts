@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { allProjections } from '../src/app/projections.js';
 import { ReplayDeliveries, type ReplayRequest } from '../src/delivery/replay-deliveries.command.js';
 import { ReplayDeliveriesHandler } from '../src/delivery/replay-deliveries.handler.js';
 import { CONVERSION } from '../src/events/conversion.events.js';
 import { subjectOf } from '../src/kernel/email.js';
+import { Sealer } from '../src/kernel/sealing.js';
 import { PauseConnection, ResumeConnection } from '../src/sites/connections/connection.commands.js';
+import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { StateConsent } from '../src/visitors/change-consent.command.js';
 import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
+import { Erasure } from '../src/visitors/erasure/erasure.js';
 import { findOptOuts } from '../src/visitors/find-opt-outs.js';
 import { loosely } from './support/loose-event.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import { conversionId, post, send, type TestSite, useService } from './support/service.js';
 import { eventually } from './support/waiting.js';
 import { type Answer, startReceiver } from './support/webhook-receiver.js';
@@ -17,6 +22,8 @@ const CLICK = 'click-of-jane';
 
 const { operator, service, openSite } = await useService({ DELIVERY_RETRY_SCHEDULE: '2s' });
 const receiver = await startReceiver();
+const secrets = new SiteSecrets(operator.postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
+const erasure = new Erasure(operator.postgres, allProjections(secrets), async () => {});
 let site: TestSite;
 let people = 0;
 let email: string;
@@ -155,32 +162,46 @@ it('a delivery waits while the newest consent cannot be read, and then sends wha
   expect(sent().slice(1).filter(identified)).toEqual([]);
 });
 
-it('a withdrawal of consent stops a delivery that waits in memory for other requests', async () => {
-  const held: (() => void)[] = [];
-  receiver.answer = (call, response) => void held.push(() => accepting(call, response));
-  const others = Array.from({ length: 8 }, async (_, index) => {
-    const body = { email: `other-${index}@example.com`, event: 'purchase', value: 5, orderId: `O-${index}` };
-    // One after the other, so that each has a request of its own.
-    await eventually(
-      async () => held.length,
-      (length) => length >= index,
+describe('a delivery that waits in memory for other requests', () => {
+  /** Stores a conversion that waits until what happens meanwhile is done, and returns its last outcome. */
+  async function endAfter(meanwhile: () => Promise<unknown>): Promise<string> {
+    const held: (() => void)[] = [];
+    receiver.answer = (call, response) => void held.push(() => accepting(call, response));
+    const others = Array.from({ length: 8 }, async (_, index) => {
+      const body = { email: `other-${index}@example.com`, event: 'purchase', value: 5, orderId: `O-${index}` };
+      // One after the other, so that each has a request of its own.
+      await eventually(
+        async () => held.length,
+        (length) => length >= index,
+      );
+      return post(service, site, body);
+    });
+    await eventually(() => held.length, 8);
+    const waiting = convert('A');
+    const stored = await eventually(
+      async () => (await operator.conversions(site.host)).filter(({ data }) => data['orderId'] === 'A'),
+      (events) => events.length > 0,
     );
-    return post(service, site, body);
+    await meanwhile();
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    receiver.answer = accepting;
+    for (const answer of held) answer();
+    await Promise.all([...others, waiting]);
+    return lastOutcome(stored[0]?.data['conversionId'] as string, isFinal);
+  }
+
+  it('is sent without identifiers after a withdrawal of consent', async () => {
+    expect(await endAfter(optOut)).toBe('delivered');
+    expect(sent()).toHaveLength(9);
+    expect(sent().filter(identified)).toEqual([]);
   });
-  await eventually(() => held.length, 8);
-  const waiting = convert('A');
-  const stored = await eventually(
-    async () => (await operator.conversions(site.host)).filter(({ data }) => data['orderId'] === 'A'),
-    (events) => events.length > 0,
-  );
-  await optOut();
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
-  receiver.answer = accepting;
-  for (const answer of held) answer();
-  await Promise.all([...others, waiting]);
-  expect(await lastOutcome(stored[0]?.data['conversionId'] as string, isFinal)).toBe('delivered');
-  expect(sent()).toHaveLength(9);
-  expect(sent().filter(identified)).toEqual([]);
+
+  it.each(['granted', 'denied'])('is not sent after an erasure of the person, whose consent is %s', async (consent) => {
+    if (consent === 'denied') await optOut();
+    const erase = () => erasure.erase('cli', site.host, subjectOf(email));
+    expect(await endAfter(erase)).toBe('failed erased');
+    expect(sent()).toHaveLength(8);
+  });
 });
 
 it('a withdrawal of consent is found among any number of statements, and taken back by an operator only', async () => {

@@ -7,13 +7,13 @@ import {
   type OnApplicationShutdown,
 } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { OPT_OUTS } from '../delivery/opt-outs.js';
+import { FIND_CHANGES } from '../delivery/decided.js';
 import { HotRoutes } from '../http/hot-routes.js';
 import { Logger } from '../kernel/logger.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { RecentEvents } from '../log/recent-events.js';
 import { Tracing } from '../tracing/tracing.js';
-import { findOptOuts } from '../visitors/find-opt-outs.js';
+import { findChanges } from '../visitors/find-changes.js';
 import { PartitionMaintenance } from './partition-maintenance.js';
 import type { Services } from './services.js';
 import { provideServices, SERVICES } from './services.providers.js';
@@ -49,7 +49,7 @@ export class KernelModule implements OnApplicationBootstrap, OnApplicationShutdo
       { provide: Registry, useValue: registry },
       { provide: RecentEvents, useValue: recent },
       // Deliveries ask who has opted out, which visitors know: that folder is above theirs.
-      { provide: OPT_OUTS, useValue: findOptOuts(services.postgres) },
+      { provide: FIND_CHANGES, useValue: findChanges(services.postgres) },
     ];
     return {
       module: KernelModule,

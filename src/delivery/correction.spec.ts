@@ -52,7 +52,7 @@ describe('the delivery of a correction', () => {
       { nowMs: () => orders.nowMs },
       { deliveryRetryScheduleMs: [30_000], deliveryGiveUpMs: 7 * DAY_MS } as unknown as ServiceSettings,
       NO_TRACING,
-      async () => new Set(),
+      async () => ({ optedOut: new Set(), erased: new Set() }),
     );
     const received = await orders.read(id);
     const first = { received, platform: platform.name, attempt: 1, mayDeliver: () => true };

@@ -26,6 +26,8 @@ class TestQueue {
   /** The people whose consent each lookup was for. */
   readonly checked: string[][] = [];
   optedOut: () => ReadonlySet<string> | Promise<ReadonlySet<string>> = () => new Set();
+  /** Positions. */
+  erased = new Set<number>();
   /** Instead of a fixed text. */
   response: { json: unknown } | undefined;
   state: 'active' | 'paused' | 'parked' | 'gone' = 'active';
@@ -68,9 +70,9 @@ class TestQueue {
           return { status: 200, headers: {}, text, json } satisfies PlatformResponse;
         },
         accessToken: async (_, stale) => this.token(stale),
-        optedOut: async (subjects) => {
+        changes: async (subjects) => {
           this.checked.push([...subjects]);
-          return this.optedOut();
+          return { optedOut: await this.optedOut(), erased: this.erased };
         },
         park: change('park', 'parked'),
         pause: change('pause', 'paused'),
@@ -87,6 +89,7 @@ class TestQueue {
       bound: false,
       alone: false,
       probe: false,
+      decided: { atMs: performance.now(), position: 1 },
       mayDeliver: () => true,
       done: (result) => {
         if (this.results.has(body)) throw new Error(`${body} was settled twice`);
@@ -198,8 +201,10 @@ describe('DestinationQueue', () => {
   });
 
   describe('consent', () => {
-    const decidedBefore = (subject: string) => ({ consent: { subject, atMs: Number.NEGATIVE_INFINITY } });
-    const justDecided = (subject: string) => ({ consent: { subject, atMs: performance.now() } });
+    const decidedBefore = (subject?: string, position = 1) => ({
+      decided: { subject, position, atMs: Number.NEGATIVE_INFINITY },
+    });
+    const justDecided = (subject: string) => ({ decided: { subject, position: 1, atMs: performance.now() } });
 
     it('sends nothing of a person who has opted out since, and reports it', async () => {
       const queue = new TestQueue();
@@ -217,10 +222,21 @@ describe('DestinationQueue', () => {
       const stated = { phone: 'ab'.repeat(32) };
       const phone = `01${stated.phone}`;
       queue.optedOut = () => new Set([phone]);
-      queue.enqueue('a', { consent: { subject: 'jane', stated, atMs: Number.NEGATIVE_INFINITY } });
+      queue.enqueue('a', { decided: { ...decidedBefore('jane').decided, stated } });
       await queue.send(['b']);
       expect(queue.checked).toEqual([['jane', phone]]);
       expect(queue.statuses()).toEqual({ a: 'opted_out', b: 'delivered' });
+    });
+
+    it('matters no more once the person is erased, whose conversions are not sent', async () => {
+      const queue = new TestQueue();
+      queue.optedOut = () => new Set(['jane']);
+      queue.erased = new Set([7, 8]);
+      queue.enqueue('a', decidedBefore('jane', 7));
+      queue.enqueue('b', decidedBefore(undefined, 8));
+      await queue.send(['c'], decidedBefore(undefined, 9));
+      expect(queue.requests).toEqual([['c']]);
+      expect(queue.statuses()).toEqual({ a: 'erased', b: 'erased', c: 'delivered' });
     });
 
     it('is not looked up for a conversion that was just decided', async () => {
@@ -236,7 +252,7 @@ describe('DestinationQueue', () => {
       queue.optedOut = () => new Set(['jane']);
       const { promise, release } = hanging();
       queue.token = () => promise.then(() => 'token');
-      queue.enqueue('a', { consent: { subject: 'jane', atMs: performance.now() - 990 } });
+      queue.enqueue('a', { decided: { ...decidedBefore('jane').decided, atMs: performance.now() - 990 } });
       await new Promise((resolve) => setTimeout(resolve, 20));
       release(DELIVERED);
       await queue.settle();

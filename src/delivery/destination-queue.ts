@@ -9,8 +9,8 @@ import { CredentialsRefused } from './connections/access-tokens.js';
 import { accountOf, connectionTo } from './connections/account.js';
 import type { Destination } from './connections/connections.js';
 import { NoResponse } from './connections/platform-client.js';
+import { type Changes, changeOf, type Decided, isOutdated, subjectsOf } from './decided.js';
 import type { DeferReason } from './delivery.js';
-import { type DecidedConsent, outdatedConsents, subjectsOf } from './opt-outs.js';
 import { hidePersonal } from './payload/hide-personal.js';
 import { type DeliveryPayload, deliveryRequest } from './payload/payload.js';
 
@@ -36,8 +36,7 @@ export interface QueuedDelivery {
   readonly probe: boolean;
   /** False once this process may no longer act for the conversion. */
   readonly mayDeliver: () => boolean;
-  /** Undefined if an opt-out would change nothing. */
-  readonly consent?: DecidedConsent | undefined;
+  readonly decided: Decided;
   /** What the platform may repeat, and must not be stored of its answer. */
   readonly personal?: ConversionPersonal | null | undefined;
   /** Sent to receivers of the site only, if the connection is set so. */
@@ -47,10 +46,10 @@ export interface QueuedDelivery {
 
 export interface AttemptResult {
   /**
-   * `withdrawn`: not sent, because this process may no longer act for the conversion. `opted_out`: not sent, because the person
-   * has opted out since the conversion was decided.
+   * `withdrawn`: not sent, because this process may no longer act for the conversion. `opted_out` and `erased`: not
+   * sent, because the person has opted out, or was erased, since the conversion was decided.
    */
-  readonly status: 'delivered' | 'accepted' | 'failed' | 'deferred' | 'withdrawn' | 'opted_out';
+  readonly status: 'delivered' | 'accepted' | 'failed' | 'deferred' | 'withdrawn' | 'opted_out' | 'erased';
   readonly reason?: string | undefined;
   /** Wait requested by the platform. */
   readonly afterMs?: number | undefined;
@@ -72,8 +71,8 @@ export interface DestinationQueueDependencies {
   request(request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
   /** Undefined if the connection needs no token. With `stale`, a token other than that one. */
   accessToken(connection: Connection, stale?: string): Promise<string | undefined>;
-  /** Which of these people have opted out, as of now. */
-  optedOut(subjects: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Which of these people have opted out, and which of these events have lost their personal part, as of now. */
+  changes(subjects: readonly string[], positions: readonly number[]): Promise<Changes>;
   park(reason: string): Promise<void>;
   pause(reason: string): Promise<void>;
   resume(): Promise<void>;
@@ -204,7 +203,7 @@ export class DestinationQueue {
     try {
       const connection = this.connectionOf(batch);
       const accessToken = await withTimeout(this.dependencies.accessToken(connection, stale), WAIT_MAX_MS);
-      batch = await this.withoutOptOuts(batch, unknown);
+      batch = await this.withoutChanges(batch, unknown);
       // The token request may have taken longer than this process may act for a conversion.
       batch = withdrawLate(batch, unknown);
       if (batch.length === 0) return { batch, verdict: NO_VERDICT };
@@ -257,18 +256,23 @@ export class DestinationQueue {
     return isList(verdict) ? verdict.map(reworded) : reworded(verdict, 0);
   }
 
-  /** Those that may still be sent as they are. If the consent of a person cannot be read, another attempt is made later. */
-  private async withoutOptOuts(
+  /** Those that may still be sent as they are. If that cannot be read, another attempt is made later. */
+  private async withoutChanges(
     deliveries: readonly QueuedDelivery[],
     unknown: boolean,
   ): Promise<readonly QueuedDelivery[]> {
-    const subjects = outdatedConsents(deliveries, performance.now());
-    if (subjects.size === 0) return deliveries;
-    const optedOut = await withTimeout(this.dependencies.optedOut([...subjects]), WAIT_MAX_MS).catch(() => undefined);
+    const now = performance.now();
+    const outdated = new Set(deliveries.filter(({ decided }) => isOutdated(decided, now)));
+    if (outdated.size === 0) return deliveries;
+    const subjects = new Set([...outdated].flatMap(({ decided }) => subjectsOf(decided)));
+    const positions = new Set([...outdated].map(({ decided }) => decided.position));
+    const lookup = this.dependencies.changes([...subjects], [...positions]);
+    const changes = await withTimeout(lookup, WAIT_MAX_MS).catch(() => undefined);
     return deliveries.filter((delivery) => {
-      const lookedUp = delivery.consent && subjects.has(delivery.consent.subject) ? subjectsOf(delivery.consent) : [];
-      if (lookedUp.length === 0 || (optedOut && !lookedUp.some((subject) => optedOut.has(subject)))) return true;
-      if (optedOut) delivery.done({ status: 'opted_out', durationMs: 0, unknown });
+      if (!outdated.has(delivery)) return true;
+      const change = changes && changeOf(delivery.decided, changes);
+      if (changes && !change) return true;
+      if (change) delivery.done({ status: change, durationMs: 0, unknown });
       else withdraw(delivery, unknown);
       return false;
     });

@@ -26,6 +26,7 @@ describe('PlatformDelivery', () => {
   let payload: Platform['payload'];
   let destination: Destination | undefined;
   let optedOut: Set<string>;
+  let erased: Set<number>;
   let deliveries: PlatformDelivery;
 
   beforeEach(() => {
@@ -35,6 +36,7 @@ describe('PlatformDelivery', () => {
     pixels = [];
     errors = [];
     optedOut = new Set();
+    erased = new Set();
     payload = (_, settings) => ({ item: { pixel: settings['pixel_id'] } });
     const platform = {
       name: 'meta',
@@ -78,7 +80,7 @@ describe('PlatformDelivery', () => {
         confirmationPollMs: 1_800_000,
       } as unknown as ServiceSettings,
       NO_TRACING,
-      async () => optedOut,
+      async () => ({ optedOut, erased }),
     );
   });
 
@@ -432,6 +434,14 @@ describe('PlatformDelivery', () => {
       await deliver({ decidedMs: performance.now() }, withPersonal, { consent: 'granted' });
       expect(JSON.parse(sent[0] as string)).toMatchObject({ consent: 'granted', visit: { ip: '203.0.113.8' } });
     });
+  });
+
+  it('sends nothing of a person who was erased after the conversion was read', async () => {
+    erased.add(5);
+    expect(await deliver({ attempt: 2 })).toMatchObject({ status: 'failed', reason: 'erased', attempt: 2 });
+    expect(await deliver({ attempt: 2 }, {}, { consent: 'denied' })).toMatchObject({ reason: 'erased' });
+    expect(await deliver({ attempt: 2 }, { position: 6 })).toMatchObject({ status: 'delivered' });
+    expect(sent).toHaveLength(1);
   });
 
   it('has a queue and a circuit breaker for each connection of a platform', async () => {

@@ -16,10 +16,10 @@ import { AccessTokens, type TokenOwner } from './connections/access-tokens.js';
 import { isStillConnected } from './connections/account.js';
 import { Connections, type Destination } from './connections/connections.js';
 import { PlatformClient } from './connections/platform-client.js';
+import { type Decided, FIND_CHANGES, type FindChanges } from './decided.js';
 import { type DeliveryTerms, IDENTIFIER_REFUSED, isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.js';
-import { type DecidedConsent, type FindOptOuts, OPT_OUTS } from './opt-outs.js';
 import { orderState } from './payload/order.js';
 import { buildPayload, type DeliveryPayload, isCorrectedBy, rebuildPayload, settingsAsOf } from './payload/payload.js';
 import { ageOf, type ReceivedConversion, traceFieldsOf, withOptOut } from './received-conversion.js';
@@ -66,7 +66,7 @@ export class PlatformDelivery {
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
     private readonly tracing: Tracing,
-    @Inject(OPT_OUTS) private readonly findOptOuts: FindOptOuts,
+    @Inject(FIND_CHANGES) private readonly findChanges: FindChanges,
   ) {
     this.rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
   }
@@ -85,9 +85,9 @@ export class PlatformDelivery {
     const payload = this.preparePayload(request, destination);
     if ('status' in payload) return finish(payload);
     const result = await this.send(request, destination, payload, span?.traceparent);
-    if (result.status === 'withdrawn' || result.status === 'opted_out') {
+    if (result.status === 'withdrawn' || result.status === 'opted_out' || result.status === 'erased') {
       span?.end({ 'cc.status': result.status });
-      return result.status === 'withdrawn' ? undefined : this.deliver(this.afterOptOut(request, result, payload));
+      return result.status === 'withdrawn' ? undefined : this.deliver(this.afterChange(request, result, payload));
     }
     return finish(this.toDetails(result, payload, request, destination));
   }
@@ -108,7 +108,7 @@ export class PlatformDelivery {
         alone,
         probe,
         mayDeliver,
-        consent: consentOf(request, destination),
+        decided: decidedOf(request, destination),
         personal,
         traceparent: payload.isAnonymous ? undefined : (traceparent ?? personal?.traceparent),
         done,
@@ -124,12 +124,18 @@ export class PlatformDelivery {
     return found?.site.since && received.position < found.site.since ? undefined : found;
   }
 
-  /** The same attempt for a person who has opted out. If the platform may have accepted it before, it stays bound to that. */
-  private afterOptOut(request: DeliveryRequest, { unknown }: AttemptResult, payload: DeliveryPayload): DeliveryRequest {
+  /** The same attempt for a person who has opted out or was erased. If the platform may have accepted it before, it stays bound to that. */
+  private afterChange(
+    request: DeliveryRequest,
+    { status, unknown }: AttemptResult,
+    payload: DeliveryPayload,
+  ): DeliveryRequest {
     const sent = {
       unknownSince: unknownSinceOf(request) ?? isoTime(this.clock.nowMs()),
       bodySha256: payload.bodySha256,
     };
+    if (status === 'erased')
+      return { ...request, received: { ...request.received, personal: null }, ...(unknown && sent) };
     return { ...request, received: withOptOut(request.received), optedOut: true, ...(unknown && sent) };
   }
 
@@ -337,7 +343,7 @@ export class PlatformDelivery {
   }
 
   private createQueue(owner: TokenOwner): DestinationQueue {
-    const { connections, tokens, client, findOptOuts } = this;
+    const { connections, tokens, client, findChanges } = this;
     const { site, name, platform } = owner;
     return new DestinationQueue(
       platform,
@@ -346,7 +352,7 @@ export class PlatformDelivery {
         destination: () => connections.find(site, name),
         request: (request, connection) => client.request(platform, request, connection),
         accessToken: (connection, stale) => tokens.get(owner, connection, stale),
-        optedOut: (subjects) => findOptOuts(site, subjects),
+        changes: (subjects, positions) => findChanges(site, subjects, positions),
         park: (reason) => connections.park(site, name, reason),
         pause: (reason) => connections.pause(site, name, reason),
         resume: () => connections.resume(site, name),
@@ -387,15 +393,16 @@ function asOfOf(request: DeliveryRequest, destination: Destination): SettingsAsO
   return recordedAsOf(request, destination) ?? request.received.data;
 }
 
-/** Undefined if the conversion was decided as after an opt-out. */
-function consentOf(
-  { received: { data, personal }, decidedMs }: DeliveryRequest,
+function decidedOf(
+  { received: { data, personal, position }, decidedMs }: DeliveryRequest,
   { site: { settings } }: Pick<Destination, 'site'>,
-): DecidedConsent | undefined {
-  const subject = personal ? subjectOfPerson(personal) : undefined;
-  if (data.consent === 'denied' || !personal || subject === undefined) return undefined;
+): Decided {
   const atMs = decidedMs ?? Number.NEGATIVE_INFINITY;
-  return settings.identifyBy === 'any' || personal.person ? { subject, stated: personal, atMs } : { subject, atMs };
+  const subject = personal ? subjectOfPerson(personal) : undefined;
+  // It was decided as after an opt-out.
+  if (data.consent === 'denied' || !personal || subject === undefined) return { atMs, position };
+  const isStated = settings.identifyBy === 'any' || personal.person !== undefined;
+  return { atMs, position, subject, stated: isStated ? personal : undefined };
 }
 
 function isHeldBack(reason: string | undefined): boolean {

@@ -13,6 +13,7 @@ const throttled: AttemptResult = {
 const parked: AttemptResult = { status: 'deferred', reason: 'authorization', durationMs: 4, unknown: false };
 const withdrawn: AttemptResult = { status: 'withdrawn', durationMs: 0 };
 const optedOut: AttemptResult = { status: 'opted_out', durationMs: 0, unknown: false };
+const erased: AttemptResult = { status: 'erased', durationMs: 0, unknown: false };
 
 const combine = (...results: AttemptResult[]) =>
   combineResults(results.map((result, index) => ({ action: ACTIONS[index] as string, result })));
@@ -32,6 +33,12 @@ describe('combineResults', () => {
     ['one not sent in time', [delivered, withdrawn], { status: 'deferred', reason: 'timeout', unknown: true }],
     ['one that may be accepted', [withdrawn, timeout], { status: 'deferred', reason: 'timeout', unknown: true }],
     ['a person who has opted out', [optedOut, failed], { status: 'opted_out' }],
+    ['a person who was erased', [optedOut, erased], { status: 'erased' }],
+    [
+      'a person who was erased when one was delivered',
+      [delivered, erased],
+      { reason: 'delivered, but not to 222: erased' },
+    ],
     [
       'a person who opted out when one was delivered',
       [delivered, optedOut],
@@ -67,6 +74,7 @@ describe('enqueueParts', () => {
       payload: { body: '[1,2]', group: 'upload', account: { key: '[]', settings: {} } },
       ...{ bound: true, alone: false, probe: false },
       mayDeliver: () => true,
+      decided: { atMs: 0, position: 1 },
       done: (result) => results.push(result),
     };
     const parts = [

@@ -34,13 +34,13 @@ export function enqueueParts(
  */
 export function combineResults(actions: readonly ActionResult[]): AttemptResult {
   const isAnySent = actions.some(({ result }) => isAccepted(result) || result.unknown);
-  const all = isAnySent ? actions.map(withOptOutFailed) : actions;
+  const all = isAnySent ? actions.map(withChangeFailed) : actions;
   const results = all.map(({ result }) => result);
   const durationMs = Math.max(...results.map((result) => result.durationMs));
   const isAnyAccepted = results.some(isAccepted);
   const isAnyUnknown = results.some(({ unknown }) => unknown);
-  const optedOut = results.find(({ status }) => status === 'opted_out');
-  if (optedOut) return optedOut;
+  const changed = results.find(({ status }) => status === 'erased') ?? results.find(isOptedOut);
+  if (changed) return changed;
   const isAnyWithdrawn = results.some(({ status }) => status === 'withdrawn');
   if (isAnyWithdrawn && !isAnyAccepted && !isAnyUnknown) return { status: 'withdrawn', durationMs };
 
@@ -73,9 +73,14 @@ export function combineResults(actions: readonly ActionResult[]): AttemptResult 
 const WITHDRAWN = { status: 'deferred', reason: 'timeout' } as const;
 
 /** The platform has the conversion for another action, or may have it, so that it cannot be sent with less. */
-function withOptOutFailed({ action, result }: ActionResult): ActionResult {
-  if (result.status !== 'opted_out') return { action, result };
-  return { action, result: { ...result, status: 'failed', reason: 'consent_denied' } };
+function withChangeFailed({ action, result }: ActionResult): ActionResult {
+  if (result.status !== 'erased' && !isOptedOut(result)) return { action, result };
+  const reason = result.status === 'erased' ? 'erased' : 'consent_denied';
+  return { action, result: { ...result, status: 'failed', reason } };
+}
+
+function isOptedOut({ status }: AttemptResult): boolean {
+  return status === 'opted_out';
 }
 
 function isAccepted({ status }: AttemptResult): boolean {

@@ -1,5 +1,5 @@
 import type { Pool, QueryConfig } from 'pg';
-import type { FindOptOuts } from '../delivery/opt-outs.js';
+import type { FindOptOuts } from '../delivery/decided.js';
 import { decideConsent, type StoredStatement } from './consent.js';
 
 const TIMEOUT_MS = 2_000;

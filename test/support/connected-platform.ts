@@ -57,7 +57,7 @@ export class ConnectedPlatform {
       destination: () => ({ state: this.state, connection: this.connection }),
       request: (request, connection) => client.request(platform, request, connection),
       accessToken: this.accessToken.bind(this),
-      optedOut: async () => new Set(),
+      changes: async () => ({ optedOut: new Set(), erased: new Set() }),
       park: async (reason) => {
         this.state = 'parked';
         this.parked.push(reason);
@@ -125,6 +125,7 @@ export class ConnectedPlatform {
             alone,
             probe: false,
             mayDeliver: () => true,
+            decided: { atMs: performance.now(), position: 1 },
             done,
           });
         });
