@@ -279,7 +279,7 @@ function deliverySteps(deliveries: readonly Delivery[]): Step[] {
         text: `${preposition} ${found.map(({ platform }) => connectionTitle(platform)).join(', ')}`,
         tone,
         facts: found.flatMap(({ platform, reason }) =>
-          known(connectionTitle(platform), reason === undefined ? undefined : reasonText(reason)),
+          known(connectionTitle(platform), reason === undefined ? undefined : reasonText(reason, platform)),
         ),
         ...(last !== undefined && { time: last }),
       },

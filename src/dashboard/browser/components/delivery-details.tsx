@@ -25,7 +25,7 @@ export function DeliveryDetails({ delivery, isOpen, onRequest }: DeliveryDetails
           {spentMs > 0 && ` · ${formatDuration(spentMs)}`}
         </span>
       </summary>
-      {reason !== undefined && <p class={status === 'skipped' ? 'dim' : 'reason'}>{reasonText(reason)}</p>}
+      {reason !== undefined && <p class={status === 'skipped' ? 'dim' : 'reason'}>{reasonText(reason, platform)}</p>}
       {isUnsettled(status) && <NextAttempt last={attempts.at(-1)} />}
       <ol>
         {attemptViews(attempts).map((view) => (

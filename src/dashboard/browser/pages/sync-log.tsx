@@ -158,7 +158,7 @@ function Subject({ site, line: { conversionId, orderId, kind } }: { site: string
   return <a href={conversionPath(site, conversionId)}>{orderId ?? <code>{conversionId.slice(-12)}</code>}</a>;
 }
 
-function Reason({ reason, httpStatus, nextTry, count, reasons, payload }: SyncLine) {
+function Reason({ reason, platform, httpStatus, nextTry, count, reasons, payload }: SyncLine) {
   if (reasons)
     return (
       <span class="dim">
@@ -167,7 +167,7 @@ function Reason({ reason, httpStatus, nextTry, count, reasons, payload }: SyncLi
     );
   return (
     <span class="dim">
-      {(reason && reasonText(reason)) ??
+      {(reason && reasonText(reason, platform)) ??
         (payload ? counted(payload.conversions, 'conversion') : httpStatus === undefined ? '' : `HTTP ${httpStatus}`)}
       {nextTry !== undefined && ' · next '}
       {nextTry !== undefined && <Time time={nextTry} />}

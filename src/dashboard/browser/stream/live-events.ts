@@ -215,7 +215,7 @@ export function eventDetail({ type, data }: Pick<LiveEvent, 'type' | 'data'>): s
     platform !== undefined && connectionTitle(platform),
     isRetry && `attempt ${attempt}`,
     durationMs !== undefined && formatDuration(durationMs),
-    reason !== undefined && reasonText(reason),
+    reason !== undefined && reasonText(reason, platform),
   ]
     .filter(Boolean)
     .join(' · ');

@@ -6,4 +6,13 @@ describe('the reason of an outcome', () => {
     expect(reasonText('190: Invalid OAuth access token.')).toBe('190: Invalid OAuth access token.');
     expect(reasonText('toString')).toBe('toString');
   });
+
+  it.each([
+    ['pinterest', 'no identifier that Pinterest accepts: it needs an email'],
+    ['snapchat:second', 'no identifier that Snapchat accepts: it needs an email or a phone number'],
+    ['x', 'no identifier that X accepts: it needs an email, a phone number or a click ID of its own'],
+    ['removed_platform', 'no identifier that the platform accepts'],
+  ])('says what %s needs of a person', (connection, text) => {
+    expect(reasonText('no_identifier', connection)).toBe(text);
+  });
 });

@@ -1,3 +1,5 @@
+import { MANIFESTS } from '../../../platforms/manifests.js';
+
 /** Reasons that the service gives, in words. */
 const WORDS: Readonly<Record<string, string>> = {
   no_click_identifier: 'no click ID',
@@ -30,7 +32,26 @@ const WORDS: Readonly<Record<string, string>> = {
   account_disconnected: 'its account is no longer connected',
 };
 
-/** What a platform said stays as it is. */
-export function reasonText(reason: string): string {
-  return Object.hasOwn(WORDS, reason) ? (WORDS[reason] as string) : reason;
+/** What a platform said stays as it is. Where the platform is known, the text says what it needs. */
+export function reasonText(reason: string, connection?: string): string {
+  if (!Object.hasOwn(WORDS, reason)) return reason;
+  const needed = reason === 'no_identifier' && connection !== undefined ? neededBy(connection) : undefined;
+  return needed ?? (WORDS[reason] as string);
+}
+
+const IDENTIFIERS = {
+  email: 'an email',
+  phone: 'a phone number',
+  external_id: 'an external ID',
+  click_id: 'a click ID of its own',
+} as const;
+
+/** What a conversion that states nothing else about its person must have. */
+function neededBy(connection: string): string | undefined {
+  const manifest = MANIFESTS.find(({ name }) => name === connection.split(':')[0]);
+  if (!manifest) return undefined;
+  const [last, ...others] = manifest.sufficient.map((identifier) => IDENTIFIERS[identifier]).reverse();
+  if (last === undefined) return undefined;
+  const list = others.length > 0 ? `${others.reverse().join(', ')} or ${last}` : last;
+  return `no identifier that ${manifest.label} accepts: it needs ${list}`;
 }
