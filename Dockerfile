@@ -10,16 +10,16 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json nest-cli.json ./
 COPY src src
-# The optional packages are the embedded PostgreSQL: 60 MB that a container with DATABASE_URL does not use.
-RUN npx nest build && npm prune --omit=dev --omit=optional
+RUN npx nest build
+COPY LICENSE ./
+COPY bin bin
+COPY scripts/stage-package.mjs scripts/licences-document.mjs scripts/
+# What npm publishes, without development dependencies. The embedded PostgreSQL is no part of it: a container has DATABASE_URL.
+RUN node scripts/stage-package.mjs /package
 
 FROM node:${NODE_VERSION}-bookworm-slim
 WORKDIR /app
-COPY LICENSE ./
-COPY bin bin
-COPY --from=build /app/package.json ./
-COPY --from=build /app/node_modules node_modules
-COPY --from=build /app/dist dist
+COPY --from=build /package ./
 # The command line, under the name of the package's bin entry.
 RUN ln -s /app/bin/clean-conversions.js /usr/local/bin/clean-conversions
 # Contains the list of erasures. Mount a volume here, and back it up apart from the database.

@@ -58,13 +58,12 @@ describe('the image', () => {
     expect(included.sort()).toEqual([...new Set(sources)].sort());
   });
 
-  it('installs from the lock file, builds like the package, and omits development dependencies', () => {
-    const [install, build] = all('RUN') as [string, string];
+  it('installs from the lock file, builds, and contains what the package contains', () => {
+    const [install, build, stage] = all('RUN') as [string, string, string];
     expect(install).toBe('npm ci --ignore-scripts');
-    expect(build).toBe(`npx ${scripts['build']} && npm prune --omit=dev --omit=optional`);
-    const { outDir } = JSON.parse(read('tsconfig.json')).compilerOptions;
-    const shippedFiles = shipped('COPY').flatMap((rest) => rest.match(/(?<=^--from=build \/app\/)\S+/) ?? []);
-    expect(shippedFiles.sort()).toEqual([outDir, 'node_modules', 'package.json'].sort());
+    expect(build).toBe(`npx ${scripts['build']}`);
+    expect(stage).toBe('node scripts/stage-package.mjs /package');
+    expect(shipped('COPY')).toEqual(['--from=build /package ./']);
   });
 
   it('runs the command of npm start, as an unprivileged user, on all addresses', () => {
