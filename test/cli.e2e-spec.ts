@@ -176,7 +176,7 @@ describe('the command line with a running service', () => {
         '--dedup-window 2h --bot-threshold 50 --bot-mode observe --consent-required yes --withhold everything',
         '--country de --origin a.example --origin b.example --block Jane@Example.com --block @spam.example',
         '--block-disposable yes --block-ip 10.0.0.0/8 --allow-ip 10.1.0.0/16 --block-ua curl --block-country FR',
-        '--email-capture no --bot-filter none --strict-fields yes --identify-by any',
+        '--email-capture no --bot-filter none --strict-fields yes --identify-by any --currency eur',
       ].join(' ');
       const { settings } = await json(`sites set www.shop.example ${options}`);
       expect(settings).toEqual({
@@ -195,6 +195,7 @@ describe('the command line with a running service', () => {
         blockCountries: ['FR'],
         emailCapture: false,
         strictFields: true,
+        currency: 'EUR',
         identifyBy: 'any',
         botFilter: 'none',
       });
@@ -207,6 +208,9 @@ describe('the command line with a running service', () => {
       });
       expect(await usageErrorOf('sites set shop.example --bot-mode off')).toMatch(
         /'off' is invalid\. Allowed choices are observe, enforce\./,
+      );
+      expect(await errorOf('sites set shop.example --currency euro')).toMatch(
+        /"euro" is not an ISO 4217 currency code/,
       );
       expect(await errorOf('sites set shop.example --unset colour')).toMatch(/There is no setting "colour"/);
     });

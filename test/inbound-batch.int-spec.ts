@@ -48,6 +48,7 @@ const purchase = (orderId = randomUUID() as string, more: object = {}) => ({
   email: 'jane@example.com',
   event: 'purchase',
   value: 5,
+  currency: 'EUR',
   orderId,
   ...more,
 });

@@ -280,7 +280,59 @@ describe('the field', () => {
     const reply = await post(service, site, purchase(unknown));
     expect(reply.status).toBe(200);
     const { data } = await storedBy(reply);
-    expect(Object.keys(data).sort()).toEqual(['conversionId', 'currency', 'event', 'keyId', 'orderId', 'trial']);
+    expect(Object.keys(data).sort()).toEqual([
+      'conversionId',
+      'currency',
+      'event',
+      'keyId',
+      'orderId',
+      'trial',
+      'unknown',
+    ]);
+  });
+
+  it('is named in a warning when it is not part of the contract, and counted by a listed name', async () => {
+    const unknown = (metric: Awaited<ReturnType<typeof metrics>>, field: string) =>
+      metric.get(`cc_inbound_unknown_fields_total{field="${field}"}`) ?? 0;
+    const names = ['order_id', 'e-mail', 'other'];
+    const before = await metrics(service);
+    const sent = { ...purchase(), value: 3, order_id: '7', EMAIL: 1, 'jane@example.com': 1, 'a\r\nx: y': 1, gift: 1 };
+    const reply = await post(service, site, sent);
+    expect([reply.status, reply.headers['x-cc-warning']]).toEqual([
+      200,
+      'value has no currency: USD is assumed; order_id is an unknown field: ignored (use orderId); EMAIL is an unknown field: ignored (use email); an unknown field, whose name is not shown: ignored; gift is an unknown field: ignored',
+    ]);
+    const { data, personal } = await storedBy(reply);
+    expect(data['unknown']).toEqual(names);
+    expect(JSON.stringify([data, personal])).not.toMatch(/jane@|gift/);
+    const after = await metrics(service);
+    expect(names.map((field) => unknown(after, field) - unknown(before, field))).toEqual([1, 1, 1]);
+    expect([...after.keys()].join()).not.toMatch(/jane@|gift/);
+    const { body } = await post(service, site, [sent], { path: `${INBOUND}/batch` });
+    expect(JSON.parse(body).results[0].warnings).toHaveLength(5);
+  });
+
+  it('is named in a header that every client accepts, whatever is sent', async () => {
+    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`f${'x'.repeat(30)}${index}`, 1]));
+    const reply = await post(service, site, purchase(many));
+    const { 'x-cc-warning': warning = '' } = reply.headers;
+    expect([reply.status, warning.length < 1_000]).toEqual([200, true]);
+    expect(warning).toMatch(/; 990 more warnings$/);
+    expect((await storedBy(reply)).data['unknown']).toEqual(['other']);
+  });
+});
+
+describe('a value without a currency', () => {
+  it('is in USD, with a warning, or in what the site has set', async () => {
+    const site = await newSite();
+    const { email } = purchase();
+    const send = async () => {
+      const reply = await post(service, site, { email, event: 'purchase', value: 3, orderId: randomUUID() });
+      return [(await storedBy(reply)).data['currency'], reply.headers['x-cc-warning']];
+    };
+    expect(await send()).toEqual(['USD', 'value has no currency: USD is assumed']);
+    await set(site, 'currency', 'EUR');
+    expect(await send()).toEqual(['EUR', undefined]);
   });
 });
 

@@ -9,6 +9,7 @@ import { type ImportCounts, type ImportResult, requireSite, runImport } from '..
 import { openNdjson } from '../conversions/import/ndjson-lines.js';
 import { RejectedFile } from '../conversions/import/rejected-file.js';
 import { type Encoding, openSource, type SourceBytes } from '../conversions/import/source-bytes.js';
+import { UNKNOWN_FIELDS } from '../conversions/inbound/inbound-fields.js';
 import { IMPORT_KEY_ID } from '../events/conversion.events.js';
 import { UserError } from '../kernel/errors.js';
 import { findClaims } from '../log/claims.js';
@@ -123,7 +124,7 @@ async function importSource(
       );
   }
   noteTimes(session, request, result);
-  noteDropped(session, result);
+  noteUnused(session, result);
 }
 
 /** Its settings and connections are followed while the import runs. */
@@ -186,9 +187,14 @@ async function showCounts(
     output.note(`The rejected lines are in ${rejectedFile}, with their reasons. Correct them and import that file.`);
 }
 
-function noteDropped({ output }: Session, { dropped }: ImportResult): void {
+function noteUnused({ output }: Session, { dropped, unknown }: ImportResult): void {
   for (const [field, lines] of dropped)
     output.note(`${field} was not valid in ${lines} lines, which were imported without it.`);
+  const names = [...unknown].map(([field, lines]) => {
+    const rightName = UNKNOWN_FIELDS.rightNameOf(field);
+    return `${field} ${lines}${rightName === undefined ? '' : ` (use ${rightName})`}`;
+  });
+  if (names.length > 0) output.note(`Unknown fields were ignored. In how many lines: ${names.join(', ')}.`);
 }
 
 function noteTimes({ output }: Session, { isZoneStated }: ImportRequest, { zoneless }: ImportResult): void {

@@ -46,6 +46,7 @@ const HELP: Readonly<Record<string, [value: string, help: string]>> = {
     '<yes|no>',
     'whether an optional field that is not valid refuses a conversion; otherwise it is dropped',
   ],
+  currency: ['<code>', 'currency of a value that is sent without one, such as EUR; USD without this setting'],
 };
 
 export function addSites(program: Command, session: Session): void {

@@ -99,9 +99,11 @@ describe('decide', () => {
       eventId: 'evt-1',
       consent: { ad_storage: 'granted' },
       custom: { profit: 3 },
-      dropped: [
-        { field: 'region', warning: 'a' },
-        { field: 'region', warning: 'b' },
+      warnings: [
+        { kind: 'dropped', field: 'region', text: 'a' },
+        { kind: 'dropped', field: 'region', text: 'b' },
+        { kind: 'unknown', field: 'other', text: 'c' },
+        { kind: 'assumed', field: 'currency', text: 'd' },
       ],
     };
 
@@ -115,6 +117,7 @@ describe('decide', () => {
         eventId,
         sentConsent: consent,
         dropped: ['region'],
+        unknown: ['other'],
       });
       expect(opening.personal).toEqual({
         subject: JANE,

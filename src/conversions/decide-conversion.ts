@@ -10,7 +10,7 @@ import type { OpeningEvent } from './conversion.js';
 import { isCorrection } from './correction.js';
 import { dedupKey, dedupWindowOf } from './dedup-key.js';
 import { filterReason } from './filter.js';
-import type { InboundFields } from './inbound/inbound-field.js';
+import { fieldsWith, type InboundFields } from './inbound/inbound-field.js';
 import type { Person } from './person.js';
 import type { ReceiveConversion } from './receive-conversion.command.js';
 
@@ -72,7 +72,8 @@ export function decide(
     source: fields.source,
     items,
     sentConsent: fields.consent,
-    dropped: fields.dropped && [...new Set(fields.dropped.map(({ field }) => field))],
+    dropped: fieldsWith('dropped', fields),
+    unknown: fieldsWith('unknown', fields),
     keyId: key.id,
     trial: key.trial,
     correction,
@@ -117,15 +118,15 @@ export function decide(
     items: fields.items,
   };
   const stored = { event, orderId, eventId, externalId: stated?.externalId, custom: stated?.custom, items };
-  return { opening, claim, warnings: warningsOf(fields.dropped, addressWarning(sent, stored)) };
+  return { opening, claim, warnings: warningsOf(fields.warnings, addressWarning(sent, stored)) };
 }
 
 /** As many as fit into a header that every proxy accepts. */
 const WARNINGS_MAX = 10;
 
-function warningsOf(dropped: InboundFields['dropped'], address: string | undefined): readonly string[] | undefined {
-  if (!dropped) return address === undefined ? undefined : [address];
-  const texts = [...dropped.map(({ warning }) => warning), ...(address === undefined ? [] : [address])];
+function warningsOf(fields: InboundFields['warnings'], address: string | undefined): readonly string[] | undefined {
+  if (!fields) return address === undefined ? undefined : [address];
+  const texts = [...fields.map(({ text }) => text), ...(address === undefined ? [] : [address])];
   return texts.length > WARNINGS_MAX
     ? [...texts.slice(0, WARNINGS_MAX), `${texts.length - WARNINGS_MAX} more warnings`]
     : texts;
@@ -145,10 +146,10 @@ function matchData({ visit, consent, withheld, personalization }: Match): Partia
 /** The fields of the sender only: a duplicate is neither matched nor sent. */
 export function sentData(data: ConversionData): ConversionData {
   const { conversionId, event, value, currency, orderId, eventId, occurredAt, source, items, sentConsent } = data;
-  const { dropped, keyId, trial, correction } = data;
+  const { dropped, unknown, keyId, trial, correction } = data;
   return {
     ...{ conversionId, event, value, currency, orderId, eventId, occurredAt, source, items, sentConsent },
-    ...{ dropped, keyId, trial, correction },
+    ...{ dropped, unknown, keyId, trial, correction },
   };
 }
 

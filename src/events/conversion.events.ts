@@ -96,6 +96,12 @@ const conversion = {
       'Names of optional fields that were sent, were not valid in whole or in part, and are not used as far as they are not.',
     ),
   ),
+  unknown: z.optional(
+    described(
+      strings,
+      'Common misspellings of fields that were sent and ignored; "other" stands for all other names that no field has.',
+    ),
+  ),
   keyId: described(
     uuid,
     `Id of the API key that the request carried; ${IMPORT_KEY_ID} if it was imported from a file.`,

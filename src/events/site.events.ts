@@ -60,6 +60,7 @@ const settings = z.strictObject({
     z.boolean(),
     'A conversion with an optional field that is not valid is refused. Otherwise the field is dropped.',
   ),
+  currency: described(z.nullable(z.string()), 'What a value without a currency is in, ISO 4217; null: USD.'),
 });
 /** Settings of a site. */
 export type SiteSettings = ValueOf<typeof settings>;

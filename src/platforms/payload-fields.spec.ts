@@ -1,4 +1,4 @@
-import { CURRENCIES } from '../conversions/inbound/fields/currencies.js';
+import { CURRENCIES } from '../kernel/currencies.js';
 import { amountText, withoutQuery } from './payload-fields.js';
 
 describe('amountText', () => {

@@ -1,6 +1,7 @@
 import { type SiteSettings } from '../events/site.events.js';
 import { addressRanges } from '../kernel/addresses.js';
 import { readCountry } from '../kernel/countries.js';
+import { readCurrency } from '../kernel/currencies.js';
 import { formatDuration } from '../kernel/durations.js';
 import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { messageOf, UserError } from '../kernel/errors.js';
@@ -25,6 +26,7 @@ export const DEFAULT_SITE_SETTINGS: SiteSettings = {
   botFilter: 'leads',
   identifyBy: 'email',
   strictFields: false,
+  currency: null,
 };
 
 interface Flag {
@@ -59,6 +61,7 @@ export const SITE_FLAGS: Readonly<Record<string, Flag>> = {
   'email-capture': { setting: 'emailCapture', ...YES_OR_NO },
   'identify-by': { setting: 'identifyBy', ...oneOf('email', 'any') },
   'strict-fields': { setting: 'strictFields', ...YES_OR_NO },
+  currency: { setting: 'currency', parse: currency },
 };
 
 export interface SettingsRequest {
@@ -131,6 +134,12 @@ function oneOf(...choices: string[]) {
 function country(text: string): string {
   const code = readCountry(text);
   if (code === undefined) throw new Error(`"${text}" is not an ISO 3166 country code such as DE or GB`);
+  return code;
+}
+
+function currency(text: string): string {
+  const code = readCurrency(text);
+  if (code === undefined) throw new Error(`"${text}" is not an ISO 4217 currency code such as EUR`);
   return code;
 }
 

@@ -253,6 +253,7 @@ export const PLAIN_NAMES: ReadonlySet<string> = new Set([
     'blockCountries',
     'emailCapture',
     'strictFields',
+    'currency',
     'identifyBy',
   ],
   // Patterns of the site's own filter. People of the site. Of a new site, and of a first administrator; an account among those that the platform lists to who has signed in there.

@@ -28,6 +28,7 @@ export const siteSettingsSchema = z
       description: 'any: a conversion without an email is accepted with a phone, an external id or a click id.',
     }),
     strictFields: z.boolean(),
+    currency: z.string().nullable().meta({ description: 'What a value without a currency is in; null: USD.' }),
   })
   .meta({ id: 'SiteSettings' });
 
@@ -53,6 +54,7 @@ export const settingsChangeSchema = z
     emailCapture: z.boolean().nullable(),
     identifyBy: z.enum(['email', 'any']).nullable(),
     strictFields: z.boolean().nullable(),
+    currency: text.nullable(),
   })
   .partial()
   .strict()

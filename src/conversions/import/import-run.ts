@@ -4,7 +4,7 @@ import { UserError } from '../../kernel/errors.js';
 import type { SiteKey } from '../../sites/site.js';
 import type { LoadedSite } from '../../sites/site-directory.js';
 import { hashPersonal } from '../hash-personal.js';
-import { type InboundFields, siteReading } from '../inbound/inbound-field.js';
+import { fieldsWith, siteReading } from '../inbound/inbound-field.js';
 import { readInboundFields } from '../inbound/inbound-fields.js';
 import { keysOf } from '../person.js';
 import { ReceiveConversion, type ReceiveRules } from '../receive-conversion.command.js';
@@ -40,6 +40,8 @@ export interface ImportResult {
   readonly zoneless: number;
   /** Number of lines of which a field was not valid and not used, by its name. */
   readonly dropped: ReadonlyMap<string, number>;
+  /** Likewise of lines with a field that no conversion has. */
+  readonly unknown: ReadonlyMap<string, number>;
 }
 
 /** Lines that are looked up and stored together. Large enough that commits are shared by many. */
@@ -66,6 +68,7 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   let chunks = 0;
   let zoneless = 0;
   const dropped = new Map<string, number>();
+  const unknown = new Map<string, number>();
   const dispatch = async () => {
     const lines = window;
     window = [];
@@ -86,7 +89,8 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
         const command = toCommand(run, line);
         if (typeof command === 'string') await reject(run, line, command, counts);
         else {
-          countDropped(command.fields, dropped);
+          countEach(fieldsWith('dropped', command.fields), dropped);
+          countEach(fieldsWith('unknown', command.fields), unknown);
           if (window.push({ line, command }) >= WINDOW_LINES) await dispatch();
           else if (window.length % LINES_PER_TURN === 0) await setImmediate();
         }
@@ -102,12 +106,11 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   if (window.length > 0 && !run.stop.aborted) await dispatch();
   await Promise.all(windows);
   if (failure && !run.stop.aborted) throw failure.error;
-  return { zoneless, dropped };
+  return { zoneless, dropped, unknown };
 }
 
-function countDropped(fields: InboundFields, counts: Map<string, number>): void {
-  const names = new Set(fields.dropped?.map(({ field }) => field));
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+function countEach(names: readonly string[] | undefined, counts: Map<string, number>): void {
+  for (const name of names ?? []) counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
 function toCommand(run: ImportRun, line: SourceLine): ReceiveConversion | string {

@@ -1,5 +1,5 @@
 import { MalformedBody, parseStrictJson } from '../../http/strict-json.js';
-import { REASON_COLUMN } from './columns.js';
+import { isImportField, REASON_COLUMN } from './columns.js';
 import { readDefaults, setField } from './csv-row.js';
 import { LINE_MAX_BYTES, type LineSource, type ReadOptions, type SourceLine } from './import-options.js';
 import type { SourceBytes } from './source-bytes.js';
@@ -83,9 +83,11 @@ function toLine(
   }
 }
 
+/** Without what is no field, as far as it is known what it is: it is no misspelling of one. */
 function renamed(object: Body, map: ReadonlyMap<string, string>): Body {
-  if (map.size === 0) return object;
-  const body: Record<string, unknown> = { ...object };
+  if (map.size === 0 && !(REASON_COLUMN in object)) return object;
+  const { [REASON_COLUMN]: _, ...body }: Record<string, unknown> = object;
+  for (const theirs of map.values()) if (!isImportField(theirs)) delete body[theirs];
   for (const [field, theirs] of map) {
     const value = theirs === '' ? undefined : object[theirs];
     setField(body, field, value ?? null);

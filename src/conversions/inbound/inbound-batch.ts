@@ -82,7 +82,7 @@ export class InboundBatch {
     const conversions = readings.flatMap((reading) =>
       reading.ok ? [new ReceiveConversion(loadedSite, key, reading.fields, settings, trace)] : [],
     );
-    for (const { fields } of conversions) if (fields.dropped) this.metrics.countDropped(fields.dropped);
+    for (const { fields } of conversions) this.metrics.countUnused(fields);
     const results = (await this.commands.execute(new ReceiveBatch(conversions))).values();
     return jsonAnswer(200, { ok: true, results: readings.map((reading) => this.entryOf(reading, results, caller)) });
   }

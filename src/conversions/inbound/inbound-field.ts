@@ -40,8 +40,8 @@ export interface InboundFields {
   custom?: Custom;
   /** Digests of what the sender hashed. A plain value takes precedence. */
   hashed?: HashedFields;
-  /** What was sent and is not used, in the order of the request. Absent if everything is. */
-  dropped?: readonly DroppedField[];
+  /** What the sender should change, in the order of the request. Absent if there is nothing. */
+  warnings?: readonly FieldWarning[];
   /** Present if the event or the order was sent in another form than the canonical one. */
   sent?: { event?: string; orderId?: string };
 }
@@ -49,11 +49,19 @@ export interface InboundFields {
 export type HashedField = 'phone' | 'firstName' | 'lastName' | keyof Address;
 export type HashedFields = Partial<Pick<PersonalHashes, HashedField>>;
 
-export interface DroppedField {
+export interface FieldWarning {
+  /** `dropped`: not valid in whole or in part. `unknown`: not the name of a field. `assumed`: what was not sent has a default. */
+  readonly kind: 'dropped' | 'unknown' | 'assumed';
   /** The name of the field or of its part, one of a fixed list: never a name that the sender chose. */
   readonly field: string;
-  /** For the sender. Quotes nothing that was sent. */
-  readonly warning: string;
+  /** For the sender. Quotes no value that was sent. */
+  readonly text: string;
+}
+
+/** The fields that have a warning of a kind, each once; undefined if there are none. */
+export function fieldsWith(kind: FieldWarning['kind'], { warnings }: InboundFields): string[] | undefined {
+  const fields = warnings?.filter((warning) => warning.kind === kind).map(({ field }) => field);
+  return fields && fields.length > 0 ? [...new Set(fields)] : undefined;
 }
 
 /** The request body besides its fields, and how it is read. */
@@ -64,14 +72,17 @@ export interface BodyReading {
   readonly clock: Clock;
   /** The site refuses a conversion with an optional field that is not valid. */
   readonly isStrict: boolean;
+  /** What a value without a currency is in, if the site has set it. */
+  readonly currency?: string | undefined;
   /** Where a conversion needs no email: the country of phone numbers without a country code. */
   readonly withoutEmail?: { readonly country: string | null } | undefined;
 }
 
 /** What a site decides of it. */
 export function siteReading({ settings }: Pick<Site, 'settings'>): Omit<BodyReading, 'rawBody' | 'clock'> {
-  const { strictFields: isStrict, identifyBy, country } = settings;
-  return identifyBy === 'email' ? { isStrict } : { isStrict, withoutEmail: { country } };
+  const { strictFields: isStrict, currency, identifyBy, country } = settings;
+  const reading = { isStrict, currency: currency ?? undefined };
+  return identifyBy === 'email' ? reading : { ...reading, withoutEmail: { country } };
 }
 
 /**

@@ -2,7 +2,7 @@ import { Ajv } from 'ajv';
 import * as fc from 'fast-check';
 import { isEmail } from '../../kernel/email.js';
 import { OPTIONAL_FIELDS } from './fields/optional-fields.js';
-import { inboundBodySchema, readInboundFields } from './inbound-fields.js';
+import { inboundBodySchema, readInboundFields, UNKNOWN_FIELDS } from './inbound-fields.js';
 
 const digest = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
 const NOW_MS = Date.parse('2026-03-01T10:15:30Z');
@@ -18,8 +18,8 @@ function read(body: Record<string, unknown> | string, isStrict = true) {
 function usedOf(over: Record<string, unknown>) {
   const reading = read({ ...valid, ...over }, false);
   if (!reading.ok) throw new Error(reading.error);
-  const { email: _, event: __, currency: ___, dropped = [], ...fields } = reading.fields;
-  return { ...fields, warnings: dropped.map(({ warning }) => warning) };
+  const { email: _, event: __, currency: ___, warnings = [], ...fields } = reading.fields;
+  return { ...fields, warnings: warnings.map(({ text }) => text) };
 }
 
 function fieldsOf(body: Record<string, unknown> | string) {
@@ -62,11 +62,12 @@ describe('readInboundFields', () => {
     expect(fieldsOf(valid)).toStrictEqual({ ...valid, currency: 'USD' });
   });
 
-  it('treats null as absent and ignores unknown fields', () => {
+  it('treats null as absent and uses no unknown fields', () => {
     const nothing = { hashed_email: null, value: null, currency: null, orderId: null };
     expect(
       fieldsOf({ ...valid, ...nothing, firstName: null, lastName: null, phone: null, unknown: [1] }),
     ).toStrictEqual({
+      warnings: [expect.objectContaining({ kind: 'unknown' })],
       ...valid,
       currency: 'USD',
     });
@@ -292,6 +293,98 @@ describe('readInboundFields', () => {
     ['userAgent', 'a\nb', 'userAgent must be text of at most 1024 characters on one line'],
   ])('rejects %s %j', (name, sent, error) => {
     expect(errorOf({ ...valid, [name]: sent })).toBe(error);
+  });
+
+  describe('an unknown field', () => {
+    const warningsOf = (over: Record<string, unknown>) => fieldsOf({ ...valid, ...over }).warnings;
+
+    it.each([
+      ['order_id', 'order_id', 'orderId'],
+      ['orderID', 'order_id', 'orderId'],
+      ['Order Id', 'order_id', 'orderId'],
+      ['transaction_id', 'transaction_id', 'orderId'],
+      ['amount', 'amount', 'value'],
+      ['Total', 'total', 'value'],
+      ['firstname', 'first_name', 'firstName'],
+      ['e-mail', 'e-mail', 'email'],
+      ['EMAIL', 'e-mail', 'email'],
+      ['CONSENT', 'Consent', 'consent'],
+      ['hashedEmail', 'hashedEmail', 'hashed_email'],
+      ['gclid', 'gclid', 'clickIds.gclid'],
+      ['utm_source', 'utm_source', 'utm.source'],
+      ['_fbp', '_fbp', 'cookies._fbp'],
+      ['fbp', 'fbp', 'clickIds.fbp'],
+    ])('%j is named with the right name, and counted as %s', (name, field, use) => {
+      const text = `${name} is an unknown field: ignored (use ${use})`;
+      expect(warningsOf({ [name]: 1 })).toEqual([{ kind: 'unknown', field, text }]);
+      expect(UNKNOWN_FIELDS.rightNameOf(field)).toBe(use);
+    });
+
+    it.each(['gift_wrap', 'constructor', 'toString', 'x'.repeat(40)])('%s is counted as other', (name) => {
+      const text = `${name} is an unknown field: ignored`;
+      expect(warningsOf({ [name]: [] })).toEqual([{ kind: 'unknown', field: 'other', text }]);
+    });
+
+    it.each([
+      '',
+      'jane@example.com',
+      '+1 650 555 0100',
+      '16505550100',
+      'a\r\nSet-Cookie: b=1',
+      'a; b',
+      'größe',
+      'x'.repeat(41),
+    ])('with the name %j is not quoted', (name) => {
+      const text = 'an unknown field, whose name is not shown: ignored';
+      expect(warningsOf({ [name]: 1 })).toEqual([{ kind: 'unknown', field: 'other', text }]);
+    });
+
+    it('that is listed and has a name that does not fit into a header is named as it is listed', () => {
+      expect(warningsOf({ 'order\nid': 1 })?.[0]?.text).toBe('order_id is an unknown field: ignored (use orderId)');
+    });
+
+    it('with a name that is not quoted is named once', () => {
+      expect(warningsOf({ 'a@example.com': 1, gift: 1, 'b@example.com': 1 })).toHaveLength(2);
+    });
+
+    it('is not named without a value', () => {
+      expect(warningsOf({ order_id: null, amount: '' })).toBeUndefined();
+    });
+
+    it('is named in the order of the request', () => {
+      const reading = read({ tax: 1, country: 'Atlantis', ...valid, value: 3, giftwrap: 1 }, false);
+      expect(reading.ok && reading.fields.warnings?.map(({ kind, field }) => [kind, field])).toEqual([
+        ['unknown', 'tax'],
+        ['dropped', 'country'],
+        ['assumed', 'currency'],
+        ['unknown', 'other'],
+      ]);
+    });
+  });
+
+  describe('a value without a currency', () => {
+    const body = { ...valid, value: 3 };
+    const text = 'value has no currency: USD is assumed';
+
+    it('is in USD, with a warning', () => {
+      expect(fieldsOf(body)).toMatchObject({
+        currency: 'USD',
+        warnings: [{ kind: 'assumed', field: 'currency', text }],
+      });
+      expect(fieldsOf({ ...body, currency: null }).warnings).toHaveLength(1);
+      expect(fieldsOf({ ...body, currency: 'USD' }).warnings).toBeUndefined();
+      expect(fieldsOf(valid).warnings).toBeUndefined();
+    });
+
+    it('is in the currency of the site', () => {
+      const reading = readInboundFields(body, {
+        rawBody: '',
+        clock: { nowMs: () => NOW_MS },
+        isStrict: true,
+        currency: 'EUR',
+      });
+      expect(reading).toEqual({ ok: true, fields: { ...body, currency: 'EUR' } });
+    });
   });
 
   describe('of a site without strict fields', () => {

@@ -1,16 +1,17 @@
 import { integerText } from '../../http/strict-json.js';
 import { canonicalText } from '../../kernel/canonical-text.js';
 import { fitsCodePoints } from '../../kernel/code-points.js';
+import { CURRENCIES, readCurrency } from '../../kernel/currencies.js';
 import { isEmail, normaliseEmail } from '../../kernel/email.js';
 import { ownTrimmed } from '../../kernel/own-text.js';
 import { sentClickIds } from '../../platforms/sent-clicks.js';
 import { hashPersonal } from '../hash-personal.js';
 import { fieldRejection, type RejectionReason } from '../rejection-reason.js';
-import { CURRENCIES, readCurrency } from './fields/currencies.js';
 import { addDigest, isDigest } from './fields/hashed.js';
 import { OPTIONAL_FIELDS, TOO_FAR_AHEAD } from './fields/optional-fields.js';
 import { NOT_BLANK, STORABLE, storable } from './fields/texts.js';
-import type { BodyReading, DroppedField, InboundField, InboundFields } from './inbound-field.js';
+import { UNNAMED, UnknownFields } from './fields/unknown-fields.js';
+import type { BodyReading, FieldWarning, InboundField, InboundFields } from './inbound-field.js';
 
 export type InboundReading =
   | { ok: true; fields: InboundFields }
@@ -98,12 +99,14 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
       type: 'string',
       enum: [...CURRENCIES],
       default: 'USD',
-      description: 'ISO 4217 code of the value. Lower case is accepted too.',
+      description:
+        'ISO 4217 code of the value. Lower case is accepted too. A site can set what it is where it is absent (`sites set --currency`).',
       example: 'EUR',
     },
-    read: (sent, fields) => {
+    read: (sent, fields, reading) => {
       // An empty currency is an error, not the default, so that no amount becomes dollars by accident.
-      const currency = sent === undefined ? 'USD' : typeof sent === 'string' ? readCurrency(sent) : undefined;
+      const missing = reading.currency ?? 'USD';
+      const currency = sent === undefined ? missing : typeof sent === 'string' ? readCurrency(sent) : undefined;
       if (currency === undefined) return 'currency must be an ISO 4217 code';
       fields.currency = currency;
     },
@@ -184,7 +187,7 @@ const EVENT = SPECIFIED_FIELDS[2] as InboundField;
 export const inboundBodySchema = {
   type: 'object',
   description:
-    'One conversion. A site with `--identify-by any` accepts it without an email, too, with a phone, an external id or a click id. Unknown fields are ignored, and null is the same as absent. No text may contain \\u0000 or half of a surrogate pair.',
+    'One conversion. A site with `--identify-by any` accepts it without an email, too, with a phone, an external id or a click id. Unknown fields are ignored and named in `X-CC-Warning`, and null is the same as absent. No text may contain \\u0000 or half of a surrogate pair.',
   properties: Object.fromEntries([
     withOthers(EMAIL, ABSENT_OR_EMPTY),
     // Not checked where there is an email, so its constraint is below.
@@ -201,6 +204,14 @@ export const inboundBodySchema = {
       properties: { email: ABSENT_OR_EMPTY, hashed_email: HASHED_EMAIL.schema },
     },
   ],
+};
+
+export const UNKNOWN_FIELDS = new UnknownFields([...SPECIFIED_FIELDS, ...OPTIONAL_FIELDS].map(({ name }) => name));
+
+const NO_CURRENCY: FieldWarning = {
+  kind: 'assumed',
+  field: 'currency',
+  text: 'value has no currency: USD is assumed',
 };
 
 /** `body` is the parsed `reading.rawBody`. */
@@ -224,7 +235,8 @@ export function readInboundFields(body: Record<string, unknown>, reading: BodyRe
   }
   if (reading.withoutEmail && !isIdentified(fields, reading.withoutEmail.country))
     return { ok: false, error: NO_IDENTIFIER, reason: 'identifier_missing' };
-  if (unused) fields.dropped = droppedFields(unused, body);
+  const warnings = warningsOf(body, unused, reading);
+  if (warnings.length > 0) fields.warnings = warnings;
   return { ok: true, fields };
 }
 
@@ -243,9 +255,27 @@ interface Unused {
 }
 
 /** In the order of the request. */
-function droppedFields(unused: readonly Unused[], body: object): DroppedField[] {
-  const order = Object.keys(body);
-  return [...unused]
-    .sort((one, other) => order.indexOf(one.name) - order.indexOf(other.name))
-    .flatMap(({ texts }) => texts.map((warning) => ({ field: /^[\w.]+/.exec(warning)?.[0] as string, warning })));
+function warningsOf(
+  body: Readonly<Record<string, unknown>>,
+  unused: readonly Unused[] | undefined,
+  reading: BodyReading,
+): FieldWarning[] {
+  const warnings: FieldWarning[] = [];
+  let hasUnnamed = false;
+  for (const name of Object.keys(body)) {
+    const sent = body[name];
+    if (sent === null || sent === '') continue;
+    if (UNKNOWN_FIELDS.has(name)) {
+      const warning = UNKNOWN_FIELDS.warningOf(name);
+      if (warning !== UNNAMED || !hasUnnamed) warnings.push(warning);
+      hasUnnamed ||= warning === UNNAMED;
+    } else if (name === 'value' && (body['currency'] ?? reading.currency) === undefined) warnings.push(NO_CURRENCY);
+    else if (unused) warnings.push(...droppedOf(name, unused));
+  }
+  return warnings;
+}
+
+function droppedOf(name: string, unused: readonly Unused[]): FieldWarning[] {
+  const texts = unused.find((field) => field.name === name)?.texts ?? [];
+  return texts.map((text) => ({ kind: 'dropped', field: /^[\w.]+/.exec(text)?.[0] as string, text }));
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
 import type { Receipt } from '../receipt.js';
 import type { RejectionReason } from '../rejection-reason.js';
-import type { DroppedField } from './inbound-field.js';
+import { fieldsWith, type InboundFields } from './inbound-field.js';
 
 const OUTCOMES = [
   'received',
@@ -26,6 +26,7 @@ export class InboundMetrics {
   private readonly counters: Record<InboundOutcome, { inc(): void }>;
   private readonly rejections: Counter<'site' | 'reason'>;
   private readonly dropped: Counter<'field'>;
+  private readonly unknown: Counter<'field'>;
   private readonly sites = new Set<string>();
 
   constructor(registry: Registry) {
@@ -47,6 +48,12 @@ export class InboundMetrics {
       labelNames: ['field'],
       registers: [registry],
     });
+    this.unknown = new Counter({
+      name: 'cc_inbound_unknown_fields_total',
+      help: 'Fields that are not part of the contract and were ignored, by common misspelling, or other',
+      labelNames: ['field'],
+      registers: [registry],
+    });
     // Resolved once: a labelled increment would hash its labels on every request.
     this.counters = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, requests.labels(outcome)])) as never;
     for (const outcome of OUTCOMES) requests.labels(outcome).inc(0);
@@ -58,8 +65,10 @@ export class InboundMetrics {
   }
 
   /** Once for each field of a conversion. */
-  countDropped(dropped: readonly DroppedField[]): void {
-    for (const field of new Set(dropped.map(({ field }) => field))) this.dropped.inc({ field });
+  countUnused(fields: InboundFields): void {
+    if (!fields.warnings) return; // Most conversions have none.
+    for (const field of fieldsWith('dropped', fields) ?? []) this.dropped.inc({ field });
+    for (const field of fieldsWith('unknown', fields) ?? []) this.unknown.inc({ field });
   }
 
   count(outcome: InboundOutcome): void {

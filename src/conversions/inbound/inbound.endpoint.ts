@@ -135,7 +135,7 @@ export class InboundEndpoint implements OnModuleInit {
     if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid', rejection: reading.reason };
     const problem = correctionProblem(loadedSite, reading.fields);
     if (problem !== undefined) return { ...failureAnswer(400, problem), outcome: 'invalid', rejection: 'orderId' };
-    if (reading.fields.dropped) this.metrics.countDropped(reading.fields.dropped);
+    this.metrics.countUnused(reading.fields);
     const command = new ReceiveConversion(loadedSite, key, reading.fields, this.settings, trace);
     return received(await this.commands.execute(command));
   }

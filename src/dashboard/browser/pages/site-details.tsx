@@ -1,13 +1,13 @@
 import { useMemo, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api } from '../api.js';
+import { countryOptions, currencyOptions } from '../code-options.js';
 import { Button } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
 import { CheckField, SelectField } from '../components/forms/fields.js';
 import { ListEditor } from '../components/forms/list-editor.js';
 import { Notice, Page, Panel, Show } from '../components/frame.js';
 import { attempt, toast } from '../components/toasts.js';
-import { countryOptions } from '../country-options.js';
 import { useDialog } from '../hooks/use-dialog.js';
 import { useSiteSettings } from '../hooks/use-site-settings.js';
 import { problemOf } from '../problem.js';
@@ -66,6 +66,7 @@ export function SiteDetails({ site }: { site: Site }) {
         />
       </Panel>
       <Country site={host} />
+      <Currency site={host} />
       <StrictFields site={host} />
       <IdentifyBy site={host} />
       {isWriter && !paused && (
@@ -163,6 +164,29 @@ function Country({ site }: { site: string }) {
               options={options}
               isDisabled={isReadOnly}
               onValue={(value) => void change({ country: value === '' ? null : value })}
+            />
+          )}
+        </Show>
+      </div>
+    </Panel>
+  );
+}
+
+function Currency({ site }: { site: string }) {
+  const { loaded, change, isReadOnly } = useSiteSettings(site);
+  const options = useMemo(() => [['', 'Not set: US dollars, with a warning'] as const, ...currencyOptions()], []);
+  return (
+    <Panel title="Currency" note="Of values that are sent without one">
+      <div class="pad form">
+        <Show of={loaded}>
+          {({ currency }) => (
+            <SelectField
+              label="Currency"
+              help="A conversion that states its currency keeps it. Until this is set, a value without one is taken as US dollars, and the sender is told so in the header X-CC-Warning."
+              value={currency ?? ''}
+              options={options}
+              isDisabled={isReadOnly}
+              onValue={(value) => void change({ currency: value === '' ? null : value })}
             />
           )}
         </Show>

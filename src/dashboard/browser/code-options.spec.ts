@@ -1,4 +1,4 @@
-import { countryOptions } from './country-options.js';
+import { countryOptions, currencyOptions } from './code-options.js';
 
 describe('the countries to choose from', () => {
   it('have their names in the language of the viewer, and are in its order', () => {
@@ -9,5 +9,12 @@ describe('the countries to choose from', () => {
     expect(german).toContain('Deutschland (DE)');
     expect(german.indexOf('Österreich (AT)')).toBeLessThan(german.indexOf('Pakistan (PK)'));
     expect(german.length).toBe(english.length);
+  });
+});
+
+describe('the currencies to choose from', () => {
+  it('have their names in the language of the viewer', () => {
+    expect(currencyOptions('en')).toContainEqual(['JPY', 'Japanese Yen (JPY)']);
+    expect(currencyOptions('de')).toContainEqual(['USD', 'US-Dollar (USD)']);
   });
 });
