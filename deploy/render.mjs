@@ -18,6 +18,12 @@ export const VALUES = {
     settings: { TRUSTED_PROXIES: '192.0.2.0/24', OPERATIONS_FROM: '198.51.100.0/24', KAFKA_BROKERS: 'kafka:9092' },
     ingress: { enabled: true, className: 'nginx', hosts: ['shop.example'], tlsSecret: 'shop-tls' },
     serviceMonitor: { enabled: true },
+    networkPolicy: {
+      from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress-nginx' } } }],
+      ingress: [{ ports: [{ port: 'http' }], from: [{ ipBlock: { cidr: '198.51.100.0/24' } }] }],
+      restrictEgress: true,
+      egress: [{ ports: [{ port: 5432 }, { port: 9092 }], to: [{ ipBlock: { cidr: '10.20.0.0/24' } }] }],
+    },
     imagePullSecrets: [{ name: 'registry' }],
     nodeSelector: { disk: 'ssd' },
     tolerations: [{ key: 'dedicated', operator: 'Exists' }],
@@ -31,12 +37,14 @@ export const VALUES = {
     },
     database: { cluster: 'north-database', create: true },
     kafka: { cluster: 'brokers', create: true },
+    networkPolicy: { restrictEgress: true },
   },
   // Another one, with servers and brokers that exist.
   existing: {
     cell: { name: 'south' },
     database: { cluster: 'south-database', existingSecret: 'south-login', readStandbys: false },
     kafka: { cluster: 'brokers', user: 'south', createUser: false },
+    networkPolicy: { enabled: false },
   },
 };
 

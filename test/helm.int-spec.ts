@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
 import { loadAll } from 'js-yaml';
 import { chartDigest, renderedFile, VALUES } from '../deploy/render.mjs';
 import { definitionsWith, readSettings } from '../src/kernel/settings/settings.js';
@@ -7,6 +8,7 @@ import { SIGN_IN_PLATFORMS } from '../src/platforms/index.js';
 /** Checks the manifests that `node deploy/render.mjs` made from the chart. Whether they run in a cluster is not tested here. */
 
 interface Manifest {
+  readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly annotations?: Record<string, string> };
   // biome-ignore lint/suspicious/noExplicitAny: the shape differs by kind
@@ -18,6 +20,21 @@ interface Variable {
   readonly value?: string;
   readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
 }
+
+/** Schemas of Kubernetes for the kinds that are its own; each forbids fields that it does not have. */
+const kubernetes = new Ajv({ strict: false }).addSchema(
+  JSON.parse(readFileSync('test/fixtures/kubernetes-1.34.json', 'utf8')),
+  'kubernetes',
+);
+const SCHEMAS: Record<string, string> = {
+  Deployment: 'apps.v1.Deployment',
+  Ingress: 'networking.v1.Ingress',
+  NetworkPolicy: 'networking.v1.NetworkPolicy',
+  PersistentVolumeClaim: 'core.v1.PersistentVolumeClaim',
+  PodDisruptionBudget: 'policy.v1.PodDisruptionBudget',
+  Service: 'core.v1.Service',
+};
+const OF_OPERATORS = ['Cluster', 'Kafka', 'KafkaNodePool', 'KafkaUser', 'ServiceMonitor'];
 
 /** Variables that are only parts of settings. */
 const PARTS = ['DATABASE_USERNAME', 'DATABASE_PASSWORD'];
@@ -61,6 +78,13 @@ describe.each(Object.keys(VALUES))('the chart with %s values', (name) => {
   it('was rendered as it is now', () => {
     // Otherwise run `node deploy/render.mjs`, which needs helm, and validate the result.
     expect(readFileSync(renderedFile(name), 'utf8')).toContain(`the chart ${chartDigest()}\n`);
+  });
+
+  it('consists of objects that Kubernetes accepts', () => {
+    for (const each of manifestsOf(name).filter(({ kind }) => !OF_OPERATORS.includes(kind))) {
+      const isValid = kubernetes.getSchema(`kubernetes#/definitions/${SCHEMAS[each.kind]}`);
+      expect([each.kind, isValid?.(each), isValid?.errors]).toEqual([each.kind, true, null]);
+    }
   });
 
   it('sets only settings that exist', () => {
@@ -109,6 +133,42 @@ it('the chart publishes only what senders and the tag call, over TLS', () => {
   expect(tls).toEqual([{ hosts: ['shop.example'], secretName: 'shop-tls' }]);
   expect(rules[0].http.paths.map(({ path }: { path: string }) => path)).toEqual(['/__cc']);
   expect(find('default', 'Ingress')).toBeUndefined();
+});
+
+describe('the network policy of the chart', () => {
+  const policyOf = (name: string) => find(name, 'NetworkPolicy');
+
+  it('opens only the port of the service, to the named peers', () => {
+    const [http] = find('default', 'Deployment').template.spec.containers[0].ports;
+    expect(policyOf('default')).toEqual({
+      podSelector: find('default', 'Deployment').selector,
+      policyTypes: ['Ingress'],
+      ingress: [{ ports: [{ port: http.name, protocol: 'TCP' }] }],
+    });
+    const [{ from }, more] = policyOf('complete').ingress;
+    expect(from).toEqual([{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress-nginx' } } }]);
+    expect(more.from).toEqual([{ ipBlock: { cidr: '198.51.100.0/24' } }]);
+    expect(policyOf('existing')).toBeUndefined();
+  });
+
+  it('lets the service reach names, public addresses over TLS, and its database and brokers only', () => {
+    for (const name of ['complete', 'cluster']) expect(policyOf(name).policyTypes).toEqual(['Ingress', 'Egress']);
+    const [names, platforms, ...own] = policyOf('cluster').egress;
+    expect(names.ports.map(({ port }: { port: number }) => port)).toEqual([53, 53]);
+    expect(platforms.ports).toEqual([{ port: 443, protocol: 'TCP' }]);
+    const [v4, v6] = platforms.to.map(({ ipBlock }: { ipBlock: { except: string[] } }) => ipBlock.except);
+    expect(v4).toEqual(expect.arrayContaining(['10.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16']));
+    expect(v6).toEqual(expect.arrayContaining(['fc00::/7', 'fe80::/10']));
+    const pods = (label: object, port: number) => ({
+      ports: [{ port, protocol: 'TCP' }],
+      to: [{ podSelector: { matchLabels: label } }],
+    });
+    expect(own).toEqual([
+      pods({ 'cnpg.io/cluster': 'north-database' }, 5432),
+      pods({ 'strimzi.io/cluster': 'brokers' }, 9093),
+    ]);
+    expect(policyOf('complete').egress.at(-1).to).toEqual([{ ipBlock: { cidr: '10.20.0.0/24' } }]);
+  });
 });
 
 describe('the chart with operators', () => {

@@ -1,7 +1,7 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { installNode } from './install-node.mjs';
 import { temporaryFolder } from './support/folders.js';
@@ -23,6 +23,11 @@ const readJson = <T>(file: string): T => JSON.parse(readFileSync(file, 'utf8'));
 const { version } = readJson<Manifest>(join(checkout, 'package.json'));
 const release = temporaryFolder('cc-release-');
 const root = temporaryFolder('cc-package-');
+const UNIT = 'clean-conversions.service';
+/** As systemd-analyze rates units, from 0.0 (safe) to 10.0. */
+const MAX_EXPOSURE = 1.5;
+const hasSystemd = existsSync('/usr/bin/systemd-analyze');
+if (!hasSystemd) console.warn('SKIPPED: checks of the systemd unit (install the package systemd).');
 const installed = join(root, 'node_modules/clean-conversions');
 const program = join(root, 'node_modules/.bin/clean-conversions');
 
@@ -254,4 +259,25 @@ describe('the installed package', () => {
     },
     3 * READY_WITHIN_MS,
   );
+});
+
+(hasSystemd ? describe : describe.skip)('the systemd unit', () => {
+  const unit = join(root, UNIT);
+  const analyze = (...args: string[]) => spawnSync('systemd-analyze', [...args, unit], { encoding: 'utf8' });
+  const text = readFileSync(join(checkout, 'deploy', UNIT), 'utf8');
+
+  it('is accepted by systemd, and starts the installed package', () => {
+    writeFileSync(unit, text.replaceAll('/opt/clean-conversions/', `${root}/`));
+    expect(analyze('verify')).toMatchObject({ status: 0, stderr: '' });
+    expect(/^ExecStart=(\S+) start$/m.exec(readFileSync(unit, 'utf8'))?.[1]).toBe(program);
+  });
+
+  it('leaves the process little beyond its folder and its sockets', () => {
+    writeFileSync(unit, text);
+    const { status, stdout } = analyze('security', '--offline=true', `--threshold=${MAX_EXPOSURE * 10}`);
+    expect([status, stdout]).toEqual([
+      0,
+      expect.stringMatching(/Overall exposure level for clean-conversions\.service: \d\.\d OK/),
+    ]);
+  });
 });

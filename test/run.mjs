@@ -143,6 +143,7 @@ async function componentsOfFull() {
     [!brokerRemedy, 'Kafka tests', brokerRemedy],
     [clusterPackages === '', 'two cells with failover', `install the packages ${clusterPackages}`],
     [isInstalled('nginx'), 'the nginx sample', 'install the package nginx'],
+    [isInstalled('systemd-analyze'), 'checks of the systemd unit', 'install the package systemd'],
     [isInstalled('faketime'), 'tests with a wrong clock', 'install the package faketime'],
     [isInstalled('caddy'), 'the Caddy sample', 'install the package caddy'],
     [isInstalled('promtool'), 'checks of metrics and alert rules with promtool', 'install the package prometheus'],
