@@ -1,4 +1,4 @@
-import { identifyEmail, type Post, page, shop, storedText, testTag } from './browser-setup.js';
+import { HASH, identifyEmail, type Post, page, shop, storedText, testTag } from './browser-setup.js';
 import { PACKAGES } from './shop-server.js';
 
 testTag();
@@ -23,6 +23,7 @@ declare const window: Window & {
   manager: Manager;
   tcString(...purposes: number[]): string;
   saleOptOut(value: number): void;
+  showBanner(): void;
 };
 
 const TCF = `import { CmpApi } from '@iabtcf/cmpapi';
@@ -40,6 +41,7 @@ const TCF = `import { CmpApi } from '@iabtcf/cmpapi';
 
 const GPP = `import { CmpApi } from '@iabgpp/cmpapi';
   const api = new CmpApi(3, 1);
+  window.showBanner = () => api.setCmpDisplayStatus('visible');
   window.saleOptOut = (value) => {
     api.setFieldValue('usnat', 'SaleOptOut', value);
     api.setApplicableSections([7]);
@@ -67,9 +69,6 @@ describe('a consent manager', () => {
     expect(await storedText()).toBe('{}');
 
     await load(TCF, 'manager');
-    await tell([], true);
-    await shop.waitForIdle(page);
-    expect(shop.posts).toEqual([]);
     await tell([1, 2, 3, 4, 7], false);
     const [collect] = (await shop.waitForPosts('collect')) as [Post];
     const [identify] = (await shop.waitForPosts('identify')) as [Post];
@@ -113,5 +112,74 @@ describe('a consent manager', () => {
     const [withdrawal] = (await shop.waitForPosts('consent')) as [Post];
     expect(withdrawal.body).toMatchObject({ visitor: collect.body.visitor, consent: DENIED });
     expect(await storedText()).not.toMatch('G1');
+  });
+});
+
+describe.each([
+  {
+    name: 'TCF',
+    stub: TCF_STUB + IMPORTS,
+    start: () => load(TCF, 'manager'),
+    ask: () => tell([1, 2, 3, 4, 7], true),
+    answer: (consents: boolean) => tell(consents ? [1, 2, 3, 4, 7] : [], false),
+  },
+  {
+    name: 'GPP',
+    stub: GPP_STUB + IMPORTS,
+    start: () => load(GPP, 'showBanner'),
+    ask: () => page.evaluate(() => window.showBanner()),
+    answer: (consents: boolean) => page.evaluate((value) => window.saleOptOut(value), consents ? 2 : 1),
+  },
+])('a banner with the $name that a visitor has not answered', ({ name, stub, start, ask, answer }) => {
+  const open = async () => {
+    await page.goto(`${shop.page(`/${name}`, '', { before: stub })}?gclid=G1`);
+    await start();
+  };
+  const statement = expect.any(String);
+
+  it('is reported as undecided with an email, and nothing else is sent or stored', async () => {
+    await open();
+    await ask();
+    await identifyEmail();
+    const [report] = (await shop.waitForPosts('consent')) as [Post];
+    expect(report.body).toEqual({ v: 1, hash: HASH, consent: { ...DENIED, undecided: true } });
+    await shop.waitForIdle(page);
+    expect(shop.posts).toHaveLength(1);
+    expect(await storedText()).toBe('{}');
+  });
+
+  it('is reported with an email that was given before it was shown, and granted when the visitor grants it', async () => {
+    await open();
+    await identifyEmail();
+    await shop.waitForIdle(page);
+    expect(shop.posts).toEqual([]);
+    await ask();
+    await shop.waitForPosts('consent');
+    await answer(true);
+    const [identify] = (await shop.waitForPosts('identify')) as [Post];
+    expect(identify.body).toMatchObject({ hash: HASH, consent: GRANTED, statement, clicks: { gclid: { id: 'G1' } } });
+  });
+
+  it('is denied when the visitor denies it, as a decision that can be taken back', async () => {
+    await open();
+    await ask();
+    await identifyEmail();
+    await shop.waitForPosts('consent');
+    await answer(false);
+    const [, denial] = (await shop.waitForPosts('consent', 2)) as [Post, Post];
+    expect(denial.body).toEqual({ v: 1, hash: HASH, consent: DENIED, statement });
+  });
+
+  it('does not replace what the visitor has granted on another page', async () => {
+    await open();
+    await answer(true);
+    await shop.waitForPosts('collect');
+    await open();
+    await ask();
+    await identifyEmail();
+    const [identify] = (await shop.waitForPosts('identify')) as [Post];
+    expect(identify.body).toMatchObject({ hash: HASH, consent: GRANTED });
+    await shop.waitForIdle(page);
+    expect(shop.posts.filter(({ endpoint }) => endpoint === 'consent')).toEqual([]);
   });
 });

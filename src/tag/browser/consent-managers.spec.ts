@@ -18,8 +18,12 @@ describe('consent from a manager with the TCF', () => {
       expect(consentFromTcf({ gdprApplies: true, eventStatus, purpose: consents(...purposes) })).toEqual(consent);
   });
 
-  it('is not known while the visitor is being asked, or while the manager loads', () => {
-    expect(consentFromTcf({ gdprApplies: true, eventStatus: 'cmpuishown', purpose: consents(1, 7) })).toBeUndefined();
+  it('is asked for while the banner is shown', () => {
+    expect(consentFromTcf({ gdprApplies: true, eventStatus: 'cmpuishown', purpose: consents(1, 7) })).toBe('asking');
+    expect(consentFromTcf({ gdprApplies: false, eventStatus: 'cmpuishown' })).toEqual({});
+  });
+
+  it('is not known while the manager loads', () => {
     expect(consentFromTcf({ gdprApplies: true, eventStatus: 'tcloaded' })).toBeUndefined();
     expect(consentFromTcf({})).toBeUndefined();
   });
@@ -64,6 +68,8 @@ describe('consent from a manager with the GPP', () => {
   it('is not known before the signal is ready, and not stated where no section applies', () => {
     expect(consentFromGpp({ signalStatus: 'not ready', parsedSections: { usnat: { SaleOptOut: 1 } } })).toBeUndefined();
     expect(consentFromGpp({})).toBeUndefined();
+    expect(consentFromGpp({ signalStatus: 'not ready', cmpDisplayStatus: 'hidden' })).toBeUndefined();
+    expect(consentFromGpp({ signalStatus: 'not ready', cmpDisplayStatus: 'visible' })).toBe('asking');
     expect(ready({ usnat: { SaleOptOut: 1 } }, [-1])).toEqual({});
     expect(ready(undefined)).toEqual({});
   });

@@ -11,6 +11,7 @@ export interface TcData {
 /** What the tag reads of the IAB's GPP 1.1 (`__gpp`). */
 export interface GppPing {
   readonly signalStatus?: string;
+  readonly cmpDisplayStatus?: string;
   readonly applicableSections?: readonly number[];
   readonly parsedSections?: Readonly<Record<string, GppSection | readonly GppSection[]>>;
 }
@@ -32,16 +33,24 @@ const OPT_OUTS = ['SaleOptOut', 'SharingOptOut', 'TargetedAdvertisingOptOut'];
 const OPTED_OUT = 1;
 const NOT_OPTED_OUT = 2;
 
-/** Undefined until the visitor has decided; empty where the TCF does not apply. */
-export function consentFromTcf({ gdprApplies, eventStatus, purpose }: TcData): Consent | undefined {
+/** The manager shows its banner, and the visitor has not decided. */
+type Asking = 'asking';
+
+/** Undefined until the manager asks or the visitor has decided; empty where the TCF does not apply. */
+export function consentFromTcf({ gdprApplies, eventStatus, purpose }: TcData): Consent | Asking | undefined {
   if (gdprApplies === false) return {};
+  if (eventStatus === 'cmpuishown') return 'asking';
   if (!purpose || !/^(tcloaded|useractioncomplete)$/.test(eventStatus || '')) return undefined;
   return consentTo((id) => purpose.consents[id]);
 }
 
-/** Undefined until the signal is ready; empty where no section applies. A denial in one section counts above all others. */
-export function consentFromGpp({ signalStatus, applicableSections, parsedSections }: GppPing): Consent | undefined {
-  if (signalStatus !== 'ready') return undefined;
+/**
+ * Undefined until the manager asks or the signal is ready; empty where no section applies. A denial in one section counts above all
+ * others.
+ */
+export function consentFromGpp(ping: GppPing): Consent | Asking | undefined {
+  const { signalStatus, cmpDisplayStatus, applicableSections, parsedSections } = ping;
+  if (signalStatus !== 'ready') return cmpDisplayStatus === 'visible' ? 'asking' : undefined;
   const consent: Consent = {};
   if ((applicableSections || []).indexOf(-1) >= 0) return consent;
   const sections = parsedSections || {};
@@ -79,16 +88,18 @@ function consentTo(hasConsent: (purpose: number) => unknown): Consent {
 
 /**
  * Listens to consent managers on the page. Call the result again to find one that was loaded later. `onFound` is called once
- * for each, `onConsent` for each statement: `isFirst` says that it is the first of its manager.
+ * for each, `onConsent` for each statement: `isFirst` says that it is the first of its manager. `onAsking` is called before that one,
+ * when the manager shows its banner.
  */
 export function watchConsentManagers(
   onFound: () => void,
   onConsent: (consent: Consent, isFirst: boolean) => void,
+  onAsking: () => void,
 ): () => void {
   const isFound: Record<string, boolean> = {};
   const listen = <Data>(
     name: string,
-    read: (data: Data) => Consent | undefined,
+    read: (data: Data) => Consent | Asking | undefined,
     add: (callback: Callback<Data>) => void,
   ) => {
     if (isFound[name]) return;
@@ -98,7 +109,8 @@ export function watchConsentManagers(
     add(
       guarded((data, success) => {
         const consent = success && data ? read(data) : undefined;
-        if (!consent) return;
+        if (consent === 'asking' && isFirst) onAsking();
+        if (!consent || consent === 'asking') return;
         onConsent(consent, isFirst);
         isFirst = false;
       }),

@@ -6,6 +6,7 @@ import { countInteractions } from './signals.js';
 import {
   applyConsent,
   applyManagerConsent,
+  askedByManager,
   awaitManager,
   begin,
   flush,
@@ -36,7 +37,7 @@ const checkDataLayer = watchDataLayer((call) => {
   if (call[0] === 'consent') applyConsent(call[2], call[1] === 'default');
 });
 
-const checkManagers = watchConsentManagers(awaitManager, applyManagerConsent);
+const checkManagers = watchConsentManagers(awaitManager, applyManagerConsent, askedByManager);
 
 /** The page may create its dataLayer, and load its consent manager, after the tag. */
 function checkConsent(): void {

@@ -9,6 +9,7 @@ import { type Decision, eraseRecord, latestDecision, readRecord, storeDecision, 
 import { addCookieClicks, addLanding, dropExpired, emptyRecord, mergeRecords, type Touch } from './visitor-record.js';
 
 const VISIT_MS = 30 * 60_000;
+const DENIED: Consent = { ad_storage: 'denied', ad_user_data: 'denied', ad_personalization: 'denied' };
 const NO_LANDING = '{"ids":{},"utm":{}}';
 
 let decision: Decision = { consent: {}, at: 0, deniedAt: 0 };
@@ -27,6 +28,8 @@ let collectTimer = 0;
 let isReady = false;
 /** Consent managers on the page that have not stated the visitor's decision yet. */
 let undecidedManagers = 0;
+/** One of them has shown its banner. */
+let isAsked = false;
 let hasChanged = false;
 
 /** Starts storing and sending. Runs after the calls queued by the snippet, so that a queued denial is applied first. */
@@ -79,6 +82,13 @@ export function applyManagerConsent(consent: Consent, isFirst: boolean): void {
   reconcile();
 }
 
+/** Until the visitor decides, a banner denies as the default of a page does. */
+export function askedByManager(): void {
+  if (isAsked) return;
+  isAsked = true;
+  if (!CONFIG.required && !isOptedOut()) for (const [hash] of pendingIdentities) reportRefusal(hash);
+}
+
 /** The address never leaves this function: only its hash is stored and sent. */
 export function identify(email: unknown, submission: object = { identifiedBy: 'call' }): void {
   const address = normaliseEmail(String(email));
@@ -105,7 +115,13 @@ function reportRefusal(hash: string): void {
   const consent = currentConsent();
   if (isOptedOut()) post('consent', { v: 1, hash, consent, statement: decision.id });
   else if (isDeniedByDefault())
-    post('consent', { v: 1, hash, consent: { ...consent, undecided: true }, defaultRegions });
+    post('consent', {
+      v: 1,
+      hash,
+      consent: { ...consent, undecided: true },
+      // A banner is shown to this visitor, wherever that is.
+      defaultRegions: isAskedNow() ? undefined : defaultRegions,
+    });
 }
 
 /** Makes storage and service match the visitor's current consent. */
@@ -171,13 +187,22 @@ function reload(): void {
 }
 
 function mayStore(): boolean {
-  const status = consentStatus({ ...defaultDenials, ...decision.consent });
+  const status = consentStatus(withDenials());
   return !hasGpc() && (status === 'granted' || (status === 'unknown' && !CONFIG.required && !undecidedManagers));
 }
 
 /** Of a visitor who has not opted out. */
 function isDeniedByDefault(): boolean {
-  return consentStatus({ ...defaultDenials, ...decision.consent }) === 'denied';
+  return consentStatus(withDenials()) === 'denied';
+}
+
+function isAskedNow(): boolean {
+  return isAsked && undecidedManagers > 0;
+}
+
+/** The visitor's decision, and in the fields without one what the page denies meanwhile. */
+function withDenials(): Consent {
+  return { ...defaultDenials, ...(isAskedNow() && DENIED), ...decision.consent };
 }
 
 /** Only the visitor's own decision counts: a page's default delays storing, but erases nothing. */
@@ -190,8 +215,8 @@ function hasGpc(): boolean {
 }
 
 function currentConsent(): object | undefined {
-  const consent = { ...defaultDenials, ...decision.consent };
-  const gpc = hasGpc() && { ad_storage: 'denied', ad_user_data: 'denied', ad_personalization: 'denied', gpc: true };
+  const consent = withDenials();
+  const gpc = hasGpc() && { ...DENIED, gpc: true };
   return gpc || JSON.stringify(consent) !== '{}' ? { ...consent, ...gpc } : undefined;
 }
 
