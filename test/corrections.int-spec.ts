@@ -120,7 +120,7 @@ describe('corrections', () => {
     const client = await postgres.connect('test');
     const request = {
       ...{ site: await sites.get(site.host), rules: { settings: {} }, after: 0, until: await log.head() },
-      ...{ dedupSecret: await secrets.dedupSecret(site.host), defaultWindowMs: 86_400_000 },
+      ...{ dedupSecret: await secrets.dedupSecret(site.host), defaultWindowMs: 86_400_000, giveUpMs: 86_400_000 },
     };
     const { conversions, platforms } = await shadowReplay(log, client, request).finally(() => client.end());
     expect(conversions.changes).toEqual([]);

@@ -66,8 +66,9 @@ it('a conversion whose postal code Google refuses is delivered without it, under
   const client = await operator.postgres.connect('test');
   const range = { after: 0, until: await operator.log.head() };
   const stored = await new SiteRepository(operator.log).get(site.host);
-  const request = { ...range, site: stored, rules: { settings: {} }, dedupSecret: 's', defaultWindowMs: 0 };
-  const { platforms } = await shadowReplay(operator.log, client, request).finally(() => client.end());
+  const request = { ...range, site: stored, rules: { settings: {} }, dedupSecret: 's' };
+  const ages = { defaultWindowMs: 0, giveUpMs: 86_400_000 };
+  const { platforms } = await shadowReplay(operator.log, client, { ...request, ...ages }).finally(() => client.end());
   const sent = { sent: 1 };
   expect(platforms['google_ads']).toEqual({ was: sent, would: sent, changes: [], payloadsChanged: 0 });
 });

@@ -8,44 +8,41 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { OptionalIdentifier } from '../platforms/optional-identifiers.js';
-import type { DeliveryLimits, Settings as PlatformSettings } from '../platforms/platform.js';
 import type { SettingsAsOf } from '../sites/connections/connection.js';
 import { isHeld } from '../sites/site.js';
 import { type TraceSpan, Tracing } from '../tracing/tracing.js';
 import { AccessTokens, type TokenOwner } from './connections/access-tokens.js';
-import { isStillConnected } from './connections/account.js';
 import { Connections, type Destination } from './connections/connections.js';
 import { PlatformClient } from './connections/platform-client.js';
+import {
+  type AttemptTerms,
+  attemptUntilMs,
+  DISCONNECTED,
+  decideAttempt,
+  GAVE_UP,
+  isOfEarlierSite,
+  recordedAsOf,
+  settingsOf,
+  unknownSinceOf,
+} from './decide-attempt.js';
 import { type Decided, FIND_CHANGES, type FindChanges } from './decided.js';
-import { type DeliveryTerms, IDENTIFIER_REFUSED, isoTime, type OutcomeDetails } from './delivery.js';
+import { IDENTIFIER_REFUSED, isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.js';
-import { orderState } from './payload/order.js';
-import { buildPayload, type DeliveryPayload, isCorrectedBy, rebuildPayload, settingsAsOf } from './payload/payload.js';
-import { ageOf, type ReceivedConversion, traceFieldsOf, withOptOut } from './received-conversion.js';
-import { limitsOf, refusalNow } from './refusal.js';
-import { nextAttemptMs, type RetryRules, sendableUntilMs } from './retry-schedule.js';
+import { buildPayload, type DeliveryPayload } from './payload/payload.js';
+import { traceFieldsOf, withOptOut } from './received-conversion.js';
+import { nextAttemptMs, type RetryRules } from './retry-schedule.js';
 import { enqueueParts } from './several-actions.js';
 
 /** Delay where the retry schedule does not apply: the queue is full, or the connection is parked or paused. */
 const HELD_DELAY_MS = 5_000;
 
 /** One attempt to deliver one conversion through one connection. */
-export interface DeliveryRequest extends DeliveryTerms {
-  readonly received: ReceivedConversion;
-  readonly platform: ConnectionName;
-  readonly attempt: number;
-  /**
-   * ISO time at which a process that has ended may have sent it. It is not known with which settings of a retry, so this
-   * attempt is bound only by the dedup window, and the next ones to what this one sends.
-   */
-  readonly maybeSentAt?: string | undefined;
+export interface DeliveryRequest extends AttemptTerms {
   readonly alone?: boolean;
   readonly probe?: boolean;
   /** When the conversion was decided on the person's newest consent, by the monotonic clock; undefined: some time ago. */
   readonly decidedMs?: number | undefined;
-  /** The person has opted out since the conversion was decided. `received` is as of that. */
-  readonly optedOut?: true;
   /** False once this process may no longer act for the conversion. */
   readonly mayDeliver: () => boolean;
 }
@@ -81,7 +78,7 @@ export class PlatformDelivery {
       if (span) endSpan(span, outcome);
       return outcome;
     };
-    if (!destination) return finish({ status: 'failed', reason: 'disconnected' });
+    if (!destination) return finish(DISCONNECTED);
     const payload = this.preparePayload(request, destination);
     if ('status' in payload) return finish(payload);
     const result = await this.send(request, destination, payload, span?.traceparent);
@@ -121,7 +118,7 @@ export class PlatformDelivery {
   /** Undefined if it is not connected, also because the conversion is of an earlier site with the host. */
   private destinationOf({ received, platform }: DeliveryRequest): Destination | undefined {
     const found = this.connections.find(received.site, platform);
-    return found?.site.since && received.position < found.site.since ? undefined : found;
+    return found && isOfEarlierSite(received, found.site) ? undefined : found;
   }
 
   /** The same attempt for a person who has opted out or was erased. If the platform may have accepted it before, it stays bound to that. */
@@ -184,82 +181,16 @@ export class PlatformDelivery {
 
   /** The payload, or the outcome if nothing is to be sent. */
   private preparePayload(request: DeliveryRequest, destination: Destination): DeliveryPayload | OutcomeDetails {
+    const { bodySha256 } = request;
     try {
-      return this.refusalOf(request, destination) ?? this.checkedPayload(request, destination);
+      const decision = decideAttempt(request, destination, this.clock.nowMs(), this.rules);
+      if (!('waitMs' in decision)) return decision;
+      return this.deferred(request, destination, { reason: 'order_pending', bodySha256 }, decision.waitMs);
     } catch (error) {
       // A bug in the service must not lose the delivery: it is retried, possibly by a version that has the fix.
       this.logError(error, traceFieldsOf(request.received));
-      const { bodySha256 } = request;
       return this.deferred(request, destination, { reason: 'server_error', bodySha256 });
     }
-  }
-
-  private refusalOf(request: DeliveryRequest, destination: Destination): OutcomeDetails | undefined {
-    const { received, attempt } = request;
-    const reason = refusalNow(received, destination.site.settings, this.clock.nowMs(), {
-      sendableUntilMs: () => this.sendableUntilMs(request, destination),
-      takesAnonymous: () => destination.platform.takesAnonymous?.(this.settingsOf(request, destination)) === true,
-    });
-    if (reason === undefined) return this.waitOf(request, destination);
-    if (reason === 'too_old' && attempt > 1) return GAVE_UP;
-    return { status: reason === 'erased' ? 'failed' : 'skipped', reason };
-  }
-
-  /** The outcome of a correction that has to wait for its order, or comes too late. Of a trial nothing is sent. */
-  private waitOf(request: DeliveryRequest, destination: Destination): OutcomeDetails | undefined {
-    const { received, platform, bodySha256 } = request;
-    const settings = this.settingsOf(request, destination);
-    if (received.data.trial || !isCorrectedBy(destination.platform, settings, received)) return undefined;
-    const state = orderState(received, platform);
-    if (typeof state === 'object') return { status: 'skipped', reason: state.skip };
-    const { earliestMs = 0 } = this.limitsOf(request, destination);
-    const waitMs = earliestMs - this.clock.nowMs();
-    if (state === 'ready' && waitMs <= 0) return undefined;
-    return this.deferred(request, destination, { reason: 'order_pending', bodySha256 }, waitMs);
-  }
-
-  private sendableUntilMs(
-    request: DeliveryRequest,
-    destination: Destination,
-    unknownSince = unknownSinceOf(request),
-  ): number {
-    const age = ageOf(request.received);
-    const limits = this.limitsOf(request, destination);
-    if (unknownSince === undefined) return sendableUntilMs(age, limits, this.rules);
-    return sendableUntilMs({ ...age, unknownSinceMs: Date.parse(unknownSince) }, limits, this.rules);
-  }
-
-  private limitsOf(request: DeliveryRequest, destination: Destination): DeliveryLimits {
-    const settings = this.settingsOf(request, destination);
-    return limitsOf(request.received, request.platform, destination.platform, settings);
-  }
-
-  private settingsOf(request: DeliveryRequest, destination: Destination): PlatformSettings {
-    return settingsAsOf(destination.siteConnection, asOfOf(request, destination));
-  }
-
-  private checkedPayload(request: DeliveryRequest, destination: Destination): DeliveryPayload | OutcomeDetails {
-    const { received, unknownSince } = request;
-    const { platform, siteConnection } = destination;
-    const asOf = asOfOf(request, destination);
-    const build = unknownSince === undefined ? buildPayload : rebuildPayload;
-    const { eventId, payloadVersion, without, platform: name } = request;
-    const { withhold } = destination.site.settings;
-    const requested = { eventId, payloadVersion, platform: name, withhold, without, bodySha256: request.bodySha256 };
-    const payload = build(received, platform, this.settingsOf(request, destination), requested);
-    if ('skip' in payload) return { status: 'skipped', reason: payload.skip };
-    const { bodySha256 } = payload;
-    if (unknownSince !== undefined) {
-      // What the platform may have accepted is not sent again with less, and not as it was.
-      const isLess = request.optedOut || (received.data.withheld !== undefined && withhold === 'personal');
-      if (isLess && request.bodySha256 !== bodySha256) return { status: 'skipped', reason: 'consent_denied' };
-      // Another version of the service may build a different payload. The platform may have the event id with another one.
-      if (request.bodySha256 !== undefined && request.bodySha256 !== bodySha256)
-        return { status: 'failed', reason: 'body_changed', bodySha256 };
-      if (!isStillConnected(platform, siteConnection, payload.account, asOf))
-        return { status: 'failed', reason: 'account_disconnected', bodySha256 };
-    }
-    return received.data.trial ? { status: 'validated', bodySha256 } : payload;
   }
 
   private toDetails(
@@ -295,7 +226,7 @@ export class PlatformDelivery {
     without: readonly OptionalIdentifier[],
   ): OutcomeDetails {
     if (request.without) return details;
-    const settings = this.settingsOf(request, destination);
+    const settings = settingsOf(request, destination);
     const { withhold } = destination.site.settings;
     const payload = buildPayload(request.received, destination.platform, settings, { ...request, withhold, without });
     if ('skip' in payload || payload.bodySha256 === details.bodySha256) return details;
@@ -316,7 +247,7 @@ export class PlatformDelivery {
     afterMs?: number,
   ): OutcomeDetails {
     const nowMs = this.clock.nowMs();
-    const untilMs = this.sendableUntilMs(request, destination, details.unknownSince);
+    const untilMs = attemptUntilMs(request, destination, this.rules, details.unknownSince);
     const failed = { attempt: request.attempt, nowMs, afterMs, random: Math.random() };
     const next = isHeldBack(details.reason)
       ? nowMs + HELD_DELAY_MS
@@ -372,25 +303,6 @@ export class PlatformDelivery {
 function endSpan(span: TraceSpan, { status, httpStatus }: Outcome): void {
   const answer = httpStatus === undefined ? {} : { 'http.response.status_code': httpStatus };
   span.end({ 'cc.status': status, ...answer }, status === 'failed' || status === 'deferred');
-}
-
-const GAVE_UP = { status: 'failed', reason: 'gave_up' } as const;
-
-function unknownSinceOf({ unknownSince, maybeSentAt }: DeliveryRequest): string | undefined {
-  return unknownSince ?? maybeSentAt;
-}
-
-/**
- * As of which the settings apply; undefined: as of the receipt. A first attempt uses the settings of the receipt,
- * so that a process that takes over from a crashed one knows what that one may have sent.
- */
-function recordedAsOf(request: DeliveryRequest, destination: Destination | undefined): SettingsAsOf | undefined {
-  if (request.unknownSince !== undefined || !destination) return request.asOf;
-  return request.attempt === 1 ? undefined : { siteVersion: destination.siteConnection.version };
-}
-
-function asOfOf(request: DeliveryRequest, destination: Destination): SettingsAsOf {
-  return recordedAsOf(request, destination) ?? request.received.data;
 }
 
 function decidedOf(

@@ -11,6 +11,9 @@ export interface RetryRules {
   readonly giveUpMs: number;
 }
 
+/** What bounds the age of a delivery where the platform states no limit. */
+export type AgeRules = Pick<RetryRules, 'giveUpMs'>;
+
 /** Since when a delivery ages. */
 export interface DeliveryAge {
   readonly receivedMs: number;
@@ -24,11 +27,11 @@ export interface DeliveryAge {
  * Until when a delivery may be sent. One hour of each limit is kept in reserve for clock differences and time in transit. Once the
  * platform may have accepted it, a later duplicate might be counted twice.
  */
-export function sendableUntilMs(age: DeliveryAge, limits: DeliveryLimits, rules: RetryRules): number {
+export function sendableUntilMs(age: DeliveryAge, limits: DeliveryLimits, { giveUpMs }: AgeRules): number {
   const { ageMaxMs, agesFromMs = age.occurredMs, dedupWindowMs } = limits;
-  const byAge = ageMaxMs === undefined ? age.receivedMs + rules.giveUpMs : agesFromMs + ageMaxMs - HOUR_MS;
+  const byAge = ageMaxMs === undefined ? age.receivedMs + giveUpMs : agesFromMs + ageMaxMs - HOUR_MS;
   if (age.unknownSinceMs === undefined) return byAge;
-  const windowMs = dedupWindowMs === undefined ? rules.giveUpMs : dedupWindowMs - HOUR_MS;
+  const windowMs = dedupWindowMs === undefined ? giveUpMs : dedupWindowMs - HOUR_MS;
   return Math.min(byAge, age.unknownSinceMs + windowMs);
 }
 

@@ -1,4 +1,4 @@
-import type { DeliveryOutcome } from './delivery-outcomes.js';
+import type { ComparedDelivery } from './delivery-outcomes.js';
 
 /** Counts by recorded outcome (`was`), by simulated outcome (`would`), and by pairs that differ (`changes`). */
 export interface Differences {
@@ -25,14 +25,12 @@ export class Comparison {
 
   add(
     decision: { readonly was: string; readonly would: string },
-    recorded: ReadonlyMap<string, DeliveryOutcome>,
-    simulated: ReadonlyMap<string, DeliveryOutcome>,
+    deliveries: ReadonlyMap<string, ComparedDelivery>,
   ): void {
     this.conversions.add(decision.was, decision.would);
-    for (const name of new Set([...recorded.keys(), ...simulated.keys()])) {
+    for (const [name, { was, would }] of deliveries) {
       const platform = this.platforms.get(name) ?? { tally: new Tally(), payloadsChanged: 0 };
       this.platforms.set(name, platform);
-      const [was, would] = [recorded.get(name), simulated.get(name)];
       platform.tally.add(was?.status ?? NONE, would?.status ?? NONE);
       const bothHavePayloads = was?.bodySha256 !== undefined && would?.bodySha256 !== undefined;
       if (bothHavePayloads && was.bodySha256 !== would.bodySha256) platform.payloadsChanged += 1;

@@ -39,7 +39,8 @@ export async function runShadow(
   { signal, onHold, progress }: ShadowRun,
 ): Promise<ShadowResult> {
   const dedupSecret = await secrets.dedupSecret(site.host);
-  const request = { after, until, site, rules, dedupSecret, defaultWindowMs: settings.dedupWindowMs };
+  const { dedupWindowMs: defaultWindowMs, deliveryGiveUpMs: giveUpMs } = settings;
+  const request = { after, until, site, rules, dedupSecret, defaultWindowMs, giveUpMs };
   return withReadClient(postgres, 'shadow', signal, (client) =>
     // From the start of the log: the dedup claims before the range are read too.
     withReaderHold(postgres, 'history shadow', 0, (hold) => {

@@ -6,10 +6,9 @@ import { SITE, streamIdOf } from '../../events/site.events.js';
 import type { PositionRange, StoredEvent } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import { copyEvents, readStreams } from '../../log/event-reader.js';
-import type { ConnectionName } from '../../platforms/connection-name.js';
 import { positionBefore } from '../../sites/position-before.js';
 import { type Site, scopeStart } from '../../sites/site.js';
-import { type DeliveryOutcome, recordedOutcomes, simulatedOutcomes } from './delivery-outcomes.js';
+import { ShadowDeliveries } from './delivery-outcomes.js';
 import { Comparison, type ShadowResult } from './differences.js';
 import { decisionOf, type ShadowRules, ShadowRulesEngine, SiteTimeline } from './shadow-rules.js';
 
@@ -24,6 +23,8 @@ export interface ShadowRequest extends PositionRange {
   readonly dedupSecret: string;
   /** The dedup window of sites that do not set one. */
   readonly defaultWindowMs: number;
+  /** As long as deliveries are attempted where no limit of the platform is known. */
+  readonly giveUpMs: number;
 }
 
 /** Runs a position range of the log through changed rules. Nothing is sent or stored. */
@@ -37,6 +38,7 @@ export async function shadowReplay(
   const timeline = new SiteTimeline(await log.readStream(SITE, streamIdOf(site.host)));
   const engine = new ShadowRulesEngine(rules, timeline, dedupSecret, defaultWindowMs);
   await addEarlierClaims(log, client, request, engine);
+  const deliveries = new ShadowDeliveries(timeline, rules, request);
   const comparison = new Comparison();
   let examined = 0;
   for await (const page of openings(client, site.host, after, until)) {
@@ -48,12 +50,9 @@ export async function shadowReplay(
       // No payload can be built without the person's hashes.
       if (would === undefined || (would === 'received' && !event.personal)) comparison.undecided += 1;
       else {
-        const recorded = was === 'received' ? recordedOutcomes(streams.get(event.stream) ?? [event]) : NONE;
-        const simulated =
-          would === 'received'
-            ? simulatedOutcomes(await withOrder(log, event), timeline.at(event.position), rules, recorded)
-            : NONE;
-        comparison.add({ was, would }, recorded, simulated);
+        const received = would === 'received' ? await withOrder(log, event) : undefined;
+        const stream = was === 'received' ? await withVisits(log, streams.get(event.stream) ?? [event]) : undefined;
+        comparison.add({ was, would }, deliveries.compare(received, stream));
       }
     }
     examined += page.length;
@@ -62,7 +61,12 @@ export async function shadowReplay(
   return comparison.result();
 }
 
-const NONE: ReadonlyMap<ConnectionName, DeliveryOutcome> = new Map();
+/** Streams are read without personal parts. That of an event that added a visit is sent. */
+async function withVisits(log: EventLog, stream: readonly StoredEvent[]): Promise<readonly StoredEvent[]> {
+  const [opening] = stream as readonly StoredOpening[];
+  const isReopened = stream.some(({ type }) => type === 'conversion.reopened.v1');
+  return opening && isReopened ? log.readStream(CONVERSION, opening.data.conversionId) : stream;
+}
 
 /**
  * Adds the dedup claims that were valid at the start of the position range, and that it repeats: a site may have any number of others.

@@ -21,23 +21,51 @@ export interface ShadowRules {
 /** The decision on a request: the type of its opening event. */
 export type Decision = 'received' | 'deduplicated' | 'filtered';
 
-/** The state of a site by position, for reads in log order. */
+export const NO_CHANGES: ShadowRules = { settings: {} };
+
+/** A place in the log. */
+export interface Moment {
+  readonly position: number;
+  readonly timeMs: number;
+}
+
+/** The state of a site by position. */
 export class SiteTimeline {
-  private readonly states: { readonly position: number; readonly site: Site }[] = [];
-  private index = 0;
+  private readonly states: (Moment & { readonly site: Site })[] = [];
 
   constructor(events: readonly StoredEvent[]) {
     let site: Site | undefined;
     for (const event of events) {
       site = evolve(site, event);
-      if (site) this.states.push({ position: event.position, site });
+      if (site) this.states.push({ position: event.position, timeMs: Date.parse(event.time), site });
     }
   }
 
-  /** The position must not be before that of the previous call. */
+  /** Nothing of the site precedes its first event. */
   at(position: number): Site {
-    while ((this.states[this.index + 1]?.position ?? Number.POSITIVE_INFINITY) <= position) this.index += 1;
-    return (this.states[this.index] as { site: Site }).site;
+    return (this.states[Math.max(0, this.indexAfter(position) - 1)] as { site: Site }).site;
+  }
+
+  /** Before each change since a time and up to a position. */
+  changes(sinceMs: number, until: number): Moment[] {
+    const changes: Moment[] = [];
+    for (let index = this.indexAfter(until) - 1; index > 0; index -= 1) {
+      const { position, timeMs } = this.states[index] as Moment;
+      if (timeMs < sinceMs) break;
+      changes.push({ position: position - 1, timeMs });
+    }
+    return changes;
+  }
+
+  /** Of the first state after a position. */
+  private indexAfter(position: number): number {
+    let [low, high] = [0, this.states.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.states[middle] as Moment).position <= position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 }
 
