@@ -6,7 +6,7 @@ import { SAMPLE_CONVERSIONS } from '../../test/support/sample-conversions.js';
 /** By connection and sample conversion: the digest of the payload, or why it is skipped. */
 type Digests = Readonly<Record<string, Readonly<Record<keyof typeof SAMPLE_CONVERSIONS, string>>>>;
 
-const CASES = [1, 2].flatMap((version) => {
+const CASES = [1, 2, 3].flatMap((version) => {
   const digests = JSON.parse(readFileSync(`test/fixtures/payloads-${version}.json`, 'utf8')) as Digests;
   return Object.entries(digests).map(([name, samples]) => [version, name, samples] as const);
 });

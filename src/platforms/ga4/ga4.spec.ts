@@ -104,6 +104,32 @@ describe('ga4', () => {
     });
   });
 
+  describe('the campaign', () => {
+    const stated: Conversion = SAMPLE_CONVERSIONS['server-only'];
+    const namesOf = (conversion: Conversion, settings = {}) =>
+      (item(conversion, settings).events as readonly { name: string }[]).map(({ name }) => name);
+    const withUtm = (utm: Record<string, string>) => ({ ...stated, visit: { ...stated.visit, utm } }) as Conversion;
+
+    it('precedes a conversion whose sender states it, in its session', () => {
+      const utm = { source: 'a', medium: 'b', campaign: 'c', term: 'd', content: 'e', id: '7', platform: 'x' };
+      expect(item(withUtm({ ...utm, term: 'x'.repeat(101) })).events[0]).toEqual({
+        name: 'campaign_details',
+        params: {
+          ...{ campaign_id: '7', campaign: 'c', source: 'a', medium: 'b', content: 'e' },
+          session_id: '1772359000',
+        },
+      });
+      expect(namesOf(stated)).toEqual(['campaign_details', 'purchase']);
+    });
+
+    it('is left out where the tag recorded the visit, where there is none, of a refund, and before version 4', () => {
+      expect(namesOf(withVisit)).toEqual(['purchase']);
+      expect(namesOf(withUtm({}))).toEqual(['purchase']);
+      expect(namesOf({ ...stated, payloadVersion: 3 })).toEqual(['purchase']);
+      expect(namesOf({ ...stated, event: 'Returned' }, { 'event.Returned': 'refund' })).toEqual(['refund']);
+    });
+  });
+
   it('contains a currency only with an amount, which is a number', () => {
     expect(item({ ...withVisit, value: 0, currency: 'JPY' }).events[0].params).toMatchObject({
       value: 0,

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import type { Conversion, CorrectedOrder } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
 import { externalIdOf } from '../external-id.js';
-import { isGranted, withoutQuery } from '../payload-fields.js';
+import { isGranted, unlessEmpty, withoutQuery } from '../payload-fields.js';
+import { CAMPAIGN_VERSION } from '../payload-version.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 import { isEventName } from './names.js';
 import { isApp } from './settings.js';
@@ -12,6 +13,8 @@ const EVENTS: ReadonlyMap<string, string> = new Map([
   ['lead', 'generate_lead'],
   ['signup', 'sign_up'],
 ]);
+
+const REFUND = 'refund';
 
 /** Google Analytics drops longer texts. */
 const TEXT_MAX = 100;
@@ -27,7 +30,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
 /** Google Analytics adds up refunds, so each contains its own amount. */
 export function correction(conversion: Conversion, order: CorrectedOrder, settings: Settings): Payload | Skip {
   const { eventId, refunded, currency } = order;
-  return eventPayload({ ...conversion, eventId, value: refunded, currency }, 'refund', settings);
+  return eventPayload({ ...conversion, eventId, value: refunded, currency }, REFUND, settings);
 }
 
 function eventPayload(conversion: Conversion, name: string, settings: Settings): Payload | Skip {
@@ -38,6 +41,7 @@ function eventPayload(conversion: Conversion, name: string, settings: Settings):
   if (client === undefined) return { skip: 'no_client_identifier' };
   const { visit, value } = conversion;
   const items = itemsOf(conversion);
+  const sessionId = cookie ? visit?.cookies._ga_session || undefined : undefined;
   return {
     item: {
       ...client,
@@ -45,6 +49,7 @@ function eventPayload(conversion: Conversion, name: string, settings: Settings):
       timestamp_micros: `${conversion.timeMs}000`,
       consent: consentOf(conversion),
       events: [
+        ...(name === REFUND ? [] : campaignEvents(conversion, sessionId)),
         {
           name,
           params: {
@@ -54,7 +59,7 @@ function eventPayload(conversion: Conversion, name: string, settings: Settings):
             currency: value === undefined && items === undefined ? undefined : conversion.currency,
             page_location: unlessTooLong(withoutQuery(visit?.pageUrl)),
             // Both attribute the event to the session of the visit.
-            session_id: cookie ? visit?.cookies._ga_session || undefined : undefined,
+            session_id: sessionId,
             engagement_time_msec: cookie ? 100 : undefined,
             ...(items && { items }),
           },
@@ -62,6 +67,24 @@ function eventPayload(conversion: Conversion, name: string, settings: Settings):
       ],
     },
   };
+}
+
+/**
+ * The campaign of a visit that only the sender knows, in the session of that visit, if it states one. Of a visit that the tag recorded
+ * Google's own tag has reported the campaign.
+ */
+function campaignEvents({ visit, payloadVersion }: Conversion, sessionId: string | undefined): object[] {
+  if (!visit || visit.visitorId !== undefined || payloadVersion < CAMPAIGN_VERSION) return [];
+  const { source, medium, campaign, term, content, id } = visit.utm;
+  const details = unlessEmpty({
+    campaign_id: unlessTooLong(id),
+    campaign: unlessTooLong(campaign),
+    source: unlessTooLong(source),
+    medium: unlessTooLong(medium),
+    term: unlessTooLong(term),
+    content: unlessTooLong(content),
+  });
+  return details ? [{ name: 'campaign_details', params: { ...details, session_id: sessionId } }] : [];
 }
 
 /** Spaces and dashes become underscores; an event whose name is then still invalid has to be mapped. */

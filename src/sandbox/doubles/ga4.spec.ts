@@ -58,6 +58,16 @@ describe('double of ga4', () => {
     expect(received).toMatchObject([{ eventId: '123456.7654321 1772360130000000', accepted: true }]);
   });
 
+  it('counts a conversion with its campaign once, and refuses it with a campaign that is not valid', () => {
+    const withCampaign = (params: object) => ({ ...body, events: [{ name: 'campaign_details', params }, purchase] });
+    const valid = withCampaign({ campaign_id: '7', campaign: 'spring', source: 'a', session_id: '1772359000' });
+    expect(collect(valid).received).toMatchObject([
+      { eventId: 'ORD-1001', accepted: true, bodySha256: hash('sha256', JSON.stringify(valid)) },
+    ]);
+    for (const params of [{}, { session_id: '1772359000' }, { source: 'a', gclid: 'G' }])
+      expect(collect(withCampaign(params)).received).toMatchObject([{ event: 'purchase', accepted: false }]);
+  });
+
   it.each([
     ['no client id', { ...body, client_id: undefined }, 'VALUE_REQUIRED'],
     ['a time in milliseconds', { ...body, timestamp_micros: '1772360130000' }, 'VALUE_INVALID'],

@@ -46,6 +46,9 @@ const BODY_FIELDS = new Set([
   ...['client_id', 'app_instance_id', 'user_id', 'timestamp_micros', 'user_properties', 'consent', 'user_data'],
   ...['events', 'non_personalized_ads', 'validation_behavior', 'user_location', 'ip_override', 'device', 'user_agent'],
 ]);
+/** It supplies fields of a campaign to the other events, and is none that counts. */
+const CAMPAIGN = 'campaign_details';
+const CAMPAIGN_PARAMS = new Set(['campaign_id', 'campaign', 'source', 'medium', 'term', 'content']);
 const CONSENTS: readonly unknown[] = ['GRANTED', 'DENIED'];
 
 /** A message of the validation endpoint; the collection endpoint returns none. */
@@ -218,6 +221,7 @@ function checkEvent(add: Add, event: unknown): void {
   const entries = Object.entries(params);
   if (entries.length > PARAMS_MAX) add('events.params', `has more than ${PARAMS_MAX} params`, 'EXCEEDED_MAX_ENTITIES');
   for (const [param, value] of entries) checkParam(add, param, value);
+  if (name === CAMPAIGN) checkCampaign(add, Object.keys(params));
   const { value, currency } = params;
   if (value !== undefined && !isNumber(value))
     add('events.params.value', 'has a value that is not a number', 'VALUE_INVALID');
@@ -228,6 +232,13 @@ function checkEvent(add: Add, event: unknown): void {
   if ((name === 'purchase' || name === 'refund') && !isText(params['transaction_id'])) {
     add('events.params.transaction_id', `is a ${name} without transaction_id`, 'VALUE_REQUIRED');
   }
+}
+
+function checkCampaign(add: Add, names: readonly string[]): void {
+  if (!names.some((name) => CAMPAIGN_PARAMS.has(name)))
+    add('events.params', 'is a campaign without fields', 'VALUE_REQUIRED');
+  const unknown = names.find((name) => !CAMPAIGN_PARAMS.has(name) && name !== 'session_id');
+  if (unknown !== undefined) add(`events.params.${unknown}`, `${unknown} is no field of a campaign`, 'NAME_INVALID');
 }
 
 function checkParam(add: Add, name: string, value: unknown): void {
@@ -269,14 +280,16 @@ function isScalar(value: unknown): boolean {
 function receivedEvents(body: unknown, problemsOf: (index: number) => readonly string[]): ReceivedItem[] {
   const envelope = objectOf(body);
   const events = listIn(envelope, 'events');
-  return (events.length > 0 ? events : [undefined]).map((event, index) => {
+  const campaigns = events.flatMap((event, index) => (objectOf(event)['name'] === CAMPAIGN ? [index] : []));
+  return (events.length > 0 ? events : [undefined]).flatMap((event, index) => {
+    if (campaigns.includes(index)) return [];
     const { name, params } = objectOf(event);
     const transaction = objectOf(params)['transaction_id'];
     // Only purchases have an id; other events are identified by client id and time.
     const eventId = isText(transaction)
       ? transaction
       : `${textOf(envelope['client_id'] ?? envelope['app_instance_id'])} ${textOf(envelope['timestamp_micros'])}`;
-    const problems = problemsOf(index);
+    const problems = [...new Set([...campaigns, index].flatMap(problemsOf))];
     const about = {
       eventId,
       event: name,
@@ -285,6 +298,6 @@ function receivedEvents(body: unknown, problemsOf: (index: number) => readonly s
       // A transaction can have several refunds, which add up.
       dedupKey: [textOf(name), eventId, ...(name === 'refund' ? [textOf(envelope['timestamp_micros'])] : [])].join(' '),
     };
-    return receivedItem({ ...envelope, events: [event] }, about);
+    return [receivedItem({ ...envelope, events: [...campaigns.map((campaign) => events[campaign]), event] }, about)];
   });
 }
