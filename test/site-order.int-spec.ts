@@ -69,6 +69,7 @@ const TABLES = [
   'delivery_statistics',
   'refusal_statistics',
   'consent_statistics',
+  'field_statistics',
   'attributions',
   'identifier_statistics',
   'auth_failures',

@@ -101,6 +101,26 @@ describe('totals', () => {
     expect(all).toMatchObject({ from, to, items: [totals] });
   });
 
+  it('name the fields that were sent and not used, as of a rebuild too', async () => {
+    const { host, events } = await openSite();
+    await events.decided('received', JANE, { unknown: ['order_id', 'other'] });
+    await events.decided('received', JANE, { unknown: ['order_id'], dropped: ['country'], correction: true });
+    await events.decided('deduplicated', JOHN, { dropped: ['country'] });
+    await events.decided('filtered', JOHN, { dropped: ['clickIds.fbc'] });
+    await events.decided('received', JOHN, { unknown: ['amount'], trial: true });
+    await catchUp();
+    const items = [
+      { field: 'country', dropped: 2, unknown: 0 },
+      { field: 'order_id', dropped: 0, unknown: 2, use: 'orderId' },
+      { field: 'clickIds.fbc', dropped: 1, unknown: 0 },
+      { field: 'other', dropped: 0, unknown: 1 },
+    ];
+    expect(await boss(`/sites/${host}/unused-fields`)).toMatchObject({ status: 200, body: { items } });
+    await runner.rebuild('statistics');
+    expect((await boss(`/sites/${host}/unused-fields`)).body.items).toEqual(items);
+    expect((await boss(`/sites/${(await openSite()).host}/unused-fields`)).body.items).toEqual([]);
+  });
+
   it('are answered also if their value is larger than any number', async () => {
     const { host, events } = await openSite();
     const visit: SampleVisit = { source: 'google' };

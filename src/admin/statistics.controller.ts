@@ -1,11 +1,13 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
+import { UNKNOWN_FIELDS } from '../conversions/inbound/inbound-fields.js';
 import type { Site } from '../sites/site.js';
 import { readMatchQuality } from '../statistics/match-quality.js';
 import { readSeries } from '../statistics/series.js';
 import { readSources } from '../statistics/sources.js';
 import { readTotals } from '../statistics/totals.js';
+import { readUnusedFields, type UnusedField } from '../statistics/unused-fields.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access/access.decorators.js';
 import { Dependencies } from './dependencies.js';
@@ -21,6 +23,7 @@ import {
   sourcesQuery,
   sourcesSchema,
   toPeriod,
+  unusedFieldsSchema,
 } from './statistics.schema.js';
 
 @ApiTags('Statistics')
@@ -85,6 +88,15 @@ export class StatisticsController {
     return readMatchQuality(this.dependencies.postgres, site, this.period(query));
   }
 
+  @Get('sites/:site/unused-fields')
+  @Requires('read')
+  @ApiOperation({ summary: 'Which fields of the conversions of a site were sent and not used' })
+  @Returns(unusedFieldsSchema, 'The most frequent first. Without conversions of trial keys.')
+  async unusedFields(@SiteParam() site: Site, @Query({ schema: periodQuery }) query: z.output<typeof periodQuery>) {
+    const { items, ...report } = await readUnusedFields(this.dependencies.postgres, site.host, this.period(query));
+    return { ...report, items: items.map((item) => ({ ...item, ...rightName(item) })) };
+  }
+
   private readSources(sites: readonly string[], query: z.output<typeof sourcesQuery>) {
     const { by, limit } = query;
     return readSources(this.dependencies.postgres, { sites, period: this.period(query), by, limit });
@@ -103,4 +115,9 @@ export class StatisticsController {
   private period(query: z.output<typeof periodQuery>) {
     return toPeriod(query, this.dependencies.postgres.clock.nowMs());
   }
+}
+
+function rightName({ field, unknown }: UnusedField): { readonly use?: string } {
+  const use = unknown > 0 ? UNKNOWN_FIELDS.rightNameOf(field) : undefined;
+  return use === undefined ? {} : { use };
 }

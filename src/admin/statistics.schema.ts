@@ -175,3 +175,19 @@ const platformQuality = z.object({
 export const matchQualitySchema = z
   .object({ ...totalsFields, items: z.array(platformQuality) })
   .meta({ id: 'MatchQuality' });
+
+export const unusedFieldsSchema = z
+  .object({
+    ...totalsFields,
+    items: z.array(
+      z.object({
+        field: z.string().meta({
+          description: 'Of an unknown field a common misspelling; `other` stands for all other unknown names.',
+        }),
+        dropped: count.meta({ description: 'Conversions in which its value was not valid, in whole or in part.' }),
+        unknown: count.meta({ description: 'Conversions that have it although it is not the name of a field.' }),
+        use: z.string().optional().meta({ description: 'The right name of an unknown field.', example: 'orderId' }),
+      }),
+    ),
+  })
+  .meta({ id: 'UnusedFields' });

@@ -40,7 +40,7 @@ export function statisticsProjection(firstMax = FIRST_MAX): Projection {
     name: 'statistics',
     tables: [
       ...['conversion_statistics', 'delivery_statistics', 'refusal_statistics', 'consent_statistics'],
-      ...['attributions', 'attribution_limits', 'identifier_statistics'],
+      ...['field_statistics', 'attributions', 'attribution_limits', 'identifier_statistics'],
     ],
     bySite: true,
     prunedBy: { attributions: 'quarter', attribution_limits: 'quarter', identifier_statistics: 'quarter' },
@@ -90,6 +90,8 @@ class Conversions {
   readonly received: CountedConversion[] = [];
   /** Visits of late matches, by conversion. */
   readonly visits = new Map<string, Visit | undefined>();
+  /** Rows of fields that were sent and not used. */
+  readonly fields: object[] = [];
 
   add(row: PageRow): void {
     if (row.type === REOPENED) {
@@ -100,8 +102,14 @@ class Conversions {
       return;
     }
     const data = row.data() as ConversionData & { differs?: string[] };
-    if (!isCounted(data)) return;
     const { site, timeMs } = row;
+    if (!data.trial) {
+      // Of corrections, too: their senders make the same mistakes.
+      const of = { site, quarter: quarterOf(timeMs) };
+      for (const field of data.dropped ?? []) this.fields.push({ ...of, field, dropped: 1 });
+      for (const field of data.unknown ?? []) this.fields.push({ ...of, field, unknown: 1 });
+    }
+    if (!isCounted(data)) return;
     const { value, counts } = this.byCurrency.of(site, quarterOf(timeMs), data.currency);
     if (row.type === RECEIVED) {
       const personal = row.personal() as ConversionPersonal | null;
@@ -128,13 +136,15 @@ const REFUSALS = listEvents<StoredEvent<'inbound.rejected.v1'>>({
 });
 
 async function foldConversions(page: Page, firstMax: number): Promise<void> {
-  const { byCurrency, received, visits } = await page.reduce(CONVERSIONS);
+  const { byCurrency, received, visits, fields } = await page.reduce(CONVERSIONS);
   const joins = await readJoins(page, visits);
   for (const { site, quarter, currency } of joins.counted) byCurrency.of(site, quarter, currency).counts.matched += 1;
   await addAttributions(page.tx, received, firstMax);
   const counts = { conversions: 'bigint', value: 'numeric', matched: 'bigint', duplicates: 'bigint' } as const;
   const columns = { ...counts, changed_duplicates: 'bigint', filtered: 'bigint' } as const;
   await addToRows(page.tx, 'conversion_statistics', { ...IN_QUARTER, currency: 'text' }, columns, byCurrency.rows());
+  const unused = { dropped: 'bigint', unknown: 'bigint' } as const;
+  await addToRows(page.tx, 'field_statistics', { ...IN_QUARTER, field: 'text' }, unused, fields);
   await joinAttributions(page.tx, joins.known);
 }
 

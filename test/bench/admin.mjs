@@ -18,6 +18,7 @@ const READS = [
   `${SITE}/series?interval=hour`,
   `${SITE}/sources`,
   `${SITE}/match-quality`,
+  `${SITE}/unused-fields`,
   `${SITE}/attention`,
   `${SITE}/events?limit=50`,
   `${SITE}/conversions?limit=50`,

@@ -89,6 +89,29 @@ describe('conversions in the dashboard', () => {
     await test.at(`/sites/${site.host}/overview?by=campaign`);
   });
 
+  it('shows which fields were sent and not used', async () => {
+    const site = await test.newDeliveringSite();
+    const wrong = { transaction_id: '7', gift_wrap: true, country: 'Atlantis' };
+    for (const orderId of ['ORD-1', 'ORD-2']) await test.sendConversion(site, orderId, 'purchase', wrong);
+    await test.sendConversion(site, 'ORD-3', 'purchase', { transaction_id: '7' });
+    const { page } = test;
+    await test.open(`/sites/${site.host}/overview`);
+    const panel = page.getByRole('region', { name: 'Fields not used' });
+    const shown = async () => {
+      await test.click('Refresh');
+      await test.loaded();
+      return (await panel.getByRole('row').allTextContents()).join('\n');
+    };
+    const text = await eventually(shown, (rows) => rows.includes('transaction_id3'));
+    expect(text).toMatch(/transaction_id3No field has this name: send orderId/);
+    expect(text).toMatch(/country2Not valid as sent/);
+    expect(text).toMatch(/Other names2No fields/);
+    const other = await test.newDeliveringSite();
+    await test.open(`/sites/${other.host}/overview`);
+    await test.loaded();
+    expect(await panel.count()).toBe(0);
+  });
+
   it('shows what the platforms accepted of all sites together', async () => {
     const [one, other] = [await test.newSite(), await test.newSite()];
     const accepted = async () => {

@@ -122,8 +122,8 @@ export class DashboardTest {
     expect((await fetch(`${this.sandbox.url}/behave`, { method: 'POST', body })).status).toBe(200);
   }
 
-  async sendConversion({ host, key }: DashboardSite, orderId: string, event = 'purchase'): Promise<void> {
-    const body = { email: 'jane@example.com', event, value: 129.9, currency: 'EUR', orderId };
+  async sendConversion({ host, key }: DashboardSite, orderId: string, event = 'purchase', more = {}): Promise<void> {
+    const body = { email: 'jane@example.com', event, value: 129.9, currency: 'EUR', orderId, ...more };
     const headers = { Host: host, 'X-CC-Api-Key': key, 'Content-Type': 'application/json' };
     const reply = await send(this.service, { method: 'POST', path: INBOUND, headers, body: JSON.stringify(body) });
     expect(reply.status).toBe(200);

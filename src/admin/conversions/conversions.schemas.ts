@@ -49,6 +49,10 @@ const facts = z.object({
     .array(z.string())
     .optional()
     .meta({ description: 'Optional fields that were not valid, and are not used as far as they are not.' }),
+  unknown: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Common misspellings of fields that were sent; `other` stands for all other unknown names.' }),
   keyId: z.uuid(),
   trial: z.boolean(),
   correction: z.literal(true).optional(),

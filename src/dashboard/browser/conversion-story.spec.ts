@@ -79,12 +79,19 @@ describe('the story of a conversion', () => {
     };
     const events = [{ type: 'conversion.received.v1', data: {}, personal }] as never;
     const sentConsent = { ad_storage: 'denied' as const };
-    const conversion = { ...CONVERSION, eventId: 'evt-1', dropped: ['country', 'items'], sentConsent };
+    const conversion = {
+      ...CONVERSION,
+      eventId: 'evt-1',
+      dropped: ['country', 'items'],
+      unknown: ['order_id', 'other'],
+      sentConsent,
+    };
     const [received, match, consent] = storyOf({ conversion, events });
     expect(factsOf(received)).toMatchObject({
       'Event id': 'evt-1',
       'Custom values': 'profit: 41.5, new: true',
       'Not used': 'country, items: not valid as sent',
+      'Unknown fields': 'order_id, other',
     });
     expect(factsOf(match)).toEqual({
       '_ga (sent)': '1.2',

@@ -44,7 +44,8 @@ export function amountOf({ value, currency }: { value?: number; currency: string
 }
 
 function receivedStep({ conversion, events }: ConversionHistory): Step {
-  const { conversionId, key, event, eventId, occurredAt, source, items, dropped, trial, correction } = conversion;
+  const { conversionId, key, event, eventId, occurredAt, source, items, dropped, unknown, trial, correction } =
+    conversion;
   const amount = amountOf(conversion);
   return {
     time: conversion.time,
@@ -61,6 +62,7 @@ function receivedStep({ conversion, events }: ConversionHistory): Step {
       ...known('Items', items?.map(({ id, name, quantity = 1 }) => `${quantity} × ${name ?? id}`).join(', ')),
       ...known('Custom values', customText(events)),
       ...known('Not used', dropped && `${dropped.join(', ')}: not valid as sent`),
+      ...known('Unknown fields', unknown?.join(', ')),
       ...known('Trial key', trial ? 'nothing is sent or counted' : undefined),
       ...known('Correction', correction ? 'of an earlier conversion of the order; not counted' : undefined),
     ],

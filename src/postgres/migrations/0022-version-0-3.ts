@@ -411,6 +411,18 @@ CREATE TABLE cc.refusal_statistics (
   PRIMARY KEY (site, quarter)
 );
 
+-- Fields of conversions that were sent and not used, by names of fixed lists.
+CREATE TABLE cc.field_statistics (
+  site    text COLLATE "C" NOT NULL,
+  quarter timestamptz(0) NOT NULL,
+  field   text COLLATE "C" NOT NULL,
+  -- Conversions in which the value was not valid.
+  dropped bigint NOT NULL,
+  -- Conversions that have it although it is not the name of a field.
+  unknown bigint NOT NULL,
+  PRIMARY KEY (site, quarter, field)
+);
+
 CREATE TABLE cc.consent_statistics (
   site    text COLLATE "C" NOT NULL,
   quarter timestamptz(0) NOT NULL,

@@ -3,6 +3,7 @@ import { Show } from '../components/frame.js';
 import { MatchQuality } from '../components/match-quality.js';
 import { PeriodPage } from '../components/period-page.js';
 import { Platforms } from '../components/platforms.js';
+import { UnusedFields } from '../components/unused-fields.js';
 import { useData } from '../hooks/use-data.js';
 import { usePeriod } from '../hooks/use-period.js';
 import { useSiteProgress } from '../hooks/use-site-progress.js';
@@ -33,6 +34,11 @@ export function Overview({ site }: { site: Site }) {
     () => api.GET('/api/v1/sites/{site}/match-quality', { path, query: { from: now.from, to: now.to } }),
     openedMs,
   );
+  const unused = useData(
+    `unused fields ${site.host} ${days}`,
+    () => api.GET('/api/v1/sites/{site}/unused-fields', { path, query: { from: now.from, to: now.to } }),
+    openedMs,
+  );
   return (
     <PeriodPage
       title="Overview"
@@ -52,7 +58,12 @@ export function Overview({ site }: { site: Site }) {
           <FirstStepsNote site={site} connections={platforms.data.connections} hasConversions={conversions > 0} />
         )
       }
-      end={<Show of={quality}>{(data) => <MatchQuality quality={data} />}</Show>}
+      end={
+        <>
+          <Show of={quality}>{(data) => <MatchQuality quality={data} />}</Show>
+          <Show of={unused}>{(data) => <UnusedFields fields={data} />}</Show>
+        </>
+      }
     >
       {(_, series) => <Show of={platforms}>{(data) => <Platforms site={site.host} series={series} {...data} />}</Show>}
     </PeriodPage>
