@@ -16,7 +16,7 @@ import { Matcher } from '../src/visitors/matcher.js';
 import { temporaryFolder } from './support/folders.js';
 import type { LooseEvent } from './support/loose-event.js';
 import { SECRET_KEY } from './support/secret-key.js';
-import { conversionId, post, type RequestOptions, type TestSite, useService } from './support/service.js';
+import { conversionId, post, type RequestOptions, send, type TestSite, useService } from './support/service.js';
 import { callTag, visitorCookie } from './support/tag-calls.js';
 
 const { operator, service, openSite } = await useService({ TRUSTED_PROXIES: '127.0.0.1', COLLECT_BURST: '500' });
@@ -82,6 +82,17 @@ describe('a site that identifies people by their email', () => {
       const reply = await convert(site, fields);
       expect([reply.status, reply.body]).toEqual([400, '{"ok":false,"error":"email or hashed_email required"}']);
     }
+  });
+
+  it('is described so, and a site that knows them by anything with more', async () => {
+    const required = async ({ host }: TestSite) => {
+      const { body } = await send(service, { path: '/docs/openapi.json', headers: { Host: host } });
+      const { schema } = JSON.parse(body).paths['/__cc/inbound'].post.requestBody.content['application/json'];
+      return schema.anyOf.map((each: { required: string[] }) => each.required.join());
+    };
+    const byEmail = ['email', 'hashed_email'];
+    expect(await required(await openSite())).toEqual(byEmail);
+    expect(await required(await openAny())).toEqual([...byEmail, 'phone', 'hashed_phone', 'externalId', 'clickIds']);
   });
 
   it('records a landing once', async () => {

@@ -1,5 +1,5 @@
 // Sends requests made from the OpenAPI documents to a service of its own, and checks every answer against them (schemathesis).
-//   npm run test:schemathesis [-- public|admin [options of "st run"]]
+//   npm run test:schemathesis [-- public|anyone|admin [options of "st run"]]
 // The service calls addresses that it is sent, so that everything runs in a network namespace that has only the loopback interface.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +14,8 @@ const SELF = fileURLToPath(import.meta.url);
 const CONFIGURATION = join(import.meta.dirname, 'schemathesis.toml');
 const SIGNED_IN_WITHIN_MS = 60_000;
 const USER = { email: 'ada@shop.example', password: 'correct horse battery staple' };
-const APIS = ['public', 'admin'];
+/** The public API with the default of a site, with one that knows people by anything, and the management API. */
+const APIS = ['public', 'anyone', 'admin'];
 /** Left out: a stream, which does not end, and what ends the session. */
 const ADMIN_EXCLUDED = [
   ['--exclude-path', '/api/v1/events'],
@@ -25,7 +26,7 @@ const ADMIN_EXCLUDED = [
 const [only, ...options] = process.argv.slice(2);
 if (only !== undefined && !APIS.includes(only)) {
   console.error(
-    `"${only}" is neither public nor admin: npm run test:schemathesis [-- public|admin [options of "st run"]]`,
+    `"${only}" is none of ${APIS.join(', ')}: npm run test:schemathesis [-- public|anyone|admin [options of "st run"]]`,
   );
   process.exit(2);
 }
@@ -67,13 +68,15 @@ async function checkAll(program) {
   });
   try {
     const credentials = await signIn(adminUrl);
+    const publicApi = [
+      'run',
+      `http://localhost:${service.port}/docs/openapi.json`,
+      '-H',
+      `X-CC-Api-Key: ${service.key}`,
+    ].concat(['--phases', 'examples,coverage']);
     const arguments_ = {
-      public: [
-        'run',
-        `http://localhost:${service.port}/docs/openapi.json`,
-        '-H',
-        `X-CC-Api-Key: ${service.key}`,
-      ].concat(['--phases', 'examples,coverage']),
+      public: publicApi,
+      anyone: publicApi,
       admin: ['--config-file', CONFIGURATION, 'run', `${adminUrl}/api/v1/openapi.json`, '-H', 'X-CC-CSRF: 1'].concat(
         ADMIN_EXCLUDED,
         ['--max-examples', '15'],
@@ -81,8 +84,10 @@ async function checkAll(program) {
     };
     let failed = 0;
     // The public API first: requests to the other one disable its site.
-    for (const api of APIS.filter((name) => only === undefined || only === name))
+    for (const api of APIS.filter((name) => only === undefined || only === name)) {
+      if (api === 'anyone') await identifyByAny(adminUrl, credentials);
       failed += await run(program, [...arguments_[api], '--continue-on-failure', ...options], credentials);
+    }
     return failed === 0 ? 0 : 1;
   } finally {
     await service.stop();
@@ -106,6 +111,13 @@ async function signIn(url) {
   });
   if (!created.ok) throw new Error(`No token was created: HTTP ${created.status}`);
   return { CC_TOKEN: (await created.json()).token, CC_SESSION: cookie.slice(cookie.indexOf('=') + 1) };
+}
+
+async function identifyByAny(url, { CC_TOKEN }) {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${CC_TOKEN}` };
+  const body = JSON.stringify({ identifyBy: 'any' });
+  const changed = await fetch(`${url}/api/v1/sites/localhost/settings`, { method: 'PATCH', headers, body });
+  if (!changed.ok) throw new Error(`The site cannot be changed: HTTP ${changed.status} ${await changed.text()}`);
 }
 
 /** The management API listens, and its first administrator exists, some time after the public API listens. */

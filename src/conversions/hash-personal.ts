@@ -100,7 +100,7 @@ const COUNTRY_CODE = [
 ].join('|');
 
 /** `+`, a country code not followed by 0, 8 to 15 digits in total. */
-const E164 = new RegExp(`^\\+(?=\\d{8,15}$)(?:${COUNTRY_CODE})[1-9]`);
+export const E164 = new RegExp(`^\\+(?=\\d{8,15}$)(?:${COUNTRY_CODE})[1-9]`);
 
 /**
  * Handles the common case without the library, which is ten times slower: a number that is complete after removing the

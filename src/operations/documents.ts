@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
-import type { FastifyReply } from 'fastify';
-import { inboundPaths } from '../conversions/inbound/inbound.openapi.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { anyoneInboundPaths, inboundPaths } from '../conversions/inbound/inbound.openapi.js';
 import { ANSWER_HEADERS } from '../http/answer.js';
+import { RequestOrigin } from '../http/request-origin.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
+import { SiteDirectory } from '../sites/site-directory.js';
 import { tagPaths } from '../visitors/tag/tag.openapi.js';
 import { asyncApiDocument } from './asyncapi.js';
 import { operationsPaths } from './operations.openapi.js';
@@ -17,7 +19,8 @@ export function serveDocuments(app: NestFastifyApplication): void {
     if (operators.allows(request)) return next();
     response.writeHead(404, { ...ANSWER_HEADERS, 'content-type': 'text/plain; charset=utf-8' }).end('Not found.');
   });
-  const topics = JSON.stringify(asyncApiDocument(app.get<Settings>(SETTINGS).kafkaTopicPrefix));
+  const { kafkaTopicPrefix, trustedProxies } = app.get<Settings>(SETTINGS);
+  const topics = JSON.stringify(asyncApiDocument(kafkaTopicPrefix));
   app.getHttpAdapter().get('/docs/asyncapi.json', (_: unknown, reply: FastifyReply) => {
     void reply.type('application/json; charset=utf-8').send(topics);
   });
@@ -35,10 +38,18 @@ export function serveDocuments(app: NestFastifyApplication): void {
     openapi: '3.1.0',
     paths: { ...inboundPaths, ...tagPaths, ...operationsPaths },
   });
+  const sites = app.get(SiteDirectory);
+  const origin = new RequestOrigin(trustedProxies);
   SwaggerModule.setup('docs', app, createDocument, {
     jsonDocumentUrl: 'docs/openapi.json',
     // No YAML: its path is not below /docs, so the guard above would not cover it.
     raw: ['json'],
+    // What a body must have depends on the site whose host is asked.
+    patchDocumentOnRequest: (request, _, document) => {
+      const host = origin.host((request as FastifyRequest).raw);
+      const identifiesByAny = sites.find(host)?.site.settings.identifyBy === 'any';
+      return identifiesByAny ? { ...document, paths: { ...document.paths, ...anyoneInboundPaths } } : document;
+    },
     customSiteTitle: 'Clean Conversions API',
   });
 }

@@ -1,16 +1,18 @@
 import { Ajv } from 'ajv';
 import * as fc from 'fast-check';
 import { isEmail } from '../../kernel/email.js';
+import { SENT_CLICK_IDS } from '../../platforms/click-ids.js';
 import { OPTIONAL_FIELDS } from './fields/optional-fields.js';
-import { inboundBodySchema, readInboundFields, UNKNOWN_FIELDS } from './inbound-fields.js';
+import type { BodyReading } from './inbound-field.js';
+import { anyoneBodySchema, inboundBodySchema, readInboundFields, UNKNOWN_FIELDS } from './inbound-fields.js';
 
 const digest = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
 const NOW_MS = Date.parse('2026-03-01T10:15:30Z');
 const valid = { email: 'jane.doe@example.com', event: 'purchase' };
 
-function read(body: Record<string, unknown> | string, isStrict = true) {
+function read(body: Record<string, unknown> | string, isStrict = true, more: Partial<BodyReading> = {}) {
   const rawBody = typeof body === 'string' ? body : JSON.stringify(body);
-  const reading = { rawBody: Buffer.from(rawBody), clock: { nowMs: () => NOW_MS }, isStrict };
+  const reading = { rawBody: Buffer.from(rawBody), clock: { nowMs: () => NOW_MS }, isStrict, ...more };
   return readInboundFields(JSON.parse(rawBody), reading);
 }
 
@@ -763,6 +765,63 @@ describe('inboundBodySchema', () => {
     formats: { email: isEmail, 'date-time': true, ipv4: true, ipv6: true, uri: true },
   });
   const isValid = ajv.compile(inboundBodySchema);
+
+  describe('of a site that knows people by anything', () => {
+    const isAllowed = ajv.compile(anyoneBodySchema);
+    const withoutEmail = { country: null };
+    const accepts = (body: Record<string, unknown>) => read(body, false, { withoutEmail }).ok;
+
+    it.each<[string, Record<string, unknown>]>([
+      ['an email', { email: 'jane@example.com', phone: 'x' }],
+      ['a hashed email', { email: '', hashed_email: digest }],
+      ['a phone', { email: null, phone: '+16502530000' }],
+      ['a phone that the sender hashed', { hashed_email: '', phone: digest.toUpperCase() }],
+      ['a hashed phone', { hashed_phone: digest }],
+      ['an external id', { externalId: ' C-1 ' }],
+      ['a number as an external id', { externalId: 0 }],
+      ['a click id', { clickIds: { gclid: 'Cj0', fbp: 1, unknown: 'x' }, phone: 'x' }],
+      ['the cookie of a click', { clickIds: { fbc: 'fb.1.1772350000000.IwAR0' } }],
+      ['a lead', { clickIds: { lead_id: '1234567890123456' } }],
+    ])('allows %s', (_, sent) => {
+      const body = { event: 'lead', ...sent };
+      expect([isAllowed(body), accepts(body), isValid(body)]).toEqual([true, true, /email$/.test(_)]);
+    });
+
+    it.each<[string, Record<string, unknown>]>([
+      ['nobody', {}],
+      ['empty identifiers', { email: '', hashed_email: '', phone: '', externalId: '', clickIds: {} }],
+      ['an email that is not valid', { email: 'jane', externalId: 'C-1' }],
+      ['a hash that is not valid', { hashed_email: 'ab', externalId: 'C-1' }],
+      ['a phone that is none', { phone: 'unknown' }],
+      ['a blank external id', { externalId: ' ' }],
+      ['the cookie of a browser', { clickIds: { fbp: 'fb.1.1772350000000.1' } }],
+    ])('does not allow %s', (_, sent) => {
+      const body = { event: 'lead', ...sent };
+      expect([isAllowed(body), accepts(body)]).toEqual([false, false]);
+    });
+
+    it('allows nothing that is refused', () => {
+      const anything = fc.oneof(fc.constantFrom(null, '', ' ', digest, 'C-1', '+16502530000', 0, 1e20), fc.jsonValue());
+      const clickIds = fc.dictionary(fc.constantFrom(...SENT_CLICK_IDS), anything, { noNullPrototype: true });
+      const body = fc.record(
+        {
+          ...Object.fromEntries(
+            ['hashed_email', 'phone', 'hashed_phone', 'externalId'].map((name) => [name, anything]),
+          ),
+          email: fc.constantFrom(null, '', 'jane@example.com', 'jane'),
+          clickIds: fc.oneof(clickIds, anything),
+        },
+        { requiredKeys: [], noNullPrototype: true },
+      );
+      return fc.assert(
+        fc.property(body, (sent) => {
+          const sentBody = { event: 'lead', ...sent };
+          if (isAllowed(sentBody)) expect([sentBody, accepts(sentBody)]).toEqual([sentBody, true]);
+        }),
+        { seed: 20_261_119, numRuns: 2_000 },
+      );
+    });
+  });
 
   it('allows of optional fields what a site without strict fields accepts', () => {
     const names = OPTIONAL_FIELDS.map(({ name }) => name);

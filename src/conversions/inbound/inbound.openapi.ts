@@ -13,7 +13,7 @@ import {
 } from '../../http/openapi.js';
 import { NOT_FORWARDED } from '../../sites/forwarding-decision.js';
 import { INTERNAL_ERROR_TEXT, TOO_MANY_BATCHES_TEXT, UNAVAILABLE_TEXT } from './inbound-answers.js';
-import { inboundBodySchema } from './inbound-fields.js';
+import { anyoneBodySchema, inboundBodySchema } from './inbound-fields.js';
 import { ALLOWED } from './inbound-route.js';
 import { LINES_MAX } from './read-batch.js';
 
@@ -173,93 +173,101 @@ const tags = ['Conversions'];
 const security = [{ key: [] }];
 
 /** The hot route is not a Nest controller, so it is described here; the body's schema derives from the parser's fields. */
-export const inboundPaths = {
-  '/__cc/inbound': {
-    post: {
-      tags,
-      security,
-      operationId: 'receiveConversion',
-      summary: 'Send a conversion',
-      parameters: [traceparent],
-      requestBody: { required: true, content: { 'application/json': { schema: inboundBodySchema } } },
-      responses: {
-        200: accepted,
-        400: {
-          description: `A field is invalid (JSON, names the field), or the body is not a JSON object (text). ${NOT_HTTP}`,
-          content: { ...JSON_FAILURE, ...TEXT },
-        },
-        ...refusals,
-        405: methodNotAllowed(ALLOWED.inbound),
-        413: text('The body is too large.'),
-        415: text('The body is not application/json in UTF-8, or is compressed.'),
-      },
-    },
-    get: {
-      tags,
-      security,
-      operationId: 'findReceipt',
-      summary: 'Read the current receipt of an order: with a trial key of a trial conversion, otherwise of a real one',
-      parameters: [
-        { name: 'orderId', in: 'query', required: true, schema: { type: 'string' } },
-        { name: 'event', in: 'query', required: false, schema: { type: 'string' } },
-      ],
-      responses: {
-        200: receipt,
-        400: notHttp,
-        ...refusals,
-        404: notFound,
-        // Without `orderId` there is nothing to look up, so that only POST is allowed.
-        405: methodNotAllowed(['POST', ALLOWED.inbound]),
-      },
-    },
-  },
-  '/__cc/inbound/batch': {
-    post: {
-      tags,
-      security,
-      operationId: 'receiveBatch',
-      summary: `Send up to ${LINES_MAX} conversions`,
-      description: 'Each is checked and answered as if it had been sent alone. Deliveries are queued.',
-      parameters: [traceparent],
-      requestBody: {
-        required: true,
-        content: {
-          'application/json': {
-            schema: { type: 'array', maxItems: LINES_MAX, items: { anyOf: [inboundBodySchema, NOT_ACCEPTED] } },
+export const inboundPaths = pathsWith(inboundBodySchema);
+
+/** Of a site that knows people by anything (`--identify-by any`). */
+export const anyoneInboundPaths = pathsWith(anyoneBodySchema);
+
+function pathsWith(bodySchema: typeof inboundBodySchema) {
+  return {
+    '/__cc/inbound': {
+      post: {
+        tags,
+        security,
+        operationId: 'receiveConversion',
+        summary: 'Send a conversion',
+        parameters: [traceparent],
+        requestBody: { required: true, content: { 'application/json': { schema: bodySchema } } },
+        responses: {
+          200: accepted,
+          400: {
+            description: `A field is invalid (JSON, names the field), or the body is not a JSON object (text). ${NOT_HTTP}`,
+            content: { ...JSON_FAILURE, ...TEXT },
           },
-          'application/x-ndjson': { schema: { type: 'string', description: 'One JSON object per line.' } },
+          ...refusals,
+          405: methodNotAllowed(ALLOWED.inbound),
+          413: text('The body is too large.'),
+          415: text('The body is not application/json in UTF-8, or is compressed.'),
         },
       },
-      responses: {
-        200: batchAnswer,
-        400: { description: `The body as a whole cannot be read (text). ${NOT_HTTP}`, content: TEXT },
-        ...refusals,
-        405: methodNotAllowed(ALLOWED.batch),
-        413: text('The body is too large.'),
-        415: text('The body is not application/json or application/x-ndjson in UTF-8, or is compressed.'),
-        503: failure(
-          'Send the batch again after `Retry-After` seconds.',
-          [UNAVAILABLE_TEXT, TOO_MANY_BATCHES_TEXT, ...Object.values(NOT_FORWARDED)],
-          retryAfter,
-        ),
+      get: {
+        tags,
+        security,
+        operationId: 'findReceipt',
+        summary:
+          'Read the current receipt of an order: with a trial key of a trial conversion, otherwise of a real one',
+        parameters: [
+          { name: 'orderId', in: 'query', required: true, schema: { type: 'string' } },
+          { name: 'event', in: 'query', required: false, schema: { type: 'string' } },
+        ],
+        responses: {
+          200: receipt,
+          400: notHttp,
+          ...refusals,
+          404: notFound,
+          // Without `orderId` there is nothing to look up, so that only POST is allowed.
+          405: methodNotAllowed(['POST', ALLOWED.inbound]),
+        },
       },
     },
-  },
-  '/__cc/inbound/{id}': {
-    get: {
-      tags,
-      security,
-      operationId: 'readReceipt',
-      summary: 'Read the current receipt of a conversion: with a trial key of trial conversions only',
-      parameters: [{ name: 'id', in: 'path', required: true, schema: uuid }],
-      responses: {
-        200: receipt,
-        400: notHttp,
-        ...refusals,
-        404: notFound,
-        405: methodNotAllowed(ALLOWED.receipt),
+    '/__cc/inbound/batch': {
+      post: {
+        tags,
+        security,
+        operationId: 'receiveBatch',
+        summary: `Send up to ${LINES_MAX} conversions`,
+        description: 'Each is checked and answered as if it had been sent alone. Deliveries are queued.',
+        parameters: [traceparent],
+        requestBody: {
+          required: true,
+          content: {
+            'application/json': {
+              schema: { type: 'array', maxItems: LINES_MAX, items: { anyOf: [bodySchema, NOT_ACCEPTED] } },
+            },
+            'application/x-ndjson': { schema: { type: 'string', description: 'One JSON object per line.' } },
+          },
+        },
+        responses: {
+          200: batchAnswer,
+          400: { description: `The body as a whole cannot be read (text). ${NOT_HTTP}`, content: TEXT },
+          ...refusals,
+          405: methodNotAllowed(ALLOWED.batch),
+          413: text('The body is too large.'),
+          415: text('The body is not application/json or application/x-ndjson in UTF-8, or is compressed.'),
+          503: failure(
+            'Send the batch again after `Retry-After` seconds.',
+            [UNAVAILABLE_TEXT, TOO_MANY_BATCHES_TEXT, ...Object.values(NOT_FORWARDED)],
+            retryAfter,
+          ),
+        },
       },
     },
-  },
-  // Cast, because the types of @nestjs/swagger require mutable arrays and literal types everywhere.
-} as unknown as OpenAPIObject['paths'];
+    '/__cc/inbound/{id}': {
+      get: {
+        tags,
+        security,
+        operationId: 'readReceipt',
+        summary: 'Read the current receipt of a conversion: with a trial key of trial conversions only',
+        parameters: [{ name: 'id', in: 'path', required: true, schema: uuid }],
+        responses: {
+          200: receipt,
+          400: notHttp,
+          ...refusals,
+          404: notFound,
+          405: methodNotAllowed(ALLOWED.receipt),
+        },
+      },
+    },
+    // Cast, because the types of @nestjs/swagger require mutable arrays and literal types everywhere.
+  } as unknown as OpenAPIObject['paths'];
+}

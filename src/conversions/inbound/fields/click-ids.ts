@@ -41,6 +41,18 @@ export const clickIdsSchema = {
   example: { gclid: 'Cj0KCQiA-1234567890', fbp: 'fb.1.1772350000000.1234567890' },
 };
 
+/** Ids of clicks of which one is enough to know a person by. What is not described may be, too: such as an encoded `@`. */
+export const identifyingClickIds = {
+  type: 'object',
+  anyOf: SENT_CLICK_IDS.filter((name) => name !== 'fbp').map((name) => {
+    const pattern = name === 'fbc' ? '^fb\\.1\\.[0-9]{13}\\.[A-Za-z0-9_-]{1,400}$' : FORMATS[name]?.[0].source;
+    return {
+      required: [name],
+      properties: { [name]: { type: 'string', pattern: pattern ?? '^[A-Za-z0-9._-]{1,500}$' } },
+    };
+  }),
+};
+
 export const clickIdsField: InboundField = {
   name: 'clickIds',
   schema: clickIdsSchema,

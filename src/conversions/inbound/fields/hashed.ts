@@ -1,7 +1,8 @@
 import { ownTrimmed } from '../../../kernel/own-text.js';
 import type { HashedField, InboundField, InboundFields, ReadResult } from '../inbound-field.js';
 
-const DIGEST = /^[0-9a-f]{64}$/i;
+export const DIGEST_PATTERN = '^[0-9A-Fa-f]{64}$';
+const DIGEST = new RegExp(DIGEST_PATTERN);
 /** SHA-256 of an empty text, which would match unrelated people. */
 const EMPTY = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
@@ -26,7 +27,7 @@ export const hashedFields: readonly InboundField[] = FIELDS.map(([name, field, d
   name,
   schema: {
     type: 'string',
-    pattern: '^[0-9A-Fa-f]{64}$',
+    pattern: DIGEST_PATTERN,
     description: `${description} Ignored where the plain value is sent.`,
     example: '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d'.replace(/^8/, String(index + 1)),
   },

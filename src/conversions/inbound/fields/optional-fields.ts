@@ -20,7 +20,7 @@ import { regionOf } from './regions.js';
 import { STORABLE } from './texts.js';
 import { utmField } from './utm.js';
 
-const EXTERNAL_ID_MAX = 128;
+export const EXTERNAL_ID_MAX = 128;
 const ADDRESS_MAX = 128;
 const POSTAL_CODE_MAX = 32;
 const USER_AGENT_MAX = 1_024;

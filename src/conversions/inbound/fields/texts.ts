@@ -5,8 +5,8 @@ import { ownTrimmed } from '../../../kernel/own-text.js';
 /** Texts that JSON can hold and PostgreSQL cannot, with `\u0000` or half of a surrogate pair, are refused in the whole body. */
 export const STORABLE = '^[^\\u0000\\ud800-\\udfff]*$';
 
-/** Such a text with a character that is not white space. */
-export const NOT_BLANK = '^[^\\u0000\\ud800-\\udfff]*[^\\s\\u0000\\ud800-\\udfff][^\\u0000\\ud800-\\udfff]*$';
+/** Such a text with a character that is not white space; other languages do not count \\ufeff as such. */
+export const NOT_BLANK = '^[^\\u0000\\ud800-\\udfff]*[^\\s\\ufeff\\u0000\\ud800-\\udfff][^\\u0000\\ud800-\\udfff]*$';
 
 /** Any value whose texts can be stored. Deeper ones are not described: no field has such. */
 export function storable(depth: number): object {
