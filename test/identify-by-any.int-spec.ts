@@ -11,7 +11,7 @@ import { EraseSubject } from '../src/visitors/erasure/erase-subject.command.js';
 import { EraseSubjectHandler } from '../src/visitors/erasure/erase-subject.handler.js';
 import { Erasure } from '../src/visitors/erasure/erasure.js';
 import { openErasureList } from '../src/visitors/erasure/erasure-list.js';
-import { pruneClicked } from '../src/visitors/identifier-pruner.js';
+import { expireClicked } from '../src/visitors/erasure/expiry.js';
 import { Matcher } from '../src/visitors/matcher.js';
 import { temporaryFolder } from './support/folders.js';
 import type { LooseEvent } from './support/loose-event.js';
@@ -247,8 +247,8 @@ describe('a site that identifies people by anything', () => {
     await land(site, gclid);
     await converted(site, { clickIds: { gclid } });
     const { postgres, log } = operator;
-    expect(await pruneClicked(postgres, log, new Date(Date.now() - 3_600_000))).toBe(0);
-    await pruneClicked(postgres, log, new Date(Date.now() + 3_600_000));
+    expect(await expireClicked(postgres, log, new Date(Date.now() - 3_600_000))).toBe(0);
+    await expireClicked(postgres, log, new Date(Date.now() + 3_600_000));
     const events = await log.read({ site: site.host, categories: ['visitor', 'conversion'] });
     const kept = events
       .filter(({ type }) => type !== 'visitor.erased.v1')

@@ -8,7 +8,8 @@ import { RETENTION_LOCK } from '../src/log/retention/retention-holds.js';
 import { CLICK_KINDS } from '../src/platforms/click-ids.js';
 import type { Site } from '../src/sites/site.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
-import { IdentifierPruner, pruneUnidentified } from '../src/visitors/identifier-pruner.js';
+import { expireUnidentified } from '../src/visitors/erasure/expiry.js';
+import { IdentifierPruner } from '../src/visitors/identifier-pruner.js';
 import { Matcher, matchOf } from '../src/visitors/matcher.js';
 import { createDatabase, openDatabase, useLog } from './support/databases.js';
 import { arrive, copySite } from './support/site-copies.js';
@@ -106,8 +107,8 @@ describe('what anonymous callers store', () => {
     await callers(undefined, 'landing').send({ ...CALL, call: 'collect' });
     const head = await log.head();
     const before = await log.read();
-    expect(await pruneUnidentified(postgres, log, new Date(0))).toBe(0);
-    expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(1);
+    expect(await expireUnidentified(postgres, log, new Date(0))).toBe(0);
+    expect(await expireUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(1);
     const after = await log.read({ until: head });
     expect(before.filter(({ personal }, index) => personal && !after[index]?.personal)).toMatchObject([
       { type: 'visitor.visited.v1', position: head },
@@ -115,7 +116,7 @@ describe('what anonymous callers store', () => {
     expect(await log.read({ after: head })).toMatchObject([
       { type: 'visitor.erased.v1', data: { events: 1, identifiers: 0, claims: 0, unidentified: true } },
     ]);
-    expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(0);
+    expect(await expireUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(0);
   });
 
   it('without an email stays although the clock was behind for a moment', async () => {
@@ -123,11 +124,11 @@ describe('what anonymous callers store', () => {
     const { rows } = await postgres.pool.query(
       `INSERT INTO cc.clock_steps SELECT last + 1, time, '2001-01-01' FROM cc.seals ORDER BY last DESC LIMIT 1 RETURNING position`,
     );
-    expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() - 60_000))).toBe(0);
+    expect(await expireUnidentified(postgres, log, new Date(postgres.clock.nowMs() - 60_000))).toBe(0);
     const owner = await postgres.connectAsOwner('test');
     await owner.query('DELETE FROM cc.clock_steps WHERE position = $1', [rows[0].position]);
     await owner.end();
-    expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(1);
+    expect(await expireUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(1);
   });
 
   it("without an email stays while this machine's clock and the database's differ", async () => {
@@ -153,7 +154,7 @@ describe('what anonymous callers store', () => {
     ['an erasure runs', `pg_advisory_lock_shared(${erasureLock.classId}, hashtext('dedup'))`],
   ])('without an email stays while %s, which locks in another order', async (_, lock) => {
     await callers(undefined, 'landing').send({ ...CALL, call: 'collect' });
-    const expire = () => pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000));
+    const expire = () => expireUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000));
     const other = await postgres.connect('test');
     await other.query(`SELECT ${lock}`);
     await expect(expire()).rejects.toThrow(/lock timeout/);
@@ -189,10 +190,10 @@ describe('what anonymous callers store', () => {
         .slice(-2).length;
     const kept = await visits();
     const copied = new Map<string, number>();
-    expect(await pruneUnidentified(target, targetLog, before, copied)).toBe(1);
-    expect(await pruneUnidentified(target, targetLog, before, copied)).toBe(0);
+    expect(await expireUnidentified(target, targetLog, before, copied)).toBe(1);
+    expect(await expireUnidentified(target, targetLog, before, copied)).toBe(0);
     expect(kept).toBe(2);
-    expect(await pruneUnidentified(target, targetLog, await tick(), copied)).toBe(1);
+    expect(await expireUnidentified(target, targetLog, await tick(), copied)).toBe(1);
     await targetLog.close();
     await target.close();
   });

@@ -59,6 +59,7 @@ const recordedErasureSchema = z
     actorName,
     ...counts,
     unidentified: z.literal(true).optional().meta({ description: 'Visits for which no email was given expired.' }),
+    expired: z.literal(true).optional().meta({ description: 'Personal parts were older than PERSONAL_RETENTION.' }),
   })
   .meta({ id: 'RecordedErasure' });
 

@@ -18,11 +18,15 @@ const installationSchema = z
     retention: z
       .object({
         events: z.string().optional().meta({ description: 'Without it, events are kept forever.' }),
+        personalParts: z.string().optional().meta({ description: 'Without it, they are kept as long as the events.' }),
         identifiers: z.string().meta({ description: 'Click ids and visits of known people.' }),
         unidentifiedVisits: z.string().meta({ description: 'The personal part of visits without an email address.' }),
         topics: z.string().optional().meta({ description: 'Events on Kafka topics, if there are brokers.' }),
       })
-      .meta({ description: 'How long data is stored, as LOG_RETENTION, IDENTIFIER_TTL and others set it: 90d, 24h.' }),
+      .meta({
+        description:
+          'How long data is stored, as LOG_RETENTION, PERSONAL_RETENTION, IDENTIFIER_TTL and others set it: 90d, 24h.',
+      }),
   })
   .meta({ id: 'Installation' });
 
@@ -38,7 +42,7 @@ export class InstallationController {
   show() {
     const { port, tlsCert, logRetentionMs, identifierTtlMs, unidentifiedTtlMs, kafkaBrokers, kafkaRetentionMs } =
       this.settings;
-    const { outboundEveryMs } = this.settings;
+    const { outboundEveryMs, personalRetentionMs } = this.settings;
     return {
       localUrl: `http${tlsCert ? 's' : ''}://localhost:${port}`,
       sandboxUrl: findDemoSandbox(this.settings),
@@ -46,6 +50,7 @@ export class InstallationController {
       pushEverySeconds: outboundEveryMs / 1_000,
       retention: {
         events: logRetentionMs === undefined ? undefined : formatDuration(logRetentionMs),
+        personalParts: personalRetentionMs === undefined ? undefined : formatDuration(personalRetentionMs),
         identifiers: formatDuration(identifierTtlMs),
         unidentifiedVisits: formatDuration(unidentifiedTtlMs),
         topics: kafkaBrokers === undefined ? undefined : formatDuration(kafkaRetentionMs),

@@ -7,6 +7,7 @@ import { readOldestOpenings } from '../log/event-reader.js';
 import type { HoldSource, RetentionHold } from '../log/retention/retention-holds.js';
 import { readMoves } from '../moves/departures.js';
 import { countedUpTo, type End, ownEnd, pendingOf, streamOf } from '../outbound/reporting-window.js';
+import { readReached } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { LATE_MATCHES_LEASE } from '../visitors/late-matches.js';
@@ -14,11 +15,15 @@ import type { Services } from './services.js';
 
 export type HoldDependencies = Pick<Services, 'postgres' | 'log' | 'sites' | 'projections' | 'settings'>;
 
-/** Everything that retention waits for, besides the registered readers. */
+/** Everything that the removal of events waits for, besides the registered readers. */
 export function allHolds(dependencies: HoldDependencies): HoldSource[] {
-  return [projectionHolds, deliveryHolds, webhookHolds, lateMatchHolds, kafkaHolds, moveHolds].map(
-    (read) => (until) => read(dependencies, until),
-  );
+  const read = [projectionHolds, deliveryHolds, webhookHolds, lateMatchHolds, kafkaHolds, moveHolds];
+  return read.map((holds) => (until) => holds(dependencies, until));
+}
+
+/** What the removal of personal parts waits for. Totals and topics contain none, and other readers find them missing as after an erasure. */
+export function personalHolds(dependencies: HoldDependencies): HoldSource[] {
+  return [projectionHolds, deliveryHolds, lateMatchHolds].map((holds) => (until) => holds(dependencies, until));
 }
 
 /**
@@ -137,10 +142,9 @@ async function lateMatchHolds({ postgres }: HoldDependencies): Promise<Retention
 }
 
 /** A scan of the log under a lease, which states its progress. */
-async function scanHold({ pool }: Postgres, lease: string, holder: string): Promise<RetentionHold> {
-  const { rows } = await pool.query<{ reached: string }>('SELECT reached FROM cc.leases WHERE name = $1', [lease]);
+async function scanHold(postgres: Postgres, lease: string, holder: string): Promise<RetentionHold> {
   const fix = 'A running service continues it: check that one runs and that its log reports no error.';
-  return { holder, position: Number(rows[0]?.reached ?? 0), fix };
+  return { holder, position: await readReached(postgres, lease), fix };
 }
 
 /** Events that the relay has not published. Only with Kafka configured: `holdLog` creates and deletes the row. */

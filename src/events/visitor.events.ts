@@ -199,13 +199,25 @@ export const visitorEvents = {
     personal<NamedPerson & { readonly visitor?: string | undefined }>(),
   ),
   'visitor.erased.v1': event(
-    'A data subject was erased, or visits without an email expired. Holds counts only, nothing about the person.',
+    'A data subject was erased, or personal parts expired. Holds counts only, nothing about the person.',
     {
       events: count,
       identifiers: count,
       claims: count,
       unidentified: z.exactOptional(described(z.literal(true), 'Visits for which no email was given expired.')),
+      expired: z.exactOptional(described(z.literal(true), 'Personal parts were older than PERSONAL_RETENTION.')),
     },
   ),
 };
 export type VisitorEvent = EventsOf<typeof visitorEvents>;
+
+/** Whether personal parts ended by their age, many at once, and no person was erased. */
+export function isExpiry({
+  unidentified,
+  expired,
+}: {
+  readonly unidentified?: true;
+  readonly expired?: true;
+}): boolean {
+  return unidentified === true || expired === true;
+}

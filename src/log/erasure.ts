@@ -249,28 +249,34 @@ function sumOf(one: Erased, other: Erased): Erased {
 }
 
 export interface ExpiryRange extends PositionRange {
-  readonly subjectBytes: number;
-  /** Types of their events; undefined: any. */
+  /** Length of their subject; undefined: any, also without one. */
+  readonly subjectBytes?: number | undefined;
+  /** Types of their events; undefined: any but `kept`. */
   readonly types?: readonly string[] | undefined;
+  /** Types and categories of events that keep them. */
+  readonly kept?: readonly string[] | undefined;
   /** Host of the site; undefined: all sites. */
   readonly site?: string | undefined;
 }
 
 /**
- * Deletes the personal parts in a position range whose subject has this length. Their digests stay, as after an erasure, and the
+ * Deletes the personal parts in a position range that are meant. Their digests stay, as after an erasure, and the
  * same transaction appends an event for each site that states how many. Returns their number.
  */
 export function expirePersonalParts(
   postgres: Postgres,
-  { after, until, subjectBytes, types, site }: ExpiryRange,
+  { after, until, subjectBytes, types, kept, site }: ExpiryRange,
   record: ExpiryRecord,
 ): Promise<number> {
-  const ofTypes = types
-    ? ` AND EXISTS (SELECT FROM cc.events e WHERE e.position = personal.position AND e.type = ANY ($5))`
-    : '';
-  const condition = `position > $1 AND position <= $2 AND octet_length(subject) = $3 AND ($4::text IS NULL OR site = $4)${ofTypes}`;
-  return expire(postgres, condition, [after, until, subjectBytes, site, ...(types ? [types] : [])], record);
+  const isMeant =
+    types || kept ? ` AND EXISTS (SELECT FROM cc.events e WHERE e.position = personal.position AND ${MEANT})` : '';
+  const condition = `position > $1 AND position <= $2 AND ($3::int IS NULL OR octet_length(subject) = $3)
+    AND ($4::text IS NULL OR site = $4)${isMeant}`;
+  const values = [after, until, subjectBytes, site, ...(isMeant ? [types, kept ?? []] : [])];
+  return expire(postgres, condition, values, record);
 }
+
+const MEANT = '($5::text[] IS NULL OR e.type = ANY ($5)) AND e.type <> ALL ($6) AND e.category <> ALL ($6)';
 
 /** Deletes the personal parts of these events in the same way. */
 export function expirePersonalPartsAt(

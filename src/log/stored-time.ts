@@ -15,6 +15,21 @@ export async function readTimeAfter(source: Queryable, after: number): Promise<D
   return rows[0]?.time;
 }
 
+/** When the oldest event was stored after a position, or the oldest with a personal part, besides those of some types and categories. */
+export async function readOldest(
+  source: Queryable,
+  kind: 'events' | 'personal parts',
+  { after, except }: { readonly after: number; readonly except: readonly string[] },
+): Promise<Date | undefined> {
+  const join = kind === 'events' ? '' : 'JOIN cc.personal p ON p.position = e.position AND p.position > $1';
+  const { rows } = await source.query<{ time: Date }>(
+    `SELECT ${STORED_TIME} AS time FROM cc.events e ${join}
+      WHERE e.position > $1 AND e.type <> ALL ($2) AND e.category <> ALL ($2) ORDER BY e.position LIMIT 1`,
+    [after, except],
+  );
+  return rows[0]?.time;
+}
+
 /** The last position before a time, by when events were stored in this log. */
 export function readPositionBefore(source: Queryable, time: Date): Promise<number> {
   return readStoredBefore(source, time, effectiveTimeMs);

@@ -130,3 +130,9 @@ export class Lease {
     }
   }
 }
+
+/** The progress that the last holder stored; 0 if none did. */
+export async function readReached({ pool }: Pick<LeaseDatabase, 'pool'>, name: string): Promise<number> {
+  const { rows } = await pool.query<{ reached: string }>('SELECT reached FROM cc.leases WHERE name = $1', [name]);
+  return Number(rows[0]?.reached ?? 0);
+}

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { isExpiry } from '../../src/events/visitor.events.js';
 import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { ChangeWithEvents } from '../../src/log/append/append-in-transaction.js';
@@ -244,7 +245,7 @@ export class InMemoryLog extends EventLog {
     return this.all().some((event) => {
       if (!asOf || event.position <= asOf.position || event.site !== site) return false;
       if (!event.stream.startsWith('visitor-')) return false;
-      if (event.type === 'visitor.erased.v1' && event.data.unidentified) return false;
+      if (event.type === 'visitor.erased.v1' && isExpiry(event.data)) return false;
       return event.personal?.subject === undefined ? asOf.found : event.personal.subject === subject;
     });
   }

@@ -4,7 +4,10 @@ import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:h
 import https from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { RetentionScheduler } from '../../src/app/retention.scheduler.js';
 import { startService } from '../../src/app/service.js';
+import type { Services } from '../../src/app/services.js';
+import { SERVICES } from '../../src/app/services.providers.js';
 import type { CommandExecutor } from '../../src/kernel/command.js';
 import type { AttemptWindow, Intervals } from '../../src/kernel/intervals.js';
 import { Sealer } from '../../src/kernel/sealing.js';
@@ -34,6 +37,9 @@ export interface TestService {
   refreshSites(): Promise<void>;
   /** Whether the instance has read the log recently enough to accept a key without reading it again. */
   hasFreshSites(): boolean;
+  readonly services: Services;
+  /** What the service does once a minute. */
+  retain(): Promise<void> | undefined;
   stop(): Promise<void>;
 }
 
@@ -79,6 +85,8 @@ export async function startTestService(
     sockets,
     refreshSites: () => app.get(SiteDirectory).refresh(),
     hasFreshSites: () => app.get(SiteDirectory).isFresh(),
+    services: app.get(SERVICES),
+    retain: () => app.get(RetentionScheduler, { strict: false }).check(),
     stop: async () => {
       agent.destroy();
       tlsAgent.destroy();

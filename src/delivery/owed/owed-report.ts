@@ -3,6 +3,7 @@ import { INTERVALS } from '../../kernel/intervals.js';
 import type { EventLog } from '../../log/event-log.js';
 import { readTimeAfter } from '../../log/stored-time.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
+import { readReached } from '../../postgres/lease.js';
 import type { Postgres } from '../../postgres/postgres.js';
 import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
 import { readUnsettled } from './read-unsettled.js';
@@ -76,9 +77,6 @@ export async function scanLateMs(postgres: Postgres, log: EventLog): Promise<num
 }
 
 /** Every delivery of a conversion up to this position has an outcome. */
-export async function readScanProgress(postgres: Pick<Postgres, 'pool'>): Promise<number> {
-  const { rows } = await postgres.pool.query<{ reached: string }>('SELECT reached FROM cc.leases WHERE name = $1', [
-    SCAN_LEASE,
-  ]);
-  return Number(rows[0]?.reached ?? 0);
+export function readScanProgress(postgres: Pick<Postgres, 'pool'>): Promise<number> {
+  return readReached(postgres, SCAN_LEASE);
 }

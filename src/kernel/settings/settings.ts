@@ -368,6 +368,12 @@ const DEFINITIONS = {
     duration,
     'How long events are kept; without it, forever. Read [log retention](operate/retention.md) before you set it.',
   ),
+  personalRetentionMs: optional(
+    'PERSONAL_RETENTION',
+    durationBetween(60_000, 10 * 365 * 24 * 60 * 60_000),
+    'How long the [personal parts of events](operate/retention.md#personal-data) are kept; without it, as long as the events. ' +
+      'Shortens `IDENTIFIER_TTL` and `UNIDENTIFIED_TTL`.',
+  ),
 };
 
 /** All settings, in the order of `docs/settings.md`. `signIns`: the platforms that people sign in at. */
@@ -429,8 +435,11 @@ export function readSettings(environment: NodeJS.ProcessEnv, signIns: readonly s
     url: settings.databaseReadUrl,
     maxLagMs: settings.databaseReadMaxLagMs,
   };
+  const longest = settings.personalRetentionMs ?? Number.POSITIVE_INFINITY;
   return {
     ...settings,
+    identifierTtlMs: Math.min(settings.identifierTtlMs, longest),
+    unidentifiedTtlMs: Math.min(settings.unidentifiedTtlMs, longest),
     standby: standby || undefined,
     oauthApps: readOauthApps(environment, signIns),
     otherCells: otherCellsOf(settings),

@@ -40,6 +40,17 @@ export async function describeHold(source: Queryable, { holder, position, since 
   return `${holder} needs the events after position ${position}${needed}${registered}`;
 }
 
+/** For the log of the service: what a setting waits for. */
+export async function describeWait(
+  setting: string,
+  source: Queryable,
+  [first, ...others]: readonly RetentionHold[],
+): Promise<string> {
+  if (!first) return `${setting} waits for nothing.`;
+  const more = others.length === 0 ? '' : ` (${others.length} more holds)`;
+  return `${setting} waits: ${await describeHold(source, first)}${more}. ${first.fix}`;
+}
+
 /** A registered reader. Its hold ends with its database session, so a reader that was killed holds nothing. */
 export interface ReaderHold {
   /** Retention removed the events up to this position before the reader registered; 0 if it removed none. */

@@ -3,6 +3,7 @@ import { formatDuration } from '../../kernel/durations.js';
 import { type DatabaseClock, DIFFERENCE_MAX_MS } from '../../postgres/database-clock.js';
 import type { Postgres } from '../../postgres/postgres.js';
 import { withConnection } from '../../postgres/with-connection.js';
+import { lockAppends } from '../append/append-lock.js';
 import { latestTimeMs, readClockSteps } from '../clock-steps.js';
 import type { Queryable } from '../event-reader.js';
 import { followLineage } from '../lineage.js';
@@ -11,7 +12,7 @@ import { PARTITION_LOCK } from './partitions.js';
 import { keepDigests, recordRemoval, type SignRemoval } from './removal-record.js';
 import {
   deleteEndedReaders,
-  describeHold,
+  describeWait,
   type HoldSource,
   RETENTION_LOCK,
   type RetentionHold,
@@ -26,6 +27,9 @@ export const RETAINED_CATEGORIES: readonly string[] = ['site', 'user', 'log'];
 const TURN_TIMEOUT_MS = 10_000;
 /** While the DROP waits for an open reader of the partition, every append waits behind it. Autovacuum gives way after 1 s. */
 const DROP_TIMEOUT_MS = 2_000;
+const DAY_MS = 24 * 60 * 60_000;
+/** The next partition begins after this time at the latest: no event is kept for longer than this beyond its age. */
+const PARTITION_MAX_MS = 30 * DAY_MS;
 
 export interface RetentionOptions {
   /** A partition is removed once its newest event is older than this, by the database's clock. */
@@ -46,11 +50,11 @@ interface Partition {
 
 /**
  * Removes expired partitions with their personal parts, oldest first, up to the first one that is still needed, so that the
- * log has no holes. Never removes the partition being written, partitions ahead of it, or events that a hold protects. Any
- * number of instances may call it: a lock lets one at a time decide and remove.
+ * log has no holes. Never removes the partition being written, partitions ahead of it, or events that a hold protects; but ends
+ * the one being written when it is old. Any number of instances may call it: a lock lets one at a time decide and remove.
  */
 export async function dropExpiredPartitions(postgres: Postgres, options: RetentionOptions): Promise<number> {
-  const doubt = doubtOf(postgres.clock);
+  const doubt = doubtOfClock(postgres.clock);
   if (doubt !== undefined) {
     options.onMessage(`LOG_RETENTION waits: ${doubt}.`);
     return 0;
@@ -58,6 +62,7 @@ export async function dropExpiredPartitions(postgres: Postgres, options: Retenti
   const nowMs = postgres.clock.nowMs();
   return withConnection(postgres.connectAsOwner('retention'), async (client) => {
     await followLineage(client, options.onMessage);
+    await inTurn(client, () => endOldPartition(client, nowMs, options.olderThanMs));
     let dropped = 0;
     while (await inTurn(client, () => dropOldest(client, postgres.clock, nowMs, options))) dropped += 1;
     return dropped;
@@ -87,8 +92,26 @@ export async function findExpiredPartition(
   return { ...oldest, newest: event?.position };
 }
 
+/** Lets the next event begin the next partition if the first one of this is old. The positions between are not used. */
+async function endOldPartition(client: Client, nowMs: number, olderThanMs: number): Promise<boolean> {
+  const longestMs = Math.min(PARTITION_MAX_MS, Math.max(DAY_MS, olderThanMs));
+  const { rows } = await client.query<{ beyond: string; time: Date }>(
+    `SELECT p.beyond, first.time FROM cc.log_partitions p, cc.event_position s CROSS JOIN LATERAL (
+       SELECT ${STORED_TIME} AS time FROM cc.events e WHERE e.position >= p.first AND e.position < p.beyond
+        ORDER BY e.position LIMIT 1) first
+      WHERE p.first <= s.last_value AND s.last_value < p.beyond`,
+  );
+  const [current] = rows;
+  if (!current || current.time.getTime() >= nowMs - longestMs) return false;
+  await lockAppends(client);
+  await client.query(`SELECT setval('cc.event_position', greatest(last_value, $1)) FROM cc.event_position`, [
+    current.beyond,
+  ]);
+  return true;
+}
+
 /** A removal cannot be undone, so a clock that may be wrong does not cause one. */
-function doubtOf(clock: DatabaseClock): string | undefined {
+export function doubtOfClock(clock: DatabaseClock): string | undefined {
   const differenceMs = Math.abs(clock.differenceMs());
   if (differenceMs <= DIFFERENCE_MAX_MS) return clock.refusal();
   return `the clocks of this machine and of the database differ by ${formatDuration(Math.round(differenceMs))}`;
@@ -122,7 +145,7 @@ async function dropOldest(
   if (!partition) return false;
   const holds = partition.newest === undefined ? [] : await holdsOf(client, options.holds, partition.newest);
   if (holds[0]) {
-    options.onMessage(await waitingFor(client, holds[0], holds.length - 1));
+    options.onMessage(await describeWait('LOG_RETENTION', client, holds));
     return false;
   }
   await thinPartition(client, clock, partition, options.sign);
@@ -131,11 +154,6 @@ async function dropOldest(
 
 function holdsOf(client: Client, sources: readonly HoldSource[], until: number): Promise<RetentionHold[]> {
   return readHolds([readerHolds(client), ...sources], until);
-}
-
-async function waitingFor(client: Client, hold: RetentionHold, others: number): Promise<string> {
-  const more = others === 0 ? '' : ` (${others} more holds)`;
-  return `LOG_RETENTION waits: ${await describeHold(client, hold)}${more}. ${hold.fix}`;
 }
 
 async function thinPartition(

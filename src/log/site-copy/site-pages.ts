@@ -1,4 +1,5 @@
 import { type ClientBase, escapeLiteral } from 'pg';
+import { isExpiry } from '../../events/visitor.events.js';
 import { SEALED_COLUMNS } from '../audit/sealed-row.js';
 import { copyOut } from '../copy.js';
 import { EventRow } from '../event-row.js';
@@ -61,9 +62,9 @@ export async function readSitePage(
   return { rows: Buffer.concat(lines), last, endsWithErasure };
 }
 
-/** Whether a person was erased. Parts of visits without one end by their age, many at once. */
+/** Whether a person was erased. Other parts end by their age, many at once. */
 function isErasure(row: EventRow): boolean {
-  return row.type === ERASED && !(row.data() as { readonly unidentified?: boolean }).unidentified;
+  return row.type === ERASED && !isExpiry(row.data() as Parameters<typeof isExpiry>[0]);
 }
 
 /** An event by what is the same in every cell. */

@@ -87,7 +87,7 @@ BEGIN
     -- Usually nothing is newer, which one look into the index of visitor events shows.
     IF EXISTS (SELECT FROM cc.events e WHERE e.category = 'visitor' AND e.position > as_of) THEN
       -- The newest position for each subject, and for each site that of events without a subject. Not more than 2,000 events are
-      -- compared: requests from before them are stale. The expiry of visits without a person concerns no request.
+      -- compared: requests from before them are stale. The expiry of personal parts concerns no request.
       sites := (SELECT array_agg(DISTINCT r.site) FROM json_to_recordset(batch) AS r (site text, since bigint)
                  WHERE r.since IS NOT NULL);
       SELECT jsonb_object_agg(n.about, n.position), CASE WHEN sum(n.events) = 2000 THEN min(n.oldest) ELSE 0 END
@@ -96,7 +96,7 @@ BEGIN
                      min(e.position) AS oldest, count(*) AS events
                 FROM (SELECT v.position, v.site FROM cc.events v
                        WHERE v.category = 'visitor' AND v.position > as_of AND v.site = ANY (sites)
-                         AND (v.type <> 'visitor.erased.v1' OR (v.data ->> 'unidentified') IS DISTINCT FROM 'true')
+                         AND (v.type <> 'visitor.erased.v1' OR coalesce(v.data ->> 'unidentified', v.data ->> 'expired') IS NULL)
                        ORDER BY v.position DESC LIMIT 2000) e
                 LEFT JOIN cc.personal p ON p.position = e.position AND p.position > as_of
                GROUP BY 1) n;

@@ -7,10 +7,10 @@ import {
   countErasable,
   type Erased,
   type ErasureOptions,
+  type ExpiryRecord,
   eraseSubject,
   expirePersonalPartsAt,
 } from '../../log/erasure.js';
-import type { AppendRequest } from '../../log/event.js';
 import type { Projection } from '../../log/projections/projection.js';
 import type { Postgres } from '../../postgres/postgres.js';
 import { visitorSubject } from '../visitor.js';
@@ -50,7 +50,7 @@ export class Erasure {
 
   /** Deletes the personal parts of visits that have expired in another cell; later ones of the same visitors stay. */
   async expireVisits(positions: readonly number[]): Promise<void> {
-    await expirePersonalPartsAt(this.postgres, positions, expiry);
+    await expirePersonalPartsAt(this.postgres, positions, expiryOf('unidentified'));
   }
 
   /** Counts what an erasure would delete at the moment. */
@@ -82,11 +82,11 @@ function countsOf({ events, claims, rows }: Erased): ErasedSubject {
   return { events, identifiers: rows.get('identifiers') ?? 0, claims };
 }
 
-/** Accounts for the missing personal parts of visits, as after an erasure. */
-export function expiry(site: string, events: number): AppendRequest & { readonly expected: 'new' } {
-  const event: VisitorEvent = {
-    type: 'visitor.erased.v1',
-    data: { events, identifiers: 0, claims: 0, unidentified: true },
+/** Accounts for the missing personal parts, as after an erasure. */
+export function expiryOf(reason: 'unidentified' | 'expired'): ExpiryRecord {
+  return (site, events) => {
+    const data = { events, identifiers: 0, claims: 0, [reason]: true as const };
+    const event: VisitorEvent = { type: 'visitor.erased.v1', data };
+    return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor: 'system', events: [event] };
   };
-  return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor: 'system', events: [event] };
 }

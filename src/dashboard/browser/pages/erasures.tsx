@@ -34,8 +34,12 @@ const COLUMNS: Column<Schemas['RecordedErasure']>[] = [
   { title: 'Time', cell: ({ time }) => <Time time={time} /> },
   {
     title: 'What',
-    cell: ({ unidentified }) =>
-      unidentified ? <Badge tone="plain">expired visits</Badge> : <Badge tone="ok">a person</Badge>,
+    cell: ({ unidentified, expired }) =>
+      unidentified || expired ? (
+        <Badge tone="plain">{expired ? 'older than kept' : 'expired visits'}</Badge>
+      ) : (
+        <Badge tone="ok">a person</Badge>
+      ),
   },
   { title: 'Who', cell: ({ actor, actorName }) => auditActor(actor, actorName) },
   { title: 'Events', kind: 'number', cell: ({ events }) => events },
