@@ -14,7 +14,7 @@ const LAYERS = [
   ['visitors', 'authorizations'],
   ['conversions', 'outbound'],
   ['history', 'statistics'],
-  ['jobs', 'moves'],
+  ['backup', 'jobs', 'moves'],
   ['operations', 'sandbox', 'kafka-broker'],
   ['app'],
   ['cli', 'admin'],

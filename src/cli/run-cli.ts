@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { messageOf, SitePaused, UserError } from '../kernel/errors.js';
 import { productVersion } from '../kernel/product-version.js';
 import { SecretInput } from './arguments/secret-input.js';
+import { addBackup } from './backup.commands.js';
 import { addCompletion } from './completion.commands.js';
 import { addConversions } from './conversions.commands.js';
 import { addDoctor } from './doctor.commands.js';
@@ -71,6 +72,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
     addProjections,
     addVisitors,
     addUsers,
+    addBackup,
     addDoctor,
     addCompletion,
   ])

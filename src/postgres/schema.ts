@@ -17,7 +17,7 @@ const MIGRATIONS_TABLE = 'schema_migrations';
  * of a later version and an upgrade that connected instances could not work with.
  */
 export async function migrateSchema(owner: ClientBase, connection: DataSourceOptions): Promise<boolean> {
-  await owner.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+  await lockSchema(owner);
   await refuseLaterSchema(owner);
   const applied = await readMigrations(owner);
   const pending = MIGRATIONS.map((Migration) => new Migration()).filter(({ name }) => !applied.includes(name));
@@ -27,6 +27,11 @@ export async function migrateSchema(owner: ClientBase, connection: DataSourceOpt
   await copyMigrationsOfVersion01(owner);
   await runMigrations(connection);
   return true;
+}
+
+/** Until `owner` disconnects no other process starts to use the database. */
+export async function lockSchema(owner: ClientBase): Promise<void> {
+  await owner.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
 }
 
 /** The names of the migrations that this database has. */
