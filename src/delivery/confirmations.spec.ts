@@ -63,11 +63,16 @@ describe('Confirmations', () => {
   const confirm = (requestId: string, { conversionId = 'c1', ageMs = HOUR_MS, correction = false } = {}) => {
     const time = new Date(NOW_MS - ageMs).toISOString();
     const received = { site: 'shop.example', time, data: { conversionId, correction } } as ReceivedConversion;
-    const details = { requestId, bodySha256: 'b', eventId: 'ORD-1-r2', settings: 4 };
+    const details = { requestId, bodySha256: 'b', eventId: 'ORD-1-r2', settings: 4, siteVersion: 9 };
     const due = { site: 'shop.example', platform: 'google_ads', details } as DueDelivery;
     return confirmations.confirm({ due, received, attempt: 3 });
   };
   const delayOf = ({ nextTry }: Outcome) => Date.parse(nextTry as string) - NOW_MS;
+
+  it('keeps the settings that the conversion was sent with, for a delivery that is sent again', async () => {
+    verdict = { kind: 'split', reason: 'partial' } as Verdict;
+    expect(await confirm('r1')).toMatchObject({ status: 'deferred', settings: 4, siteVersion: 9, bodySha256: 'b' });
+  });
 
   it('sends one status request for all conversions of a request and reports an outcome for each', async () => {
     verdict = { kind: 'delivered' };

@@ -39,7 +39,7 @@ export class Confirmations {
 
   async confirm({ due, received, attempt }: ConfirmationRequest): Promise<Outcome> {
     const { platform, site } = due;
-    const { bodySha256, eventId, settings, payloadVersion, reopened, without, requestId } = due.details;
+    const { bodySha256, eventId, siteVersion, settings, payloadVersion, reopened, without, requestId } = due.details;
     const { conversionId } = received.data;
     const uncounted = isCounted(received.data) ? undefined : true;
     const details = await this.statusOf(site, platform, requestId as string);
@@ -48,7 +48,7 @@ export class Confirmations {
     const nextTry = isLate && details.status === 'accepted' ? undefined : details.nextTry;
     // The platform accepted it once, and may count it: when it is sent again, it stays bound to that account.
     const { unknownSince = details.unknown ? received.time : undefined } = due.details;
-    const sent = { bodySha256, eventId, settings, payloadVersion, reopened, without, unknownSince };
+    const sent = { bodySha256, eventId, siteVersion, settings, payloadVersion, reopened, without, unknownSince };
     const outcome = { conversionId, platform, attempt, ...sent, ...details, nextTry, uncounted } as const;
     this.metrics.count(outcome);
     return outcome;
