@@ -275,7 +275,7 @@ describe('history verify', () => {
       `SELECT FROM cc.projections WHERE name = 'statistics' FOR UPDATE;
        DELETE FROM cc.delivery_statistics WHERE platform = 'tiktok'; DELETE FROM cc.events WHERE version = 90`,
     );
-    expect(violations['deliveries']).toMatch(/tiktok has 1 results for 0 deliveries/);
+    expect(violations['deliveries']).toMatch(/tiktok has 1 result for 0 deliveries/);
     expect(violations['versions']).toMatch(/has version 90 at position \d+ instead of/);
   });
 
@@ -293,7 +293,7 @@ describe('history verify', () => {
       `UPDATE cc.events SET time = time - interval '1 hour' WHERE position = ${last}`,
       `UPDATE cc.events SET time = time + interval '1 hour' WHERE position = ${last}`,
     );
-    expect(violations['order']).toMatch(/^1 events have an earlier time than the event before them;/);
+    expect(violations['order']).toMatch(/^1 event has an earlier time than the event before;/);
   });
 
   it.each([

@@ -166,6 +166,21 @@ describe('log retention', () => {
     expect(await log.read({ limit: 1 })).toMatchObject([{ position: 1 }]);
   });
 
+  it('names several unsettled deliveries in the plural', async () => {
+    for (const conversionId of [uuidv7(), uuidv7()]) {
+      const outcome = { conversionId, platform: 'meta', bodySha256: 'ab'.repeat(32) } as const;
+      await append(CONVERSION, conversionId, 0, received(conversionId));
+      await append(CONVERSION, conversionId, 1, {
+        type: 'conversion.deferred.v1',
+        data: { ...outcome, status: 'deferred', attempt: 1, reason: 'throttled', nextTry: FUTURE },
+      });
+    }
+    await fill();
+    await catchUp();
+    expect(await drop()).toBe(0);
+    expect(messages.at(-1)).toContain(`2 unsettled deliveries to meta of ${SITE} need the events after position 0`);
+  });
+
   it('waits for an unsettled delivery and keeps its conversion', async () => {
     const conversionId = uuidv7();
     const outcome = { conversionId, platform: 'meta', bodySha256: 'ab'.repeat(32) } as const;

@@ -2,6 +2,7 @@ import { deliveriesProjection } from '../delivery/deliveries.projection.js';
 import { SCAN_LEASE } from '../delivery/owed/owed.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import { LOG_HOLD } from '../kafka/relay-progress.js';
+import { counted } from '../kernel/counted.js';
 import type { EventLog } from '../log/event-log.js';
 import { readOldestOpenings } from '../log/event-reader.js';
 import type { HoldSource, RetentionHold } from '../log/retention/retention-holds.js';
@@ -75,7 +76,8 @@ async function deliveryHolds({ postgres, projections }: HoldDependencies, until:
     until,
   );
   const waiting = groups.map(({ name, streams, position }) => ({
-    holder: `${streams} unsettled ${streams === 1 ? 'delivery' : 'deliveries'} to ${name}`,
+    holder: `${counted(streams, 'unsettled delivery', 'unsettled deliveries')} to ${name}`,
+    isPlural: streams !== 1,
     position: position - 1,
     fix: 'They are sent, or given up, by their retry schedule; the check "deliveries" shows which connections wait for an operator.',
   }));

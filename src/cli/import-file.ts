@@ -11,6 +11,7 @@ import { RejectedFile } from '../conversions/import/rejected-file.js';
 import { type Encoding, openSource, type SourceBytes } from '../conversions/import/source-bytes.js';
 import { UNKNOWN_FIELDS } from '../conversions/inbound/inbound-fields.js';
 import { IMPORT_KEY_ID } from '../events/conversion.events.js';
+import { counted } from '../kernel/counted.js';
 import { UserError } from '../kernel/errors.js';
 import { findClaims } from '../log/claims.js';
 import type { SiteKey } from '../sites/site.js';
@@ -189,7 +190,9 @@ async function showCounts(
 
 function noteUnused({ output }: Session, { dropped, unknown }: ImportResult): void {
   for (const [field, lines] of dropped)
-    output.note(`${field} was not valid in ${lines} lines, which were imported without it.`);
+    output.note(
+      `${field} was not valid in ${counted(lines, 'line, which was', 'lines, which were')} imported without it.`,
+    );
   const names = [...unknown].map(([field, lines]) => {
     const rightName = UNKNOWN_FIELDS.rightNameOf(field);
     return `${field} ${lines}${rightName === undefined ? '' : ` (use ${rightName})`}`;
@@ -199,5 +202,7 @@ function noteUnused({ output }: Session, { dropped, unknown }: ImportResult): vo
 
 function noteTimes({ output }: Session, { isZoneStated }: ImportRequest, { zoneless }: ImportResult): void {
   if (zoneless > 0 && !isZoneStated)
-    output.note(`${zoneless} times without an offset were read as UTC. --timezone Europe/Berlin states another zone.`);
+    output.note(
+      `${counted(zoneless, 'time without an offset was', 'times without an offset were')} read as UTC. --timezone Europe/Berlin states another zone.`,
+    );
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../kernel/counted.js';
 import { formatDuration } from '../kernel/durations.js';
 import { UserError } from '../kernel/errors.js';
 import type { Cell, Settings } from '../kernel/settings/settings.js';
@@ -92,7 +93,13 @@ async function move(session: Session, host: string, to: string, options: MoveOpt
       return;
     }
     const { events } = plan.size;
-    await confirm(session, options, `Move ${host} with ${events} events to cell ${to}?`, 'require --yes', WARNING);
+    await confirm(
+      session,
+      options,
+      `Move ${host} with ${counted(events, 'event')} to cell ${to}?`,
+      'require --yes',
+      WARNING,
+    );
     const { epoch } = await mover.run(events);
     const moved = { host, from: dependencies.settings.cell, to, epoch };
     await output.show(options.json, moved, () => card(moved));

@@ -1,3 +1,4 @@
+import { counted } from '../kernel/counted.js';
 import {
   type PlatformRow,
   type ReportBy,
@@ -41,7 +42,7 @@ export async function reportCommand(session: Session, { site, by, last, json }: 
   const period = { fromMs: toMs - last, toMs };
   const onProgress = (events: number) => {
     session.throwIfStopped('Interrupted: the report is incomplete. Run the command again.');
-    output.progress(`${events} conversions`);
+    output.progress(counted(events, 'conversion'));
   };
   const request = { sites: sites.map(({ host }) => host), period, onProgress };
   const document = { by, from: new Date(period.fromMs).toISOString(), to: new Date(toMs).toISOString() };

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { counted } from '../kernel/counted.js';
 import { UserError } from '../kernel/errors.js';
 import { readMoves } from '../moves/departures.js';
 import { readElsewhere } from '../moves/sites-elsewhere.js';
@@ -216,10 +217,6 @@ function stateOf({ inbound, paused, move }: SiteElsewhere): string | boolean {
   const { events, total } = move;
   const share = events !== undefined && total ? ` (${Math.floor(Math.min(1, events / total) * 100)} %)` : '';
   return `moving to ${move.to}${share}`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** The name under which Commander stores an option's value. */

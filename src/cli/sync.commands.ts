@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { findOrder } from '../conversions/find-order.js';
 import { type Bound, positionRangeOf } from '../history/bound.js';
 import { type ConversionOfLine, withConversions } from '../history/with-conversions.js';
+import { counted } from '../kernel/counted.js';
 import { UserError } from '../kernel/errors.js';
 import { SYNC_STATUSES } from '../kernel/sync-statuses.js';
 import type { EventLog } from '../log/event-log.js';
@@ -79,7 +80,7 @@ export function addSync(program: Command, session: Session): void {
         for await (const lines of readSyncLog(log, filter)) {
           session.throwIfStopped('Interrupted: the sync log is incomplete. Run the command again.');
           await print(lines);
-          output.progress(`${count} attempts`);
+          output.progress(counted(count, 'attempt'));
         }
       output.endProgress();
       if (count === 0 && !json) output.note(status === QUEUED ? 'No delivery waits.' : 'No attempt matches.');

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { counted } from '../kernel/counted.js';
 import { lastPush, pushTotals, testWebhook } from '../outbound/operate-webhook.js';
 import { webhookDocument } from '../outbound/webhook-document.js';
 import {
@@ -145,6 +146,6 @@ function webhookCard({ lastPush, ...webhook }: ReturnType<typeof webhookDocument
     ...('reason' in rest && { 'push reason': rest.reason }),
     ...('nextTry' in rest && { 'next attempt': rest.nextTry }),
     'reporting window': `${id}, ${windowStart} to ${windowEnd}`,
-    totals: `${conversions} conversions, ${bot_traffic_removed} bot traffic removed`,
+    totals: `${counted(conversions, 'conversion')}, ${bot_traffic_removed} bot traffic removed`,
   });
 }

@@ -1,4 +1,5 @@
 import type { Admin, Kafka } from 'kafkajs';
+import { counted } from '../kernel/counted.js';
 import type { Logger } from '../kernel/logger.js';
 import { readPublicEvents } from '../log/event-reader.js';
 import { readJump } from '../log/lineage.js';
@@ -89,7 +90,7 @@ class SessionOpener {
       if (hanging.length === 0) return found;
       if (aborts === ABORTS_MAX) {
         throw new RelayRefusedError(
-          `${hanging.length} partitions have a hanging transaction that could not be aborted. Find it with Kafka's tool ` +
+          `${counted(hanging.length, 'partition has', 'partitions have')} a hanging transaction that could not be aborted. Find it with Kafka's tool ` +
             '"kafka-transactions.sh find-hanging" and abort it.',
         );
       }

@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import { type CopiedLease, storeLeases } from '../delivery/delivery-leases.js';
 import { SITE, streamIdOf } from '../events/site.events.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
+import { counted } from '../kernel/counted.js';
 import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings/settings.js';
 import { appendInTransaction, appendingTransaction } from '../log/append/append-in-transaction.js';
@@ -262,7 +263,7 @@ export class Arrival {
       const left = this.requireDeparture(history, step, row);
       if (row.events !== left.data.events)
         throw new UserError(
-          `${row.events} events of ${site} were copied, and ${left.data.events} had been stored in cell ${row.cell}. Run "history verify" in both cells before you go on.`,
+          `${counted(row.events, 'event was', 'events were')} copied of ${site}, and ${left.data.events} had been stored in cell ${row.cell}. Run "history verify" in both cells before you go on.`,
         );
       await this.refuseTaken(site, here.aliases);
       // Before the rows, as everywhere.

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { SITE, streamIdOf } from '../events/site.events.js';
 import type { Actor, CommandExecutor } from '../kernel/command.js';
+import { counted } from '../kernel/counted.js';
 import { UserError } from '../kernel/errors.js';
 import type { Cell, Settings } from '../kernel/settings/settings.js';
 import type { StoredEvent } from '../log/event.js';
@@ -131,7 +132,7 @@ export class SiteMover {
     await copier.copyErasures();
     await copier.copyMost();
     await copier.confirmCount();
-    reporter.step(`Copied ${copier.arrival.events} events. From here on, senders are asked to try again.`);
+    reporter.step(`Copied ${counted(copier.arrival.events, 'event')}. From here on, senders are asked to try again.`);
     await this.drain(epoch);
     reporter.step('Deliveries and pushes have ended.');
     await copier.copyAll();
@@ -142,7 +143,7 @@ export class SiteMover {
     const { postgres, log } = this.dependencies;
     const { reporter } = this.options;
     await copier.copyRest(departure.position);
-    reporter.step(`Copied all ${copier.arrival.events} events.`);
+    reporter.step(`Copied all: ${counted(copier.arrival.events, 'event')}.`);
     const { secrets } = await this.openSecrets();
     await this.target.storeSecrets(epoch, secrets);
     const leases = await readSiteLeases({ postgres, log }, this.host);
@@ -229,7 +230,7 @@ export class SiteMover {
       const push = isPushing ? ', a push of totals' : '';
       const token = isRefreshing ? ', the renewal of an access token' : '';
       this.options.reporter.waiting(
-        `Waiting for ${conversions} conversions without an outcome, ${attempts} attempts${push}${token}.`,
+        `Waiting for ${counted(conversions, 'conversion')} without an outcome, ${counted(attempts, 'attempt')}${push}${token}.`,
       );
       await sleep(DRAIN_POLL_MS, undefined, { signal: this.options.stop });
     }

@@ -3,6 +3,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { Counter, Registry } from 'prom-client';
 import { FAILOVER_STREAM, LOG, type LogEvent, NO_SITE } from '../events/log.events.js';
+import { counted } from '../kernel/counted.js';
 import { Logger } from '../kernel/logger.js';
 import type { AppendedRange } from '../log/append/appended-positions.js';
 import { EventLog } from '../log/event-log.js';
@@ -89,7 +90,7 @@ export class FailoverWatch implements OnApplicationShutdown {
     if (events > 0) {
       this.lost.inc(events);
       this.logger.error(
-        `The database lost ${events} events of this instance in a failover or restore. Conversions among them were acknowledged: their senders must send them again.`,
+        `The database lost ${counted(events, 'event')} of this instance in a failover or restore. Conversions among them were acknowledged: their senders must send them again.`,
         { ...jump, lost: describe(lost.slice(0, RANGES_MAX)) },
       );
     }

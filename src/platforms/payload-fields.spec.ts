@@ -1,4 +1,4 @@
-import { CURRENCIES } from '../kernel/currencies.js';
+import { CURRENCIES } from '../kernel/codes/currencies.js';
 import { amountText, withoutQuery } from './payload-fields.js';
 
 describe('amountText', () => {

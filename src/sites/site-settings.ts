@@ -1,7 +1,7 @@
 import { type SiteSettings } from '../events/site.events.js';
 import { addressRanges } from '../kernel/addresses.js';
-import { readCountry } from '../kernel/countries.js';
-import { readCurrency } from '../kernel/currencies.js';
+import { readCountry } from '../kernel/codes/countries.js';
+import { readCurrency } from '../kernel/codes/currencies.js';
 import { formatDuration } from '../kernel/durations.js';
 import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { messageOf, UserError } from '../kernel/errors.js';

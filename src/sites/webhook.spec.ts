@@ -82,6 +82,7 @@ describe('webhook URL', () => {
     ['https://0x7f.1/', 'public internet'],
     ['https://[::1]/', 'public internet'],
     ['https://169.254.169.254/latest', 'OUTBOUND_ALLOW_PRIVATE'],
+    ['http://localhost:9000/totals', 'OUTBOUND_ALLOW_PRIVATE'],
   ])('is rejected: %j', (url, message) => {
     expect(() => validateWebhook({ url, allowPrivate: false })).toThrow(message);
   });

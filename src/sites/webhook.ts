@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { type WebhookEvent } from '../events/site.events.js';
 import { isGlobalUnicast } from '../http/client/global-unicast.js';
+import { ALLOW_PRIVATE } from '../http/client/send-failure.js';
 import { targetOf } from '../http/client/target.js';
 import { secretProblem } from '../http/webhook-signature.js';
 import { messageOf, UserError } from '../kernel/errors.js';
@@ -118,10 +119,7 @@ function validateUrl(text: string, allowPrivate: boolean): string {
   }
   const host = target.hostname.replace(/^\[|\]$/g, '');
   if (!allowPrivate && isIP(host) && !isGlobalUnicast(host)) {
-    throw invalid(
-      `${host} is not on the public internet. Use a public https address, or set OUTBOUND_ALLOW_PRIVATE=true to ` +
-        'allow receivers on your own network.',
-    );
+    throw invalid(`${host} is not on the public internet. Use a public https address. ${ALLOW_PRIVATE}`);
   }
   return text;
 }

@@ -1,6 +1,7 @@
 import { findUnattempted, reportOwed } from '../../delivery/owed/owed-report.js';
 import { OUTBOUND } from '../../events/outbound.events.js';
 import { usesKafka } from '../../kafka/kafka-settings.js';
+import { counted } from '../../kernel/counted.js';
 import { formatDuration } from '../../kernel/durations.js';
 import { messageOf } from '../../kernel/errors.js';
 import { ownEnd, streamOf } from '../../outbound/reporting-window.js';
@@ -66,7 +67,7 @@ export async function owed({ postgres, log, sites }: DoctorDependencies): Promis
     lateMs < 1_000 ? 'none is late' : `the oldest is late by ${formatDuration(Math.floor(lateMs / 1_000) * 1_000)}`;
   return judged(
     lateMs <= LATE_MAX_MS,
-    `${total} deliveries (${counts}), ${unattempted} of them without an attempt; ${late}`,
+    `${counted(total, 'delivery', 'deliveries')} (${counts}), ${unattempted} of them without an attempt; ${late}`,
     'Start the service: any instance makes these attempts. If one runs, its log and the state of the platforms tell why it does not.',
   );
 }
@@ -107,7 +108,8 @@ export async function kafka({ postgres, settings }: DoctorDependencies): Promise
         `the relay refuses to publish. ${refusal}`,
         'Set KAFKA_TOPIC_PREFIX to one that no other cell of these brokers uses, and restart every instance of this cell.',
       );
-    const detail = behind === 0 ? 'all events are published' : `${behind} events are not published yet`;
+    const detail =
+      behind === 0 ? 'all events are published' : `${counted(behind, 'event is', 'events are')} not published yet`;
     return passed(`${brokers} ${brokers === 1 ? 'broker' : 'brokers'}, ${detail}`);
   } catch (error) {
     return failed(

@@ -10,6 +10,7 @@ import { type ExportContent, FORMATS, type FormatName } from '../../history/expo
 import { identifyLog } from '../../history/log-identity.js';
 import { runExport } from '../../history/run-export.js';
 import { withFolderLock } from '../../history/with-folder-lock.js';
+import { counted } from '../../kernel/counted.js';
 import { type ReaderHold, withReaderHold } from '../../log/retention/retention-holds.js';
 import type { Site } from '../../sites/site.js';
 import { withFilters } from '../arguments/filter-options.js';
@@ -75,7 +76,7 @@ export function addExport(events: Command, session: Session): void {
         return output.show(
           json,
           { folder: out, format, ...result },
-          () => `Exported ${result.events} events to ${out}: ${result.files} new files\n`,
+          () => `Exported ${counted(result.events, 'event')} to ${out}: ${counted(result.files, 'new file')}\n`,
         );
       }
       const filter = await EventFilter.open(dependencies, options);
@@ -84,7 +85,7 @@ export function addExport(events: Command, session: Session): void {
       await output.show(
         json,
         { file: out, format, events: count, position: filter.until },
-        () => `Exported ${count} events to ${out}\n`,
+        () => `Exported ${counted(count, 'event')} to ${out}\n`,
       );
     });
 
@@ -118,7 +119,7 @@ export function addExport(events: Command, session: Session): void {
       await output.show(
         json,
         { file: out, format, conversions: count },
-        () => `Exported ${count} conversions to ${out}\n`,
+        () => `Exported ${counted(count, 'conversion')} to ${out}\n`,
       );
     } catch (error) {
       await file?.close();
@@ -191,7 +192,7 @@ export function addExport(events: Command, session: Session): void {
     const { resumeFrom } = file;
     if (resumeFrom)
       output.note(
-        `Resuming ${out}.part after position ${resumeFrom.position}: it contains ${resumeFrom.events} events.`,
+        `Resuming ${out}.part after position ${resumeFrom.position}: it contains ${counted(resumeFrom.events, 'event')}.`,
       );
     try {
       return await runExport(postgres, filter, {

@@ -12,6 +12,7 @@ import { type Bound, positionRangeOf } from '../../history/bound.js';
 import { prepareReplay } from '../../history/prepare-replay.js';
 import { type Publish, replayEvents } from '../../history/replay-events.js';
 import { usesKafka } from '../../kafka/kafka-settings.js';
+import { counted } from '../../kernel/counted.js';
 import { UserError } from '../../kernel/errors.js';
 import type { StoredEvent } from '../../log/event.js';
 import { withReaderHold } from '../../log/retention/retention-holds.js';
@@ -106,7 +107,7 @@ export function addReplay(program: Command, session: Session): void {
         session.throwIfStopped(
           'Interrupted before all conversions were checked. Run the same command again to continue.',
         );
-        if (checked % PROGRESS_EVERY === 0) output.progress(`${checked} conversions checked`);
+        if (checked % PROGRESS_EVERY === 0) output.progress(`${counted(checked, 'conversion')} checked`);
       };
       const range = 'conversion' in request.range ? undefined : request.range;
       const counts = await withReaderHold(postgres, 'replay deliveries', range?.after ?? 0, (hold) => {
@@ -145,14 +146,18 @@ export function addReplay(program: Command, session: Session): void {
           session.throwIfStopped(
             `Interrupted. Events up to ${position} are on ${topic}; continue with --from ${position + 1}.`,
           );
-          output.progress(`${events} events are on ${topic}`);
+          output.progress(`${counted(events, 'event is', 'events are')} on ${topic}`);
         };
         const counts = await withReaderHold(postgres, 'replay events', range.after, (hold) => {
           noteRemoved(output, range, hold);
           return replayEvents(client, publish, { ...range, types, site, topic }, progress);
         });
         output.endProgress();
-        await output.show(json, { topic, ...counts }, () => `${counts.events} events are on ${topic}.\n`);
+        await output.show(
+          json,
+          { topic, ...counts },
+          () => `${counted(counts.events, 'event is', 'events are')} on ${topic}.\n`,
+        );
       } finally {
         await client.end();
         await publisher.close();

@@ -3,6 +3,7 @@ import { type Bound, positionRangeOf } from '../../history/bound.js';
 import type { Differences, ShadowResult } from '../../history/shadow/differences.js';
 import { requireValidSettings, runShadow } from '../../history/shadow/run-shadow.js';
 import type { ShadowRules } from '../../history/shadow/shadow-rules.js';
+import { counted } from '../../kernel/counted.js';
 import { messageOf } from '../../kernel/errors.js';
 import { dedupWindowMs } from '../../kernel/settings/settings.js';
 import type { ReaderHold } from '../../log/retention/retention-holds.js';
@@ -56,7 +57,7 @@ export function addShadow(history: Command, session: Session): void {
         session.throwIfStopped(
           'Interrupted before all conversions were checked. Nothing was changed; run the command again.',
         );
-        output.progress(`${conversions} conversions checked`);
+        output.progress(`${counted(conversions, 'conversion')} checked`);
       };
       const onHold = (hold: ReaderHold) => noteRemoved(output, range, hold);
       const result = await runShadow(dependencies, site, range, rules, { onHold, progress });

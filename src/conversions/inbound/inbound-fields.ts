@@ -1,7 +1,7 @@
 import { integerText } from '../../http/strict-json.js';
 import { canonicalText } from '../../kernel/canonical-text.js';
 import { fitsCodePoints } from '../../kernel/code-points.js';
-import { CURRENCIES, readCurrency } from '../../kernel/currencies.js';
+import { CURRENCIES, readCurrency } from '../../kernel/codes/currencies.js';
 import { isEmail, normaliseEmail } from '../../kernel/email.js';
 import { ownTrimmed } from '../../kernel/own-text.js';
 import { sentClickIds } from '../../platforms/sent-clicks.js';

@@ -1,5 +1,5 @@
-import { COUNTRIES } from '../../kernel/countries.js';
-import { CURRENCIES } from '../../kernel/currencies.js';
+import { COUNTRIES } from '../../kernel/codes/countries.js';
+import { CURRENCIES } from '../../kernel/codes/currencies.js';
 
 type Option = readonly [code: string, title: string];
 

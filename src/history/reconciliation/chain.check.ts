@@ -1,4 +1,5 @@
 import { type KeyRotation, TrustedKeys } from '../../checkpoints/trusted-keys.js';
+import { counted } from '../../kernel/counted.js';
 import type { ChainCounts, Removal } from '../../log/audit/chain-verifier.js';
 import type { SealedRow } from '../../log/audit/sealed-row.js';
 import { acceptRemovals, firstCheckpointOf, type RecordedRemoval } from './removals.js';
@@ -47,16 +48,21 @@ export class ChainCheck {
   finish({ start, seals, events, unsealed, removed }: ChainCounts): Finding {
     if (start === undefined)
       return this.violations.findingOfLog(
-        unsealed === 0 ? 'the log has no events' : `${unsealed} events, all from before the upgrade that added seals`,
+        unsealed === 0
+          ? 'the log has no events'
+          : `${counted(unsealed, 'event')}, all from before the upgrade that added seals`,
       );
-    const before = unsealed === 0 ? '' : `; ${unsealed} events before it are older than the chain and have no seal`;
+    const before =
+      unsealed === 0
+        ? ''
+        : `; ${counted(unsealed, 'event')} before it ${unsealed === 1 ? 'is older than the chain and has' : 'are older than the chain and have'} no seal`;
     const gone = removed === 0 ? '' : `, ${removed} more were removed by retention`;
     const unverified =
       this.unverified === 0
         ? ''
         : `; the signatures of ${this.unverified} removals were not verified: they are of keys before the given one`;
     return this.violations.findingOfLog(
-      `${events} events in ${seals} seals${gone}; the chain starts at position ${start}${before}${unverified}`,
+      `${counted(events, 'event')} in ${counted(seals, 'seal')}${gone}; the chain starts at position ${start}${before}${unverified}`,
     );
   }
 }

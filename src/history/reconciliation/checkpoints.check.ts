@@ -3,6 +3,7 @@ import { readStoredCheckpoints } from '../../checkpoints/checkpoints.js';
 import { hasSettledKey, readFirstKey } from '../../checkpoints/signing-keys.js';
 import { type KeyRotation, TrustedKeys } from '../../checkpoints/trusted-keys.js';
 import { KEY_STREAM, LOG } from '../../events/log.events.js';
+import { counted } from '../../kernel/counted.js';
 import { isSignedBy } from '../../kernel/jws.js';
 import { readChainHead, readHeadsAt } from '../../log/audit/chain-audit.js';
 import type { EventLog } from '../../log/event-log.js';
@@ -55,15 +56,15 @@ export const checkpointsCheck: Check = {
         violations.add(
           `the checkpoint at position ${position} from ${from} is signed by a key before the given one, and no verified checkpoint covers it: give the key that signed it`,
         );
-    const counted = [
+    const compared = [
       signed.length === 0
         ? 'there is no checkpoint yet'
-        : `compared with ${ofDatabase} checkpoints of this database${against ? ` and ${kept} from ${against.name}` : ''}, the newest at position ${newest}`,
+        : `compared with ${counted(ofDatabase, 'checkpoint')} of this database${against ? ` and ${kept} from ${against.name}` : ''}, the newest at position ${newest}`,
       ...(newest < until ? ['what follows it is covered by no checkpoint'] : []),
       ...signatures.notes(),
       ...(publicKeys ? [] : ['the public key is that of this database: give one kept elsewhere with --public-key']),
     ];
-    return violations.findingOfLog(counted.join('; '));
+    return violations.findingOfLog(compared.join('; '));
   },
 };
 

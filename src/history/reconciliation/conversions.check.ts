@@ -1,5 +1,6 @@
 import { isOpening } from '../../conversions/conversion.js';
 import { CONVERSION } from '../../events/conversion.events.js';
+import { counted } from '../../kernel/counted.js';
 import type { IsPartial, StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -28,9 +29,10 @@ export function conversionsCheck(isPartial: IsPartial): StreamCheck {
     finish() {
       const { received, deduplicated, filtered } = counts as Record<'received' | 'deduplicated' | 'filtered', number>;
       const sum = received + deduplicated + filtered;
-      if (sum !== conversions) violations.add(`${conversions} conversions, but ${sum} opening events`);
+      if (sum !== conversions)
+        violations.add(`${counted(conversions, 'conversion')}, but ${counted(sum, 'opening event')}`);
       return violations.finding(
-        `received ${received} + deduplicated ${deduplicated} + filtered ${filtered} = ${conversions} conversions`,
+        `received ${received} + deduplicated ${deduplicated} + filtered ${filtered} = ${counted(conversions, 'conversion')}`,
       );
     },
   };

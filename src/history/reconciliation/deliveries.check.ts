@@ -1,6 +1,7 @@
 import { isOpening } from '../../conversions/conversion.js';
 import { isOutcome, outcomeType, resultsOf } from '../../delivery/delivery.js';
 import { CONVERSION } from '../../events/conversion.events.js';
+import { counted } from '../../kernel/counted.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { IsPartial, StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
@@ -41,7 +42,10 @@ export function deliveriesCheck(isPartial: IsPartial): StreamCheck {
         const expected = received.get(platform) ?? 0;
         const parts = counts.map(([status, count]) => `${status} ${count}`).join(' + ');
         lines.push(`${platform}: received ${expected} = ${parts}`);
-        if (sum !== expected) violations.add(`${platform} has ${sum} results for ${expected} deliveries`);
+        if (sum !== expected)
+          violations.add(
+            `${platform} has ${counted(sum, 'result')} for ${counted(expected, 'delivery', 'deliveries')}`,
+          );
       }
       return violations.finding(lines.join(', ') || 'no platform was connected');
     },

@@ -1,3 +1,4 @@
+import { counted } from '../../kernel/counted.js';
 import { countOutOfOrder, readUnfoundedSteps } from '../../log/audit/log-audit.js';
 import { readArrivedSites } from '../../log/site-copy/arrived-sites.js';
 import { withConnection } from '../../postgres/with-connection.js';
@@ -15,8 +16,9 @@ export const orderCheck: Check = {
     const violations = new Violations();
     await withConnection(postgres.connect('verify'), async (client) => {
       const { events, seals } = await countOutOfOrder(client, until, await readArrivedSites(client));
-      if (events > 0) violations.add(`${events} events have an earlier time than the event before them`);
-      if (seals > 0) violations.add(`${seals} seals have an earlier time than the seal before them`);
+      if (events > 0)
+        violations.add(`${counted(events, 'event has', 'events have')} an earlier time than the event before`);
+      if (seals > 0) violations.add(`${counted(seals, 'seal has', 'seals have')} an earlier time than the seal before`);
       for (const position of await readUnfoundedSteps(client))
         violations.add(`a step of the clock is recorded at position ${position}, and the seals show none there`);
     });

@@ -2,6 +2,7 @@ import { IMPORT_KEY_ID } from '../../events/conversion.events.js';
 import { LOG } from '../../events/log.events.js';
 import { SITE } from '../../events/site.events.js';
 import { USER } from '../../events/user.events.js';
+import { counted } from '../../kernel/counted.js';
 import type { SealedRow } from '../../log/audit/sealed-row.js';
 import type { EventCheck } from '../verify.js';
 import { Violations } from './violations.js';
@@ -39,7 +40,9 @@ export function originsCheck(): EventCheck {
         violations.add(`the ${type} at position ${row.position} names another key than the one that sent it`);
     },
     finish() {
-      return violations.findingOfLog(`${events} events of ${sites.size} sites with ${keys.size} keys`);
+      return violations.findingOfLog(
+        `${counted(events, 'event')} of ${counted(sites.size, 'site')} with ${counted(keys.size, 'key')}`,
+      );
     },
   };
 }

@@ -1,6 +1,7 @@
 import { type Delivery, foldDeliveries, isOutcome } from '../../delivery/delivery.js';
 import { CONVERSION } from '../../events/conversion.events.js';
 import { SITE } from '../../events/site.events.js';
+import { counted } from '../../kernel/counted.js';
 import { INTERVALS } from '../../kernel/intervals.js';
 import type { StoredEvent } from '../../log/event.js';
 import { isHeldBack } from '../../sites/connections/connection.js';
@@ -123,7 +124,9 @@ export function owedCheck(
       }
       if (owed === 0) return violations.finding('no delivery');
       const since = `the oldest conversion is of ${new Date(oldestMs).toISOString()}`;
-      return violations.finding(`${owed} deliveries, ${held} of them held back by their site or connection; ${since}`);
+      return violations.finding(
+        `${counted(owed, 'delivery', 'deliveries')}, ${held} of them held back by their site or connection; ${since}`,
+      );
     },
   };
 }

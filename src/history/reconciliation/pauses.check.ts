@@ -1,5 +1,6 @@
 import { BEGUN_WHILE_PAUSED } from '../../events/begun-while-paused.js';
 import { VISITOR } from '../../events/visitor.events.js';
+import { counted } from '../../kernel/counted.js';
 import type { EventCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -36,7 +37,7 @@ export function pausesCheck(): EventCheck {
         violations.add(`the ${type} at position ${position} was stored although ${site} was paused at ${since}`);
     },
     finish() {
-      const closed = closedAt.size === 0 ? '' : `; ${closedAt.size} sites have left`;
+      const closed = closedAt.size === 0 ? '' : `; ${counted(closedAt.size, 'site has', 'sites have')} left`;
       return violations.findingOfLog(`${pauses} pauses, ${pausedAt.size} of them not ended${closed}`);
     },
   };

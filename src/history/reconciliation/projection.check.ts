@@ -1,4 +1,5 @@
 import { dedupWindowOf } from '../../conversions/dedup-key.js';
+import { counted } from '../../kernel/counted.js';
 import type { Check } from '../verify.js';
 
 /** The rows of a projection equal a fold of the log up to its position. */
@@ -14,12 +15,12 @@ export function projectionCheck(name: string): Check {
       const { position, rows, missing, surplus } = await projections.compare(name, expiredBefore, () =>
         progress(`projection ${name} …`),
       );
-      const counted = `${rows} rows as of position ${position}`;
-      if (missing + surplus === 0) return { ok: true, detail: counted };
-      const differences = `${missing} rows are missing and ${surplus} do not match the log`;
+      const compared = `${counted(rows, 'row')} as of position ${position}`;
+      if (missing + surplus === 0) return { ok: true, detail: compared };
+      const differences = `${counted(missing, 'row is', 'rows are')} missing and ${surplus} ${surplus === 1 ? 'does' : 'do'} not match the log`;
       // A rebuild from a changed log would hide the change.
       const advice = `if "chain" and "checkpoints" pass, also against checkpoints kept elsewhere, fix it with "projections rebuild ${name}"; otherwise the log may have been altered, and a rebuild would hide it`;
-      return { ok: false, detail: `${differences} (${counted}); ${advice}` };
+      return { ok: false, detail: `${differences} (${compared}); ${advice}` };
     },
   };
 }

@@ -1,5 +1,6 @@
 import { checkData } from '../../events/check-data.js';
 import { EVENT_SCHEMAS, type EventType } from '../../events/index.js';
+import { counted } from '../../kernel/counted.js';
 import type { EventCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -21,7 +22,9 @@ export function schemasCheck(): EventCheck {
     },
     finish() {
       const unchecked = unknown.size === 0 ? '' : `; not checked, without a schema: ${[...unknown].sort().join(', ')}`;
-      return violations.findingOfLog(`${events} events compared with the schemas of their types${unchecked}`);
+      return violations.findingOfLog(
+        `${counted(events, 'event')} compared with the schemas of their types${unchecked}`,
+      );
     },
   };
 }

@@ -1,4 +1,5 @@
 import { usesKafka } from '../../kafka/kafka-settings.js';
+import { counted } from '../../kernel/counted.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -12,7 +13,10 @@ export const topicsCheck: Check = {
     if (!compared) return { ok: true, detail: 'nothing has been published yet' };
     const { partitions, position, violations } = compared;
     if (violations.length > 0) return { ok: false, detail: violations.join('; ') };
-    return { ok: true, detail: `${partitions} partitions hold what was published, up to position ${position}` };
+    return {
+      ok: true,
+      detail: `${counted(partitions, 'partition holds', 'partitions hold')} what was published, up to position ${position}`,
+    };
   },
 };
 
@@ -32,11 +36,13 @@ export const recordsCheck: Check = {
     if (!compared) return { ok: true, detail: 'nothing has been published yet' };
     const { records, position, lost, truncated } = compared;
     const also = [
-      ...(lost > 0 ? [`${lost} are of events that this database lost in a restore or failover`] : []),
-      ...(truncated > 0 ? [`Kafka has deleted the oldest records of ${truncated} partitions`] : []),
+      ...(lost > 0
+        ? [`${lost} ${lost === 1 ? 'is' : 'are'} of events that this database lost in a restore or failover`]
+        : []),
+      ...(truncated > 0 ? [`Kafka has deleted the oldest records of ${counted(truncated, 'partition')}`] : []),
     ];
     return violations.findingOfLog(
-      [`${records} records compared with the log, published up to position ${position}`, ...also].join('; '),
+      [`${counted(records, 'record')} compared with the log, published up to position ${position}`, ...also].join('; '),
     );
   },
 };

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import { USER } from '../../events/user.events.js';
+import { counted } from '../../kernel/counted.js';
 import type { StreamEvent } from '../../log/event.js';
 import { readEvents } from '../../log/event-reader.js';
 import { withConnection } from '../../postgres/with-connection.js';
@@ -26,7 +27,9 @@ export const usersCheck: Check = {
       const violations = new Violations();
       for (const difference of accessDifferences(foldAccess(events), stored)) violations.add(difference);
       const { users, sessions, tokens } = stored;
-      return violations.finding(`${users.length} users, ${sessions.length} sessions, ${tokens.length} tokens`);
+      return violations.finding(
+        `${counted(users.length, 'user')}, ${counted(sessions.length, 'session')}, ${counted(tokens.length, 'token')}`,
+      );
     });
   },
 };

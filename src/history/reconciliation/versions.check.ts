@@ -1,3 +1,4 @@
+import { counted } from '../../kernel/counted.js';
 import type { IsPartial, StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -20,6 +21,6 @@ export function versionsCheck(isPartial: IsPartial): StreamCheck {
         next = version + 1;
       }
     },
-    finish: () => violations.finding(`${events} events in ${streams} streams`),
+    finish: () => violations.finding(`${counted(events, 'event')} in ${counted(streams, 'stream')}`),
   };
 }

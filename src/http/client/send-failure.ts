@@ -1,5 +1,9 @@
 import { AddressRefused } from './guarded-lookup.js';
 
+/** What an operator can do where an address is refused that a test, or the own network, needs. */
+export const ALLOW_PRIVATE =
+  'To test a receiver on this machine, or to call one on your own network, set OUTBOUND_ALLOW_PRIVATE=true.';
+
 type SendFailureKind = 'timeout' | 'network_error' | 'address_refused';
 
 /**
@@ -25,8 +29,7 @@ export function failureOf(error: Error, host: string, sent: boolean): SendFailur
     return new SendFailure(
       'address_refused',
       sent,
-      `${host} is not on the public internet. Use a public https address, or set OUTBOUND_ALLOW_PRIVATE=true when ` +
-        'receivers on your own network are meant to be called.',
+      `${host} is not on the public internet. Use a public https address. ${ALLOW_PRIVATE}`,
     );
   }
   const code = codeOf(error);

@@ -1,4 +1,4 @@
-import { SendFailure } from './send-failure.js';
+import { ALLOW_PRIVATE, SendFailure } from './send-failure.js';
 
 /**
  * Parses the URL of a call, or throws a failure that explains what is wrong with it. Does not check the address behind a host
@@ -11,7 +11,7 @@ export function targetOf(url: string, guarded: boolean): URL {
   if (target.username !== '' || target.password !== '')
     throw refused(`The address at ${target.host} has a user name or password in it. Leave them out.`);
   if (guarded && target.protocol !== 'https:')
-    throw refused(`The address at ${target.host} has to begin with https://.`);
+    throw refused(`The address at ${target.host} has to begin with https://. ${ALLOW_PRIVATE}`);
   return target;
 }
 

@@ -14,6 +14,8 @@ const READER_LOCK = 4845007;
 /** Events that must not be removed yet. */
 export interface RetentionHold {
   readonly holder: string;
+  /** The holder is several things. */
+  readonly isPlural?: boolean;
   /** It needs the events after this position. */
   readonly position: number;
   /** When the holder registered; absent if it is not known. */
@@ -33,11 +35,14 @@ export async function readHolds(sources: readonly HoldSource[], until: number): 
 }
 
 /** Adds the time of the oldest event that the holder needs. */
-export async function describeHold(source: Queryable, { holder, position, since }: RetentionHold): Promise<string> {
+export async function describeHold(
+  source: Queryable,
+  { holder, isPlural, position, since }: RetentionHold,
+): Promise<string> {
   const oldest = await readTimeAfter(source, position);
   const needed = oldest === undefined ? '' : `, the oldest of ${oldest.toISOString()}`;
   const registered = since === undefined ? '' : `, registered at ${since}`;
-  return `${holder} needs the events after position ${position}${needed}${registered}`;
+  return `${holder} ${isPlural ? 'need' : 'needs'} the events after position ${position}${needed}${registered}`;
 }
 
 /** For the log of the service: what a setting waits for. */

@@ -10,7 +10,7 @@ import { readBody } from '../../http/read-body.js';
 import { RequestOrigin } from '../../http/request-origin.js';
 import { MalformedBody, parseStrictJson } from '../../http/strict-json.js';
 import { CLOCK, type Clock } from '../../kernel/clock.js';
-import { readCountry } from '../../kernel/countries.js';
+import { readCountry } from '../../kernel/codes/countries.js';
 import { LogUnavailable, messageOf } from '../../kernel/errors.js';
 import { Logger } from '../../kernel/logger.js';
 import { ownText } from '../../kernel/own-text.js';

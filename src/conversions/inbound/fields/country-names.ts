@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { COUNTRIES, readCountry } from '../../../kernel/countries.js';
+import { COUNTRIES, readCountry } from '../../../kernel/codes/countries.js';
 
 type Code = [alpha2: string, alpha3: string, ...rest: unknown[]];
 

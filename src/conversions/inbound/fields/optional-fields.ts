@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { integerText } from '../../../http/strict-json.js';
 import { SENDER_CLOCK_TOLERANCE_MS } from '../../../kernel/clock.js';
 import { fitsCodePoints } from '../../../kernel/code-points.js';
-import { COUNTRIES, readCountry } from '../../../kernel/countries.js';
+import { COUNTRIES, readCountry } from '../../../kernel/codes/countries.js';
 import { containsEmail } from '../../../kernel/email.js';
 import { ownTrimmed } from '../../../kernel/own-text.js';
 import { type Address, CONVERSION_SOURCES, type ConversionSource } from '../../../platforms/conversion.js';
