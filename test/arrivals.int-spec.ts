@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { allProjections } from '../src/app/projections.js';
+import { subjectOf } from '../src/kernel/email.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { type EventName, readErased } from '../src/log/site-copy/site-pages.js';
 import { platformOf } from '../src/platforms/index.js';
@@ -8,7 +9,6 @@ import { SCHEMA } from '../src/postgres/migrations/index.js';
 import { ConnectPlatform } from '../src/sites/connections/connection.commands.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure/erasure.js';
-import { personSubject } from '../src/visitors/erasure/person-subject.js';
 import type { AdminReply } from './support/admin.js';
 import { startCells, type TestCell } from './support/cells.js';
 import { SECRET_KEY } from './support/secret-key.js';
@@ -95,7 +95,7 @@ describe('a site that arrives', () => {
     expect(await move()).toMatchObject({ code: 0 });
     const secrets = new SiteSecrets(operator.postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
     const erasure = new Erasure(operator.postgres, allProjections(secrets), async () => {});
-    for (const email of people) await erasure.erase('cli', site.host, personSubject({ email }));
+    for (const email of people) await erasure.erase('cli', site.host, subjectOf(email));
     const events = await erasedIn(operator);
     expect(await step(b, '/erased', { epoch: 1, events })).toMatchObject({ status: 200, body: { left: 2 } });
     expect(await count(other, 'personal')).toBeGreaterThan(0);

@@ -84,7 +84,7 @@ describe('docs/architecture.md', () => {
   const sourcesIn = (text: string) =>
     linksIn(text).flatMap((target) => (target.startsWith('../src/') ? [target.slice('../'.length)] : []));
 
-  it.each(['A conversion', 'A visit', 'An erasure'])('follows "%s" through at most 15 files', (title) => {
+  it.each(['A conversion', 'A retry', 'A visit', 'An erasure'])('follows "%s" through at most 15 files', (title) => {
     const steps = [...section(title).matchAll(/^\d+\. \[.*\]\((.*?)\):/gm)].map(([, target]) => target as string);
     expect(steps.length).toBeGreaterThan(5);
     // No other source is linked, so the list is complete.

@@ -13,7 +13,7 @@ import { Logger } from '../kernel/logger.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { RecentEvents } from '../log/recent-events.js';
 import { Tracing } from '../tracing/tracing.js';
-import { findChanges } from '../visitors/find-changes.js';
+import { findChanges } from '../visitors/find-opt-outs.js';
 import { PartitionMaintenance } from './partition-maintenance.js';
 import type { Services } from './services.js';
 import { provideServices, SERVICES } from './services.providers.js';

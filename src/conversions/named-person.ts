@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import type { ConversionPersonal } from '../events/conversion.events.js';
 import { clickKey, externalIdKey, phoneKey, statedKeys } from '../events/person-keys.js';
 import type { SiteSettings } from '../events/site.events.js';
+import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { UserError } from '../kernel/errors.js';
 import { ownTrimmed } from '../kernel/own-text.js';
 import { findMentions } from '../log/mentions.js';
-import { personSubject } from '../visitors/erasure/person-subject.js';
 import { storedText } from './address-digest.js';
 import { hashPersonal } from './hash-personal.js';
 
@@ -23,8 +23,8 @@ export interface NamingSite {
 
 /** The subjects of the person itself. A sender may have hashed a phone with its `+` or without. */
 export function subjectsOf(named: NamedBy, { settings, secret }: Omit<NamingSite, 'host'>): [string, ...string[]] {
-  if (named.email !== undefined) return [personSubject({ email: named.email })];
-  if (named.hash !== undefined) return [personSubject({ hash: named.hash })];
+  if (named.email !== undefined) return [subjectOf(checkedEmail(named.email))];
+  if (named.hash !== undefined) return [checkedHash(named.hash)];
   if (named.phone !== undefined) {
     const digests = phoneDigests(named.phone, settings.country);
     return [phoneKey(digests.phone), phoneKey(digests.phoneDigits)];
@@ -32,6 +32,18 @@ export function subjectsOf(named: NamedBy, { settings, secret }: Omit<NamingSite
   const id = ownTrimmed(named.externalId ?? named.clickId ?? '');
   if (id === '') throw new UserError('Name the person by an email, a hash, a phone, an external id or a click id.');
   return [named.externalId === undefined ? clickKey(id) : externalIdKey(storedText(secret, id))];
+}
+
+/** Messages do not repeat the address, because it is personal data. */
+function checkedEmail(text: string): string {
+  const address = normaliseEmail(text);
+  if (!isEmail(address)) throw new UserError('This is not an email address. Give one such as jane@example.com.');
+  return address;
+}
+
+function checkedHash(text: string): string {
+  if (!/^[0-9a-f]{64}$/i.test(text)) throw new UserError('The hash must be a SHA-256 hex digest of 64 characters.');
+  return text.toLowerCase();
 }
 
 /** Also those who gave the phone, external id or click id together with an email, or with another of them. */

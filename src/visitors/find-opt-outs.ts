@@ -1,5 +1,6 @@
 import type { Pool, QueryConfig } from 'pg';
-import type { FindOptOuts } from '../delivery/decided.js';
+import type { FindChanges, FindOptOuts } from '../delivery/decided.js';
+import { findErased } from '../log/erased-positions.js';
 import { decideConsent, type StoredStatement } from './consent.js';
 
 const TIMEOUT_MS = 2_000;
@@ -31,5 +32,19 @@ export function findOptOuts({ pool }: { readonly pool: Pick<Pool, 'query'> }): F
     } as QueryConfig);
     const optedOut = rows.filter(({ statements }) => decideConsent(statements, [], false).withheld !== undefined);
     return new Set(optedOut.map(({ subject }) => subject));
+  };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** What a delivery asks before a request, if the conversion was decided some time ago. */
+export function findChanges(postgres: { readonly pool: Pick<Pool, 'query'> }): FindChanges {
+  const optOuts = findOptOuts(postgres);
+  return async (site, subjects, positions) => {
+    const [optedOut, erased] = await Promise.all([
+      subjects.length > 0 ? optOuts(site, subjects) : NONE,
+      findErased(postgres.pool, positions),
+    ]);
+    return { optedOut, erased };
   };
 }
