@@ -51,8 +51,13 @@ export class ArchiveWriter {
       throw new UserError(`${file} exists already. Give another name, or remove it.`);
     this.part = `${file}.part`;
     this.descriptor = opened(this.part, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 'written');
-    this.write(FIRST_LINE);
-    this.writeFrame(header);
+    try {
+      this.write(FIRST_LINE);
+      this.writeFrame(header);
+    } catch (error) {
+      this.discard();
+      throw error;
+    }
   }
 
   add({ table, rows }: Block): void {
