@@ -41,7 +41,7 @@ export interface WaitingDetails extends Omit<DeliveryTerms, 'asOf'>, SettingsAsO
  * Since when the platform may have accepted the delivery without saying so; undefined if it cannot have. Events of versions
  * that did not record this count from the receipt.
  */
-export function unknownSinceOf(
+export function boundSince(
   { reason, details }: Pick<WaitingDelivery, 'reason' | 'details'>,
   receivedTime: string,
 ): string | undefined {

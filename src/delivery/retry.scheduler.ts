@@ -3,7 +3,7 @@ import { Poller } from '../kernel/poller.js';
 import { Postgres } from '../postgres/postgres.js';
 import { asOfIn } from '../sites/connections/connection.js';
 import { Confirmations } from './confirmations.js';
-import { type DueDelivery, unknownSinceOf } from './deliveries.projection.js';
+import { type DueDelivery, boundSince } from './deliveries.projection.js';
 import { nextAttempt } from './delivery.saga.js';
 import { DeliveryLeases, QUERY_TIMEOUT_MS } from './delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
@@ -164,7 +164,7 @@ export class RetryScheduler {
         if (kind === 'confirm') return this.confirmations.confirm({ due, received, attempt });
         const probe = isProbe && this.deliveries.isParked(site, platform);
         const mayDeliver = () => permit.mayStart;
-        const unknownSince = unknownSinceOf(due, received.time);
+        const unknownSince = boundSince(due, received.time);
         const { maybeSentAt } = permit;
         const sent = { bodySha256, eventId, payloadVersion, asOf: asOfIn(details), reopened, without };
         const request = { received, platform, attempt, ...sent };

@@ -72,7 +72,7 @@ function clickVisits({ actor, site, message }: RecordVisit, visit: VisitEvent): 
 function visitEvent(command: RecordVisit, signals: VisitSignals, bot: BotVerdict): VisitEvent | undefined {
   const { call, message, visitor: caller } = command;
   const { visitor: browser, visit = '', subject, page, referrer, first, utm, cookies, consent } = message;
-  const clicks = withLandings(command);
+  const clicks = clicksWithLandings(command);
   const isIdentified = call === 'identify' && subject !== undefined;
   const data = { visit, clicks: Object.keys(clicks), campaign: Object.keys(utm).length > 0, consent, bot };
   if (!isIdentified && data.clicks.length === 0 && !data.campaign) return undefined;
@@ -88,7 +88,7 @@ function visitEvent(command: RecordVisit, signals: VisitSignals, bot: BotVerdict
  * The clicks with the times at which the service received their landings: from the cookie, or now if a known visitor reports a
  * landing. A click that comes with the email, or without a cookie, has none.
  */
-function withLandings({ call, message: { clicks }, visitor: { cookie, nowMs } }: RecordVisit): VisitPersonal['clicks'] {
+function clicksWithLandings({ call, message: { clicks }, visitor: { cookie, nowMs } }: RecordVisit): VisitPersonal['clicks'] {
   if (!cookie) return clicks;
   const landed = Object.entries(clicks).map(([kind, click]) => {
     const seenMs = landedMs(cookie, kind, click.id) ?? (call === 'collect' ? nowMs : undefined);

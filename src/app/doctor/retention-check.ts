@@ -1,6 +1,6 @@
 import { formatDuration } from '../../kernel/durations.js';
 import { findExpiredPartition, RETAINED_CATEGORIES } from '../../log/retention/retention.js';
-import { describeHold, type RetentionHold, readerHolds, readHolds } from '../../log/retention/retention-holds.js';
+import { describeHold, readerHolds, readHolds } from '../../log/retention/retention-holds.js';
 import { readOldest, readPositionBefore } from '../../log/stored-time.js';
 import { readReached } from '../../postgres/lease.js';
 import { KEPT_PERSONAL, PERSONAL_LEASE } from '../../visitors/erasure/expiry.js';
