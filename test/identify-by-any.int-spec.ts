@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { allProjections } from '../src/app/projections.js';
 import { findPeople, type NamedBy, subjectsOf } from '../src/conversions/named-person.js';
 import { Sealer } from '../src/kernel/sealing.js';
@@ -14,10 +14,11 @@ import { openErasureList } from '../src/visitors/erasure/erasure-list.js';
 import { expireClicked } from '../src/visitors/erasure/expiry.js';
 import { Matcher } from '../src/visitors/matcher.js';
 import { temporaryFolder } from './support/folders.js';
-import type { LooseEvent } from './support/loose-event.js';
+import { type LooseEvent, loosely } from './support/loose-event.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import { conversionId, post, type RequestOptions, send, type TestSite, useService } from './support/service.js';
 import { callTag, visitorCookie } from './support/tag-calls.js';
+import { eventually } from './support/waiting.js';
 
 const { operator, service, openSite } = await useService({ TRUSTED_PROXIES: '127.0.0.1', COLLECT_BURST: '500' });
 const sandbox = await new Sandbox().start();
@@ -219,6 +220,53 @@ describe('a site that identifies people by anything', () => {
     expect((await converted(site, { email: 'jane@example.com', externalId })).data).toMatchObject({
       withheld: 'opted_out',
     });
+  });
+
+  it('knows a person by a click id from the conversion over a late match to the erasure', async () => {
+    // The visitor landed before its clicks were recorded.
+    const site = await openSite();
+    const browser = { visitor: randomUUID(), cookies: { _ga: '5.6' } };
+    const landed = await land(site, 'G-8', browser);
+    await operator.set(site.host, 'identify-by', 'any');
+    const ga4 = { measurement_id: 'G-ABC1234', api_secret: 'secret' };
+    await operator.connect(site.host, 'ga4', ga4, `${sandbox.url}/ga4@${site.host}`);
+    await service.refreshSites();
+    const order = { clickIds: { gclid: 'G-8' }, orderId: unique('ORD') };
+    const reply = await convert(site, order);
+    expect(JSON.parse(reply.body).results.ga4).toMatchObject({ reason: 'no_client_identifier' });
+
+    const id = conversionId(reply);
+    await land(site, 'G-8', browser, { headers: { Cookie: visitorCookie(landed) } });
+    const stream = async () => loosely(await operator.log.readStream('conversion', id));
+    const events = await eventually(stream, (found) => found.at(-1)?.type === 'conversion.accepted.v1');
+    const types = events.map(({ type }) => type.split('.')[1]);
+    expect(types).toEqual(['received', 'skipped', 'reopened', 'accepted']);
+    const shown = await fetch(`${sandbox.url}/ledger?platform=ga4&tenant=${site.host}`);
+    expect(JSON.stringify(await shown.json())).toContain('5.6');
+
+    expect((await converted(site, order)).type).toBe('conversion.deduplicated.v1');
+    await erase(site, { clickId: 'G-8' });
+    const left = (await operator.log.read({ site: site.host, categories: ['conversion', 'visitor'] })).filter(
+      ({ type, personal }) => type !== 'visitor.erased.v1' && personal !== null,
+    );
+    expect(left).toEqual([]);
+    expect((await converted(site, order)).type).toBe('conversion.deduplicated.v1');
+    const anew = await converted(site, { ...order, orderId: unique('ORD') });
+    expect(anew.data).not.toHaveProperty('matched');
+  });
+
+  it.each([
+    ['clickIds', (gclid: string) => ({ clickIds: { gclid } })],
+    ['the address of the page', (gclid: string) => ({ pageUrl: `https://shop.example/thanks?gclid=${gclid}` })],
+    ['the cookies', (gclid: string) => ({ cookies: { _fbc: `fb.1.1772350000000.${gclid}` } })],
+  ])('is known by the click that a conversion carries itself in %s', async (_, carriedIn) => {
+    const site = await openAny();
+    const click = unique('Click');
+    const event = await converted(site, carriedIn(click));
+    expect(event.personal).toMatchObject({ person: expect.stringMatching(/^03/) });
+    expect((await converted(site, carriedIn(click))).type).toBe('conversion.deduplicated.v1');
+    await erase(site, { clickId: click });
+    expect((await operator.conversion(event.data['conversionId'] as string))?.personal).toBeNull();
   });
 
   it('decides again if consent is denied under any of the identifiers after the look-up', async () => {
