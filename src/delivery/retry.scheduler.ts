@@ -3,7 +3,7 @@ import { Poller } from '../kernel/poller.js';
 import { Postgres } from '../postgres/postgres.js';
 import { asOfIn } from '../sites/connections/connection.js';
 import { Confirmations } from './confirmations.js';
-import { type DueDelivery, boundSince } from './deliveries.projection.js';
+import { boundSince, type DueDelivery } from './deliveries.projection.js';
 import { nextAttempt } from './delivery.saga.js';
 import { DeliveryLeases, QUERY_TIMEOUT_MS } from './delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';

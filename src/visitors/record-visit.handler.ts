@@ -88,7 +88,11 @@ function visitEvent(command: RecordVisit, signals: VisitSignals, bot: BotVerdict
  * The clicks with the times at which the service received their landings: from the cookie, or now if a known visitor reports a
  * landing. A click that comes with the email, or without a cookie, has none.
  */
-function clicksWithLandings({ call, message: { clicks }, visitor: { cookie, nowMs } }: RecordVisit): VisitPersonal['clicks'] {
+function clicksWithLandings({
+  call,
+  message: { clicks },
+  visitor: { cookie, nowMs },
+}: RecordVisit): VisitPersonal['clicks'] {
   if (!cookie) return clicks;
   const landed = Object.entries(clicks).map(([kind, click]) => {
     const seenMs = landedMs(cookie, kind, click.id) ?? (call === 'collect' ? nowMs : undefined);
