@@ -4,6 +4,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -18,6 +19,10 @@ const compiler = join(root, 'node_modules/@nestjs/cli/bin/nest.js');
 requireNode(20, 19);
 const sources = fingerprint();
 const isBuilt = existsSync(stamp) && readFileSync(stamp, 'utf8') === sources;
+const isStart = process.env.npm_lifecycle_event === 'prestart' || process.argv[2] === 'start';
+// Otherwise the service itself says so at once.
+if (isStart && (!installed() || !isBuilt))
+  await requireFreePort(process.env.PORT || '8080', process.env.HOST || '127.0.0.1');
 if (!installed() || (!isBuilt && !existsSync(compiler))) await install();
 if (!isBuilt) {
   await run('Building …', process.execPath, [compiler, 'build']);
@@ -29,6 +34,24 @@ async function install() {
   writeFileSync(installing, '');
   await run('Installing dependencies (once, a minute or two) …', 'npm', INSTALL);
   rmSync(installing);
+}
+
+/** Rather than after minutes. Anything else that is wrong with the address is reported by the service. */
+async function requireFreePort(port, host) {
+  if (!/^\d{1,5}$/.test(port)) return;
+  const server = createServer();
+  const code = await new Promise((resolve) => {
+    server.once('error', (error) => resolve(error.code));
+    server.once('listening', () => server.close(() => resolve()));
+    try {
+      server.listen(Number(port), host);
+    } catch (error) {
+      resolve(error.code);
+    }
+  });
+  if (code !== 'EADDRINUSE') return;
+  console.error(`Port ${port} on ${host} is in use. Stop the process that listens on it, or set PORT to another one.`);
+  process.exit(1);
 }
 
 function requireNode(major, minor) {

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { type RunningAdmin, startAdmin, stopAdmin } from './admin/admin.js';
 import { type AdminMessage, STOPPED_WITHIN, WITH_FIRST_LINK } from './app/admin-process.js';
 import { appliedChanges } from './app/applied-changes.js';
+import { logDestination } from './app/terminal-log.js';
 import { messageOf } from './kernel/errors.js';
 import { Logger } from './kernel/logger.js';
 import { openSealer } from './kernel/secret-key.js';
@@ -37,7 +38,7 @@ async function run(): Promise<void> {
   const { databaseUrl, standby, dataDir, shutdownGraceMs } = settings;
   // Whatever is being waited for: a database that does not answer, or a request.
   void serviceEnded.then(() => setTimeout(() => process.exit(1), shutdownGraceMs * STOPPED_WITHIN));
-  const logger = new Logger(settings.logLevel);
+  const logger = new Logger(settings.logLevel, logDestination());
   const postgres = await Postgres.open({
     databaseUrl,
     standby,

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { setFlagsFromString } from 'node:v8';
 import { AdminProcess } from './app/admin-process.js';
 import { firstLinkText } from './app/banner.js';
-import { isContainerTerminal } from './app/main-terminal.js';
+import { isPersonsTerminal } from './app/main-terminal.js';
 import { unsupportedNodeText } from './app/node-support.js';
 import { recordVersion } from './app/record-version.js';
 import { startService } from './app/service.js';
@@ -42,10 +42,7 @@ try {
       graceMs: settings.shutdownGraceMs,
       applyChanges: () => app.get(SiteDirectory).refresh(),
       // Only on a terminal: what is piped or collected as a log must not contain it.
-      showFirstLink:
-        process.stdout.isTTY && !isContainerTerminal()
-          ? (link) => process.stdout.write(firstLinkText(link))
-          : undefined,
+      showFirstLink: isPersonsTerminal() ? (link) => process.stdout.write(firstLinkText(link)) : undefined,
     });
     app.get(Shutdown).accompany(() => admin.stop());
     admin.start();

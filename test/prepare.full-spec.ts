@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { temporaryFolder } from './support/folders.js';
 import { eventually } from './support/waiting.js';
 
@@ -31,11 +34,11 @@ describe('preparing a checkout', () => {
   });
   afterEach(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
 
-  const prepare = (): ChildProcess =>
+  const prepare = (env: Record<string, string> = {}): ChildProcess =>
     spawn(process.execPath, [join(root, 'scripts/prepare.mjs')], {
       cwd: root,
-      env: { PATH: [join(root, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter) },
-      stdio: 'ignore',
+      env: { PATH: [join(root, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter), ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
     });
   const installs = () =>
     existsSync(join(root, 'installs')) ? readFileSync(join(root, 'installs'), 'utf8').trim().split('\n') : [];
@@ -46,6 +49,22 @@ describe('preparing a checkout', () => {
     expect(installs()).toHaveLength(1);
     // Some dependencies report the installation to a third party.
     expect(readFileSync(join(root, 'arguments'), 'utf8')).toContain('--ignore-scripts');
+  });
+
+  it('says that the port of the service is in use before it installs anything', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const PORT = String((server.address() as AddressInfo).port);
+      const start = prepare({ PORT, npm_lifecycle_event: 'prestart' });
+      const told = text(start.stderr as Readable);
+      expect(await once(start, 'exit')).toEqual([1, null]);
+      expect(await told).toMatch(new RegExp(`^Port ${PORT} on 127.0.0.1 is in use\\.`));
+      expect(installs()).toEqual([]);
+      expect(await once(prepare({ PORT }), 'exit')).toEqual([0, null]);
+    } finally {
+      server.close();
+    }
   });
 
   it('ends npm when it is interrupted, and installs again at the next start', async () => {

@@ -103,6 +103,26 @@ async function storeAttempt(): Promise<void> {
   }
 }
 
+describe('the service on a terminal', () => {
+  it('prints nothing but what a person reads', async () => {
+    const start = `${process.execPath} ${join(import.meta.dirname, '../dist/main.js')}`;
+    const child = spawn('script', ['-qefc', start, '/dev/null'], {
+      env: { ...env, TERM: 'xterm', PORT: '0', ADMIN_PORT: '0' },
+    });
+    let shown = '';
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    child.stdout.on('data', (chunk: Buffer) => {
+      shown += chunk;
+      if (/\/sign-in#\S+\s/.test(shown)) child.stdin.write('\u0003');
+    });
+    await ended;
+    expect(shown).toContain('Create the first administrator');
+    expect(shown).toMatch(/^\d\d:\d\d:\d\d {2}The management API listens \(url: /m);
+    expect(shown).not.toMatch(/^\{/m);
+    expect(shown).not.toContain('There is no user');
+  });
+});
+
 describe('the command line on a terminal', () => {
   it('has colours unless NO_COLOR is set', async () => {
     const coloured = await onTerminal(['sites', 'list']);

@@ -7,21 +7,40 @@ export interface Demo {
   readonly sandboxUrl: string | undefined;
 }
 
+/** What an operator has to add before the service is of use. */
+export interface Missing {
+  readonly sites: boolean;
+  /** Of the dashboard, where no link to add the first one is shown. */
+  readonly users: boolean;
+}
+
 /** The text that `npm start` prints once the service is up. The curl line works when pasted into a shell. */
-export function bannerText(url: string, demo: Demo | undefined, dashboardUrl: string | undefined): string {
+export function bannerText(
+  url: string,
+  demo: Demo | undefined,
+  dashboardUrl: string | undefined,
+  missing: Missing,
+): string {
   const base = url.replace('127.0.0.1', 'localhost').replace('[::1]', 'localhost');
   const lines = [''];
   if (dashboardUrl !== undefined) lines.push(`  Dashboard: ${dashboardUrl}`);
   lines.push(`  Clean Conversions listens on ${base}`, '');
-  if (!demo?.key) {
+  if (missing.users)
     lines.push(
-      '  Add a site and create an API key:',
+      '  There is no user of the dashboard. Add one, and open the link that is printed:',
+      '    npx clean-conversions users add <email> --role admin',
+      '',
+    );
+  if (!demo?.key && missing.sites) {
+    lines.push(
+      '  There is no site. Add one and create an API key:',
       '    npx clean-conversions sites add <host>',
       '    npx clean-conversions inbound enable <host>',
       '    npx clean-conversions keys create --site <host> --name <label>',
       '',
     );
-  } else {
+  }
+  if (demo?.key) {
     lines.push(
       '  Send a conversion to the demo site. Paste this line into another terminal:',
       '',

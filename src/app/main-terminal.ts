@@ -15,3 +15,8 @@ export function isContainerTerminal(
     return false;
   }
 }
+
+/** Whether a person reads standard output, and no one collects it as a log. */
+export function isPersonsTerminal(): boolean {
+  return process.stdout.isTTY === true && !isContainerTerminal();
+}

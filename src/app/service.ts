@@ -15,12 +15,15 @@ import { Postgres } from '../postgres/postgres.js';
 import { recordKey } from '../sites/keys/key-check.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { openTracing } from '../tracing/open-tracing.js';
+import { hasUsers } from '../users/first-administrator.js';
 import { AppModule } from './app.module.js';
-import { bannerText, type Demo, dashboardUrl } from './banner.js';
+import { bannerText, type Demo, dashboardUrl, type Missing } from './banner.js';
 import { connectDemoPlatforms, startDemoSandbox } from './demo-sandbox.js';
 import { ensureDemoSite } from './demo-site.js';
+import { isPersonsTerminal } from './main-terminal.js';
 import { describeListenError, reservePort } from './reserved-port.js';
 import { createServices } from './services.js';
+import { logDestination } from './terminal-log.js';
 
 /** A restart of PostgreSQL, also after a crash, is over by then. */
 const DATABASE_WAIT_MS = 60_000;
@@ -33,7 +36,7 @@ export interface RunningService {
 }
 
 export async function startService(settings: Settings): Promise<RunningService> {
-  const logger = new Logger(settings.logLevel);
+  const logger = new Logger(settings.logLevel, logDestination());
   const { databaseUrl, dataDir } = settings;
   const freePort = await reservePort(settings);
   const sealer = openSealer(settings);
@@ -74,7 +77,10 @@ export async function startService(settings: Settings): Promise<RunningService> 
       throw describeListenError(error, settings);
     });
     const demo = databaseUrl ? undefined : await prepareDemo(app, dataDir, await sandbox);
-    return { app, banner: bannerText(await app.getUrl(), demo, dashboardUrl(settings)) };
+    return {
+      app,
+      banner: bannerText(await app.getUrl(), demo, dashboardUrl(settings), await missingIn(app, settings)),
+    };
   } catch (error) {
     await app.close();
     throw error;
@@ -87,6 +93,19 @@ function closingOnError<Result>(postgres: Postgres, step: Promise<Result>): Prom
     await postgres.close();
     throw error;
   });
+}
+
+async function missingIn(
+  app: NestFastifyApplication,
+  { adminPort, adminPassword, oidcIssuer }: Settings,
+): Promise<Missing> {
+  // On a terminal a link is shown; ADMIN_PASSWORD adds the first user, and a provider any of its users.
+  const needsUsers =
+    adminPort !== undefined && adminPassword === undefined && oidcIssuer === undefined && !isPersonsTerminal();
+  return {
+    sites: app.get(SiteDirectory).all().length === 0,
+    users: needsUsers && !(await hasUsers(app.get(Postgres))),
+  };
 }
 
 /** A demo site, in embedded mode only. After the service listens: a start that fails must not change the site. */

@@ -77,8 +77,12 @@ export class FirstAdministrator {
     return isAdded ? ((await (await this.postgres.repository(UserRow)).findOneBy({ id })) ?? undefined) : undefined;
   }
 
-  private async hasUsers(): Promise<boolean> {
-    const { rowCount } = await this.postgres.pool.query('SELECT FROM users LIMIT 1');
-    return rowCount === 1;
+  private hasUsers(): Promise<boolean> {
+    return hasUsers(this.postgres);
   }
+}
+
+export async function hasUsers({ pool }: Pick<Postgres, 'pool'>): Promise<boolean> {
+  const { rowCount } = await pool.query('SELECT FROM users LIMIT 1');
+  return rowCount === 1;
 }
