@@ -17,8 +17,10 @@ export async function openRetainedService(receiver: WebhookReceiver, retention: 
   const service = await startTestService(databaseUrl, environment);
   for (const postgres of [operator.postgres, service.services.postgres]) clock.follow(postgres);
   const site = await operator.openSite();
-  receiver.answer = (_, response) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{"events_received":1}');
+  receiver.answer = (call, response) => {
+    const { length } = JSON.parse(call.body).data as unknown[];
+    response.writeHead(200, { 'content-type': 'application/json' }).end(`{"events_received":${length}}`);
+  };
   await operator.connect(site.host, 'meta', { pixel_id: '1', access_token: 'token' }, receiver.url);
   await service.refreshSites();
   const cli = commandLine({ DATABASE_URL: databaseUrl, SECRET_KEY, ...environment });
