@@ -25,6 +25,7 @@ const DOCUMENTS = [
     .sort(),
 ];
 const EMAIL = 'jane.doe@example.com';
+const WARNING = 'total is an unknown field: ignored (use value)';
 /** Address of `npm run sandbox` in the documents. */
 const SANDBOX_URL = 'http://127.0.0.1:8089';
 
@@ -72,7 +73,10 @@ describe('guides', () => {
 
   it.each(SENDERS)('the $language program sends a conversion, and a duplicate when run again', async (sender) => {
     const code = codeOf(sender);
-    expect(readReceipt(await runCode(sender.language, code))).toEqual(received);
+    const first = await runCode(sender.language, code);
+    expect(readReceipt(first)).toEqual(received);
+    // Every field that the program shows is used.
+    expect(first.stderr).toBe('');
     expect(readReceipt(await runCode(sender.language, code))).toEqual({ ok: true, deduped: true });
     expected.push(sender.orderId);
   });
@@ -83,6 +87,37 @@ describe('guides', () => {
     expect(readReceipt(await runCode('bash', byHand))).toEqual({ ok: true, deduped: true });
     expect(readReceipt(await runCode('bash', ask))).toEqual(received);
     expected.push('LEAD-1001');
+  });
+
+  it.each(SENDERS)('the $language code sends a batch and shows the warnings of its entries', async (sender) => {
+    const { file, language } = sender;
+    const batch = blocksOf(file, language).at(-1) as string;
+    const [first, second] = batch.match(/LEAD-\d+/g) as [string, string];
+    const { code: exitCode, stdout, stderr } = await runCode(language, batch);
+    const warning = 'country must be an ISO 3166 alpha-2 code: dropped';
+    expect(exitCode).toBe(0);
+    if (language === 'bash')
+      expect(JSON.parse(stdout).results).toMatchObject([{ status: 200 }, { warnings: [warning] }]);
+    else expect(stderr).toBe(`${second}: ${warning}\n`);
+    expected.push(first, second);
+  });
+
+  it.each(SENDERS)('the $language code sends a conversion without an email', async ({ file, language, index }) => {
+    const [shown] = blocksOf(file, language).slice(-2) as [string];
+    // The line of the other guides calls a function of their program.
+    const program = blocksOf(file, language)[index] as string;
+    const whole = language === 'bash' ? shown : `${program.split(/^try/m)[0]}\n${shown}`;
+    expect((await cli('sites set localhost --identify-by any')).code).toBe(0);
+    const identifiesByAny = async () => {
+      const probe = { method: 'POST', path: '/__cc/inbound', body: '{"event":"lead"}' };
+      const headers = { 'X-CC-Api-Key': service.key, 'Content-Type': 'application/json' };
+      return (await send(service.url, { ...probe, headers })).body.includes('externalId');
+    };
+    while (!(await identifiesByAny())) await new Promise((later) => setTimeout(later, 50));
+    const { code: exitCode, stdout, stderr } = await runCode(language, whole);
+    expect([exitCode, exitCode === 0 ? '' : stderr]).toEqual([0, '']);
+    if (language === 'bash') expect(JSON.parse(stdout)).toEqual({ ok: true, event: 'lead', results: {} });
+    expected.push(/CALL-\d+/.exec(shown)?.[0] as string);
   });
 
   it.each([
@@ -141,7 +176,9 @@ describe('guides', () => {
     const orders = events.map(({ data }) => String(data['orderId']));
     expect(orders.filter((order) => !/^ORD-\d{10}$/.test(order)).sort()).toEqual([...expected].sort());
     for (const { data, personal } of events) {
-      if (expected.includes(String(data['orderId']))) expect(personal?.subject).toBe(sha256(EMAIL));
+      const order = String(data['orderId']);
+      const subject = order.startsWith('CALL-') ? undefined : sha256(EMAIL);
+      if (expected.includes(order)) expect([order, personal?.subject]).toEqual([order, subject]);
     }
     expect(stdout).not.toMatch(/jane|doe|23125001/i);
   });
@@ -173,6 +210,7 @@ describe('programs in the guides', () => {
         expect(stderr).toContain(message);
         if (message.startsWith('Gave up')) expect(stderr).toContain('with the same orderId');
         if (exit === 0) expect(JSON.parse(stdout)).toEqual({ ok: true, event: 'purchase', results: {} });
+        if (exit === 0) expect(stderr).toContain(WARNING);
         // One line, no stack trace.
         expect(stderr.replace(/^curl: .*\n/gm, '')).not.toMatch(/Traceback|\n {4}at |\n.*\n/);
       }),
@@ -535,6 +573,7 @@ async function fakeService(answers: readonly (number | 'cut')[] | 'closed') {
       answer === 200
         ? '{"ok":true,"event":"purchase","results":{}}'
         : JSON.stringify({ ok: false, error: answer === 400 ? 'event required' : 'Temporarily unavailable' });
+    if (answer === 200) response.setHeader('X-CC-Warning', WARNING);
     response.writeHead(answer as number, { 'Content-Type': 'application/json' }).end(text);
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
