@@ -6,16 +6,42 @@ type Code = [alpha2: string, alpha3: string, ...rest: unknown[]];
 const require = createRequire(import.meta.url);
 
 /** Codes and names that people use, and neither ISO nor the lists have. */
-const COMMON: Readonly<Record<string, string>> = {
-  uk: 'GB',
-  england: 'GB',
-  scotland: 'GB',
-  wales: 'GB',
-  northernireland: 'GB',
-  el: 'GR',
-  korea: 'KR',
-  xkx: 'XK',
+const COMMON: Readonly<Record<string, readonly string[]>> = {
+  AE: ['الإمارات'],
+  AL: ['Shqipëria'],
+  BA: ['Bosnia'],
+  CN: ['中國'],
+  FO: ['Føroyar'],
+  GB: [
+    ...['UK', 'England', 'Scotland', 'Wales', 'Northern Ireland'],
+    ...['Angleterre', 'Inglaterra', 'Gran Bretagna', 'Grossbritannien'],
+  ],
+  GL: ['Kalaallit Nunaat'],
+  GR: ['EL'],
+  IE: ['Republic of Ireland'],
+  JP: ['日本国'],
+  KR: ['Korea', 'Corea del Sur', '한국'],
+  LA: ['ລາວ'],
+  LK: ['ශ්‍රී ලංකාව'],
+  LU: ['Lëtzebuerg'],
+  MF: ['St. Martin'],
+  MG: ['Madagasikara'],
+  MM: ['မြန်မာ'],
+  NL: ['Hollande'],
+  OM: ['عمان'],
+  PH: ['Pilipinas'],
+  RE: ['La Réunion'],
+  SA: ['KSA', 'المملكة العربية السعودية'],
+  TH: ['ประเทศไทย'],
+  TL: ['East Timor'],
+  TW: ['台灣'],
+  US: ['America', 'États-Unis'],
+  VA: ['Vatican City'],
+  XK: ['XKX'],
 };
+const COMMON_NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries(COMMON).flatMap(([code, names]) => names.map((name) => [lettersOf(name), code])),
+);
 const LENGTH_MAX = 100;
 
 let codes: ReadonlyMap<string, string> | undefined;
@@ -32,7 +58,7 @@ export function readCountryName(text: string): string | undefined {
   codes ??= new Map(
     (require('i18n-iso-countries/codes.json') as Code[]).map(([two, three]) => [lettersOf(three), two]),
   );
-  return readCountry(letters) ?? COMMON[letters] ?? codes.get(letters) ?? codeOfName(letters);
+  return readCountry(letters) ?? COMMON_NAMES.get(letters) ?? codes.get(letters) ?? codeOfName(letters);
 }
 
 /** The lists are read one after the other, until one has the name: all of them take a quarter of a second. */
@@ -72,10 +98,11 @@ function readList(language: string): ReadonlyMap<string, string | null> {
   return list;
 }
 
-/** In lower case, without spaces, punctuation and accents. */
+/** In lower case, without spaces, punctuation and accents, and `&` as the English word. */
 function lettersOf(text: string): string {
   return text
     .normalize('NFKD')
     .toLowerCase()
+    .replaceAll('&', 'and')
     .replace(/[\u0300-\u036f]|[^\p{L}\p{M}]/gu, '');
 }
