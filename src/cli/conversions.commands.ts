@@ -105,7 +105,7 @@ function addSend(conversions: Command, session: Session): void {
     .addOption(new Option('--site <host>', 'site of the service that runs on this machine').conflicts('url'))
     .option('--url <address>', 'of the service, with the host of the site (default: http://localhost:<PORT>)')
     .option('--key <key>', 'API key; - reads it from standard input')
-    .option('--email <address>', 'of the customer', 'jane@example.com')
+    .option('--email <address>', 'of the customer (default: jane@example.com, unless --set names the customer)')
     .option('--event <name>', 'of the conversion', 'purchase')
     .option('--value <amount>', 'value of the conversion, such as 12.50')
     .option('--currency <code>', 'of the value, such as EUR')

@@ -87,6 +87,19 @@ describe('conversions send', () => {
     expect(requests).toMatchObject([{ url: '/__cc/inbound', headers: { 'x-cc-api-key': 'cc_demo' }, body }]);
   });
 
+  it.each([
+    ['hashed_email=00ff', { hashed_email: '00ff' }],
+    ['phone=+14155550123', { phone: '+14155550123' }],
+    ['clickIds.gclid=Cj0', { clickIds: { gclid: 'Cj0' } }],
+  ])('posts no example email with %s', async (field, identifier) => {
+    await send(['--set', field]);
+    await send(['--set', field, '--email', 'jo@shop.example']);
+    expect(requests.map(({ body }) => body)).toEqual([
+      { event: 'purchase', ...identifier },
+      { email: 'jo@shop.example', event: 'purchase', ...identifier },
+    ]);
+  });
+
   it('prints the receipt as JSON', async () => {
     const { text } = await send(['--json']);
     expect(JSON.parse(text)).toEqual({ conversionId: 'id-1', ...RECEIPT });

@@ -19,7 +19,7 @@ export interface SendArguments {
   readonly site?: string;
   readonly url?: string;
   readonly key?: string;
-  readonly email: string;
+  readonly email?: string;
   readonly event: string;
   readonly value?: string;
   readonly currency?: string;
@@ -73,9 +73,15 @@ function demoKey({ databaseUrl, dataDir }: Settings): string | undefined {
   return databaseUrl === undefined ? readFileIfExists(join(dataDir, 'demo-key'))?.trim() : undefined;
 }
 
-function bodyOf({ email, event, value, currency, order, fields }: SendArguments): string {
+const EXAMPLE_EMAIL = 'jane@example.com';
+/** By which the customer can be known. */
+const IDENTIFYING = /^(?:email|hashed_email|phone|hashed_phone|externalId|clickIds\.(?!fbp$).+)$/;
+
+function bodyOf({ email: given, event, value, currency, order, fields }: SendArguments): string {
   const amount = value === undefined ? undefined : Number(value);
   if (Number.isNaN(amount)) throw new UsageError('--value takes a number such as 12.50.');
+  const isNamed = [...fields.keys()].some((field) => IDENTIFYING.test(field));
+  const email = given ?? (isNamed ? undefined : EXAMPLE_EMAIL);
   const body: Record<string, unknown> = { email, event, value: amount, currency, orderId: order };
   for (const [field, text] of fields)
     setField(body, field, field === 'items' ? readItems(text) : cellValue(field, text));
