@@ -20,11 +20,19 @@ export function repeatedCurlLine(site: string, { conversion, events }: History, 
   const { event, value, currency, orderId, eventId, occurredAt, source, items, sentConsent: consent } = conversion;
   const personal = events.find(({ data }) => data['conversionId'] === conversion.conversionId)?.personal ?? {};
   const hashed = HASHED.filter((name) => name in personal).map((name) => [name, `<${name}>`]);
+  const {
+    city: hashed_city,
+    region: hashed_region,
+    postalCode: hashed_postal_code,
+    country: hashed_country,
+  } = personal;
   const { externalId, address, clickIds, ipAddress, userAgent, pageUrl, referrer, cookies, utm, custom } = personal;
   const body = JSON.stringify({
-    email: '<email>',
+    // Stored under the key of something else: the person has no email.
+    ...(!('person' in personal) && { email: '<email>' }),
     ...{ event, value, currency, orderId, eventId, occurredAt, source, items, consent },
     ...Object.fromEntries(hashed),
+    ...{ hashed_city, hashed_region, hashed_postal_code, hashed_country },
     ...{ externalId, ...(address as object | undefined), clickIds, ipAddress, userAgent },
     ...{ pageUrl, referrer, cookies: sentCookies(cookies), utm, custom },
   });

@@ -135,6 +135,15 @@ describe('what is copied', () => {
     expect(line({ conversion, events })).not.toContain('hash');
   });
 
+  it('repeats the hashes that were sent, and no email where the person has none', () => {
+    const hashes = { city: 'c1', region: 'r1', postalCode: 'p1', country: 'd1' };
+    const events = [{ data: { conversionId: '1' }, personal: { person: 'key', phone: 'hash', ...hashes } }];
+    const history = { conversion: { conversionId: '1', event: 'lead' }, events };
+    expect(repeatedCurlLine('localhost', history as never, undefined)).toContain(
+      `-d '{"event":"lead","phone":"<phone>","hashed_city":"c1","hashed_region":"r1","hashed_postal_code":"p1","hashed_country":"d1"}'`,
+    );
+  });
+
   it('repeats no character that a terminal would obey or hide', () => {
     const orderId = "A\x7f\x7f';id #\x9b\u2028\u202e\u{e0001}";
     const history = { conversion: { conversionId: '1', event: 'lead', orderId }, events: [] };
