@@ -38,6 +38,15 @@ describe('the columns of a file', () => {
     });
   });
 
+  it('with a custom value or the session cookie of Google Analytics are recognised by their exact names', () => {
+    expect(columnsOf(['email', 'event', 'custom.Profit ', 'cookies._ga_ABC123', 'custom', 'Custom.tax'])).toEqual({
+      email: 0,
+      event: 1,
+      'custom.Profit': 2,
+      'cookies._ga_ABC123': 3,
+    });
+  });
+
   it('of the template for Google Ads are recognised', () => {
     const header = [
       'Google Click ID',
@@ -96,7 +105,7 @@ describe('the columns of a file', () => {
   it('need an email, unless the site knows people by something else that a column holds', () => {
     const read = (field: string, withoutEmail: boolean) => () =>
       readColumns([field, 'event'], NONE, NONE, withoutEmail);
-    for (const field of ['phone', 'hashed_phone', 'externalId', 'gclid']) {
+    for (const field of ['phone', 'hashed_phone', 'externalId', 'gclid', 'pageUrl']) {
       expect(read(field, false)).toThrow(/No column holds email/);
       expect(read(field, true)).not.toThrow();
     }

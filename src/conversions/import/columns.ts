@@ -71,7 +71,7 @@ export const COLUMNS_MAX = 1_000;
 
 const EMAILS: readonly string[] = ['email', 'hashed_email'];
 /** By which a person without an email can be known. */
-const OTHERS = /^(?:phone|hashed_phone|externalId|clickIds\..+|cookies\..+)$/;
+const OTHERS = /^(?:phone|hashed_phone|externalId|pageUrl|clickIds\..+|cookies\..+)$/;
 
 export interface Column {
   readonly field: string;
@@ -93,6 +93,12 @@ function comparable(header: string): string {
   return header.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 }
 
+/** The field that a header means by itself. Keys of custom values and names of cookies are compared exactly. */
+function fieldOf(header: string): string | undefined {
+  const name = header.trim();
+  return FREE_FIELD.test(name) ? name : FIELD_BY_HEADER.get(comparable(name));
+}
+
 /**
  * Which column holds which field. `map` has the headers of fields as the operator states them; an empty one leaves the field out.
  * Fields of `defaults` need no column. `withoutEmail`: the site knows people by a phone, an external id or a click id, too.
@@ -109,7 +115,7 @@ export function readColumns(
   for (const [field, theirs] of map) if (theirs !== '') columns.set(field, indexOf(header, theirs, field));
   const mapped = new Set(columns.values());
   for (const [index, name] of header.entries()) {
-    const field = FIELD_BY_HEADER.get(comparable(name));
+    const field = fieldOf(name);
     if (field === undefined || map.has(field) || mapped.has(index)) continue;
     const earlier = columns.get(field);
     if (earlier !== undefined)

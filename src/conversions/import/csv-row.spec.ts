@@ -48,8 +48,6 @@ describe('a row of a CSV file', () => {
   });
 
   it.each([
-    [{ items: '[{"id":' }, 'items must be a list in JSON'],
-    [{ items: '[{"id":1,"id":2}]' }, 'items must be a list in JSON'],
     [{ orderId: '4,50123E+12' }, 'orderId was shortened by a spreadsheet: export it as text'],
     [{ email: 'a\0b' }, 'email contains a NUL character'],
     [{ firstName: 'J\ufffdrg' }, 'firstName is not valid UTF-8: give --encoding windows-1252'],
@@ -58,6 +56,18 @@ describe('a row of a CSV file', () => {
     [{ occurredAt: '01/02/2026' }, 'occurredAt is ambiguous: give --date-format dmy or --date-format mdy'],
   ])('%j is rejected', (cells, error) => {
     expect(row(cells as unknown as Record<string, string>)).toEqual({ error });
+  });
+
+  it.each([
+    ['items', '[{"id":', 'items must be a list in JSON'],
+    ['items', '[{"id":1,"id":2}]', 'items must be a list in JSON'],
+    ['externalId', '4,50123E+12', 'externalId was shortened by a spreadsheet: export it as text'],
+  ])('leaves out %s %j, which is no such value', (field, text, problem) => {
+    expect(row({ email: 'a@b.c', [field]: text })).toEqual({
+      body: { email: 'a@b.c' },
+      dropped: [{ field, problem }],
+    });
+    expect(() => readDefaults({ ...options, defaults: new Map([[field, text]]) })).toThrow(`--default: ${problem}.`);
   });
 
   it('gets the defaults where it has no value', () => {

@@ -14,6 +14,7 @@ const SHORTENED_NUMBER = /^\d([.,]\d+)?E\+?\d+$/i;
 export function readRow(cells: readonly string[], columns: readonly Column[], options: ReadOptions): LineReading {
   const body: Body = {};
   let isZoneless: true | undefined;
+  const dropped: { field: string; problem: string }[] = [];
   for (const { field, index } of columns) {
     const text = cells[index]?.trim() || options.defaults.get(field);
     if (text === undefined || text === '') continue;
@@ -30,10 +31,12 @@ export function readRow(cells: readonly string[], columns: readonly Column[], op
       body['occurredAt'] = new Date(time.ms).toISOString();
     } else if (field === 'items') {
       const items = readJson(text);
-      if (items === undefined) return { error: 'items must be a list in JSON' };
-      body['items'] = items;
+      if (items === undefined) dropped.push({ field, problem: 'items must be a list in JSON' });
+      else body['items'] = items;
     } else if ((field === 'orderId' || field === 'externalId') && SHORTENED_NUMBER.test(text)) {
-      return { error: `${field} was shortened by a spreadsheet: export it as text` };
+      const problem = `${field} was shortened by a spreadsheet: export it as text`;
+      if (field === 'orderId') return { error: problem };
+      dropped.push({ field, problem });
     } else setField(body, field, cellValue(field, text));
   }
   // Without it the amount would become dollars although the file has a column for the currency.
@@ -43,7 +46,7 @@ export function readRow(cells: readonly string[], columns: readonly Column[], op
     columns.some(({ field }) => field === 'currency')
   )
     return { error: 'currency must be an ISO 4217 code' };
-  return { body, isZoneless };
+  return { body, isZoneless, ...(dropped.length > 0 && { dropped }) };
 }
 
 /** `clickIds.gclid` is a part of `clickIds`. */
@@ -78,5 +81,7 @@ export function readDefaults(options: ReadOptions): Readonly<Body> {
   const columns = [...options.defaults.keys()].map((field) => ({ field, index: -1 }));
   const reading = readRow([], columns, options);
   if ('error' in reading) throw new UserError(`--default: ${reading.error}.`);
+  const [first] = reading.dropped ?? [];
+  if (first) throw new UserError(`--default: ${first.problem}.`);
   return reading.body;
 }

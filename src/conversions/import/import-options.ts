@@ -19,6 +19,8 @@ export type LineReading =
       readonly body: Record<string, unknown>;
       /** A time of the line has no offset. */
       readonly isZoneless?: boolean | undefined;
+      /** Optional fields that cannot be read, each with the reason. A site with strict fields rejects the line. */
+      readonly dropped?: readonly { readonly field: string; readonly problem: string }[];
     }
   | { readonly error: string };
 

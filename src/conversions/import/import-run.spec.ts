@@ -48,6 +48,30 @@ describe('an import', () => {
     expect(Math.max(...windows)).toBeLessThanOrEqual(4);
   });
 
+  it.each([
+    ['leaves out and counts', false, { accepted: 2, rejected: 0 }],
+    ['rejects the line of', true, { accepted: 0, rejected: 2 }],
+  ])('%s an optional field that is not valid: strict fields %s', async (_, strictFields, expected) => {
+    const problem = 'externalId was shortened by a spreadsheet: export it as text';
+    const rejected: string[] = [];
+    async function* chunks(): AsyncGenerator<SourceLine[]> {
+      const { reading, ...rest } = line('jane@example.com');
+      const { body } = reading as { body: Record<string, unknown> };
+      yield [{ ...rest, reading: { body, dropped: [{ field: 'externalId', problem }] } }];
+      yield [{ ...rest, reading: { body: { ...body, country: 'Atlantis' } } }];
+    }
+    const run = {
+      ...runWith(chunks(), () => {}),
+      site: () => ({ site: { settings: { strictFields } } }),
+      rejected: { add: async ({ reason }: { reason: string }) => void rejected.push(reason) },
+    } as unknown as ImportRun;
+    const counts: ImportCounts = { accepted: 0, deduplicated: 0, filtered: 0, rejected: 0 };
+    const { dropped } = await runImport(run, counts);
+    expect(counts).toMatchObject(expected);
+    expect(rejected).toEqual(strictFields ? [problem, 'country must be an ISO 3166 alpha-2 code'] : []);
+    expect(Object.fromEntries(dropped)).toEqual(strictFields ? {} : { externalId: 1, country: 1 });
+  });
+
   it('rejects the lines of a person who was erased after they were read', async () => {
     const erased = new Set<string>();
     const stored: unknown[] = [];

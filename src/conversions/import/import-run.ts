@@ -117,9 +117,18 @@ function toCommand(run: ImportRun, line: SourceLine): ReceiveConversion | string
   if ('error' in line.reading) return line.reading.error;
   const site = run.site();
   const { rawBody } = line;
-  const reading = readInboundFields(line.reading.body, { rawBody, clock: run.clock, ...siteReading(site.site) });
+  const { body, dropped = [] } = line.reading;
+  const rules = siteReading(site.site);
+  const reading = readInboundFields(body, { rawBody, clock: run.clock, ...rules });
   if (!reading.ok) return reading.error;
-  return new ReceiveConversion(site, run.key, reading.fields, run.rules);
+  if (dropped[0] && rules.isStrict) return dropped[0].problem;
+  const warnings = dropped.map(({ field, problem }) => ({
+    kind: 'dropped' as const,
+    field,
+    text: `${problem}: dropped`,
+  }));
+  const fields = { ...reading.fields, warnings: [...(reading.fields.warnings ?? []), ...warnings] };
+  return new ReceiveConversion(site, run.key, warnings.length > 0 ? fields : reading.fields, run.rules);
 }
 
 /** Whether any that the line states of the person was erased. */
