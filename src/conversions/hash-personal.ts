@@ -78,15 +78,29 @@ function addName(hashes: PersonalHashes, field: 'firstName' | 'lastName', name: 
   }
 }
 
+/** Whether it has a hash. */
+export function isName(name: string): boolean {
+  return withoutPunctuation(name).trim() !== '';
+}
+
 function withoutPunctuation(text: string): string {
   return text.replace(/[!-/:-@[-`{-~]+/g, '');
 }
 
 function addPhone(hashes: PersonalHashes, phone: string, defaultCountry: string | undefined): void {
-  const e164 = internationalForm(phone) ?? parsePhone(phone, defaultCountry);
+  const e164 = e164Of(phone, defaultCountry);
   if (e164 === undefined) return;
   hashes.phone = sha256(e164);
   hashes.phoneDigits = sha256(e164.slice(1));
+}
+
+/** Whether it has a hash. */
+export function isPhone(phone: string, defaultCountry: string | undefined): boolean {
+  return phone !== '' && e164Of(phone, defaultCountry) !== undefined;
+}
+
+function e164Of(phone: string, defaultCountry: string | undefined): string | undefined {
+  return internationalForm(phone) ?? parsePhone(phone, defaultCountry);
 }
 
 /** Spaces, dashes, dots, slashes, parentheses, and invisible formatting characters that address books add. */

@@ -126,27 +126,30 @@ function checkText(text: string): void {
 }
 
 /**
- * The digits of a non-negative integer in the root object, exactly as in the body: JSON.parse rounds beyond 2^53.
+ * The digits of a non-negative integer, exactly as in the body: JSON.parse rounds beyond 2^53. `path`: the keys that lead to it.
  * The body must have passed `parseStrictJson`. Undefined if the field has another value, such as `1e21` or `5.0`.
  */
-export function integerDigits(body: Buffer | string, key: string): string | undefined {
+export function integerDigits(body: Buffer | string, ...path: readonly string[]): string | undefined {
   const text = typeof body === 'string' ? body : body.toString('utf8');
   let depth = 0;
+  let entered = 0; // How many of the keys hold the object that is being read.
   for (const { 0: token, index } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g)) {
     if (token === '{' || token === '[') depth++;
-    else if (token === '}' || token === ']') depth--;
-    else if (depth === 1 && JSON.parse(token) === key) {
-      const integer = /\s*:\s*(\d+)(?![\d.eE])/y;
-      integer.lastIndex = index + token.length;
-      const digits = integer.exec(text)?.[1];
-      if (digits !== undefined) return digits;
+    else if (token === '}' || token === ']') entered = Math.min(entered, --depth - 1);
+    else if (depth === entered + 1 && JSON.parse(token) === path[entered]) {
+      const value = /\s*:\s*(\{|\d+(?![\d.eE]))/y;
+      value.lastIndex = index + token.length;
+      const found = value.exec(text)?.[1];
+      const isLast = entered === path.length - 1;
+      if (found === '{' && !isLast) entered++;
+      else if (found !== undefined && found !== '{' && isLast) return found;
     }
   }
   return undefined;
 }
 
 /** A parsed non-negative integer with every digit of the body: it is an identifier. Undefined if it is no such number. */
-export function integerText(sent: number, body: Buffer | string, key: string): string | undefined {
+export function integerText(sent: number, body: Buffer | string, ...path: readonly string[]): string | undefined {
   if (!Number.isInteger(sent) || sent < 0) return undefined;
-  return Number.isSafeInteger(sent) ? String(sent) : integerDigits(body, key);
+  return Number.isSafeInteger(sent) ? String(sent) : integerDigits(body, ...path);
 }

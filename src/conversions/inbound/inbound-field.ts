@@ -74,15 +74,17 @@ export interface BodyReading {
   readonly isStrict: boolean;
   /** What a value without a currency is in, if the site has set it. */
   readonly currency?: string | undefined;
-  /** Where a conversion needs no email: the country of phone numbers without a country code. */
-  readonly withoutEmail?: { readonly country: string | null } | undefined;
+  /** Of phone numbers without a country code, if the site has set it. */
+  readonly country?: string | undefined;
+  /** A conversion needs no email where the person is known by something else. */
+  readonly withoutEmail?: boolean;
 }
 
 /** What a site decides of it. */
 export function siteReading({ settings }: Pick<Site, 'settings'>): Omit<BodyReading, 'rawBody' | 'clock'> {
   const { strictFields: isStrict, currency, identifyBy, country } = settings;
-  const reading = { isStrict, currency: currency ?? undefined };
-  return identifyBy === 'email' ? reading : { ...reading, withoutEmail: { country } };
+  const withoutEmail = identifyBy === 'any';
+  return { isStrict, currency: currency ?? undefined, country: country ?? undefined, withoutEmail };
 }
 
 /**

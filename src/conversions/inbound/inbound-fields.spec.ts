@@ -389,6 +389,36 @@ describe('readInboundFields', () => {
     });
   });
 
+  describe('a text that cannot be hashed', () => {
+    const NO_PHONE = 'phone is no possible number, or lacks its country code: dropped';
+    it.each<[Record<string, unknown>, string[]]>([
+      [{ phone: '030 123456' }, [NO_PHONE]],
+      [{ phone: 'n/a', country: 'DE' }, [NO_PHONE]],
+      [{ phone: '030 123456', country: 'DE' }, []],
+      [{ phone: ' ', firstName: ' ' }, []],
+      [
+        { lastName: '---', firstName: '. -' },
+        ['lastName has only punctuation: dropped', 'firstName has only punctuation: dropped'],
+      ],
+      [{ firstName: "O'", lastName: 'Ж.' }, []],
+    ])('%j is named as dropped', (sent, warnings) => {
+      expect(usedOf(sent).warnings).toEqual(warnings);
+      expect(errorOf({ ...valid, ...sent })).toBeUndefined();
+    });
+
+    it('is used with the country of the site', () => {
+      const reading = read({ ...valid, phone: '030 123456' }, true, { country: 'DE' });
+      expect(reading.ok && reading.fields.warnings).toBeUndefined();
+    });
+  });
+
+  it.each(['firstName', 'lastName', 'phone', 'city', 'region', 'postalCode', 'country'])(
+    'takes a digest in %s with white space as one',
+    (name) => {
+      expect(usedOf({ [name]: ` ${digest.toUpperCase()}\n` })).toEqual({ hashed: { [name]: digest }, warnings: [] });
+    },
+  );
+
   describe('of a site without strict fields', () => {
     const CLICK = { gclid: 'Cj0' };
     it.each<[name: string, sent: Record<string, unknown>, used: Record<string, unknown>, warnings?: string[]]>([
@@ -768,7 +798,7 @@ describe('inboundBodySchema', () => {
 
   describe('of a site that knows people by anything', () => {
     const isAllowed = ajv.compile(anyoneBodySchema);
-    const withoutEmail = { country: null };
+    const withoutEmail = true;
     const accepts = (body: Record<string, unknown>) => read(body, false, { withoutEmail }).ok;
 
     it.each<[string, Record<string, unknown>]>([

@@ -5,10 +5,10 @@ import { CURRENCIES, readCurrency } from '../../kernel/codes/currencies.js';
 import { isEmail, normaliseEmail } from '../../kernel/email.js';
 import { ownTrimmed } from '../../kernel/own-text.js';
 import { sentClickIds } from '../../platforms/sent-clicks.js';
-import { E164, hashPersonal } from '../hash-personal.js';
+import { E164, isName, isPhone } from '../hash-personal.js';
 import { fieldRejection, type RejectionReason } from '../rejection-reason.js';
 import { identifyingClickIds } from './fields/click-ids.js';
-import { addDigest, DIGEST_PATTERN, isDigest } from './fields/hashed.js';
+import { addDigest, DIGEST_PATTERN, digestIn } from './fields/hashed.js';
 import { EXTERNAL_ID_MAX, OPTIONAL_FIELDS, TOO_FAR_AHEAD } from './fields/optional-fields.js';
 import { NOT_BLANK, STORABLE, storable } from './fields/texts.js';
 import { UNNAMED, UnknownFields } from './fields/unknown-fields.js';
@@ -155,9 +155,10 @@ function textField(
     schema: { type: 'string', maxLength, pattern: STORABLE, description, example },
     read: (sent, fields) => {
       if (sent === undefined || sent === '') return undefined;
+      const digest = digestIn(sent);
+      if (digest !== undefined) return addDigest(fields, name, digest);
       if (typeof sent !== 'string' || !fitsCodePoints(sent, maxLength))
         return `${name} must be text of at most ${maxLength} characters`;
-      if (isDigest(sent)) return addDigest(fields, name, sent);
       fields[name] = sent;
       return undefined;
     },
@@ -272,19 +273,38 @@ export function readInboundFields(body: Record<string, unknown>, reading: BodyRe
       return { ok: false, error: result, reason: fieldRejection(name, result) };
     unused = [...(unused ?? []), { name, texts: typeof result === 'string' ? [`${result}: dropped`] : result }];
   }
-  if (reading.withoutEmail && !isIdentified(fields, reading.withoutEmail.country))
+  const unusable = unusableOf(fields, reading.country);
+  if (reading.withoutEmail && !isIdentified(fields, unusable))
     return { ok: false, error: NO_IDENTIFIER, reason: 'identifier_missing' };
-  const warnings = warningsOf(body, unused, reading);
+  const warnings = warningsOf(body, unusable ? [...unusable, ...(unused ?? [])] : unused, reading);
   if (warnings.length > 0) fields.warnings = warnings;
   return { ok: true, fields };
 }
 
 /** Whether the person is known by something: a phone that no one can dial is not enough. */
-function isIdentified(fields: InboundFields, country: string | null): boolean {
-  const { email, hashedEmail, externalId, clickIds } = fields;
+function isIdentified(fields: InboundFields, unusable: readonly Unused[] = []): boolean {
+  const { email, hashedEmail, externalId, clickIds, phone, hashed } = fields;
   if (email !== undefined || hashedEmail !== undefined || externalId !== undefined) return true;
   if (clickIds && sentClickIds(clickIds).length > 0) return true;
-  return hashPersonal(fields, country ?? undefined).phone !== undefined;
+  if (hashed?.phone !== undefined) return true;
+  return phone !== undefined && !unusable.some(({ name }) => name === 'phone');
+}
+
+const NO_PHONE: Unused = { name: 'phone', texts: ['phone is no possible number, or lacks its country code: dropped'] };
+
+/** Texts of which nothing remains to be hashed. Blank ones count as absent. Read last: the country completes a phone number. */
+function unusableOf(fields: InboundFields, country: string | undefined): Unused[] | undefined {
+  const { firstName = '', lastName = '', phone = '' } = fields;
+  let unusable: Unused[] | undefined;
+  if (!isName(firstName) && firstName.trim() !== '') unusable = [noName('firstName')];
+  if (!isName(lastName) && lastName.trim() !== '') unusable = [...(unusable ?? []), noName('lastName')];
+  if (!isPhone(phone, fields.address?.country ?? country) && phone.trim() !== '')
+    unusable = [...(unusable ?? []), NO_PHONE];
+  return unusable;
+}
+
+function noName(name: string): Unused {
+  return { name, texts: [`${name} has only punctuation: dropped`] };
 }
 
 /** A field of which not everything is used. */

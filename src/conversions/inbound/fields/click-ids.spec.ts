@@ -7,7 +7,8 @@ const FORMAT = 'must be 1 to 500 visible ASCII characters without @';
 
 function read(sent: unknown, isStrict: boolean) {
   const fields: Pick<InboundFields, 'clickIds'> = {};
-  const result = readClickIds(sent, fields, { isStrict });
+  const rawBody = JSON.stringify({ clickIds: sent }) ?? '';
+  const result = readClickIds(sent, fields, { isStrict, rawBody });
   return { clickIds: fields.clickIds, result };
 }
 
@@ -33,11 +34,22 @@ describe('readClickIds', () => {
     [`clickIds.gclid ${FORMAT}`, { gclid: 'jane@example.com' }],
     [`clickIds.gclid ${FORMAT}`, { gclid: 'jane%40example.com' }],
     [`clickIds.twclid ${FORMAT}`, { twclid: 'é' }],
-    ['clickIds.lead_id must be 15 to 17 digits, as text', { lead_id: '12345678901234' }],
+    ['clickIds.lead_id must be 15 to 17 digits', { lead_id: '12345678901234' }],
     ['clickIds.fbc must have the format of the cookie, such as fb.1.1772350000000.1234567890', { fbc: 'IwAR0' }],
     ['clickIds.fbp must have the format of the cookie, such as fb.1.1772350000000.1234567890', { fbp: 'fb.1..1' }],
   ])('answers %s', (error, sent) => {
     expect(read(sent, true)).toEqual({ clickIds: undefined, result: error });
+  });
+
+  it.each(['123456789012345', '99999999999999999'])('reads the lead id %s as a number', (digits) => {
+    const rawBody = `{"lead_id":1,"items":[{"lead_id":2}],"clickIds":{"gclid":"lead_id","lead_id": ${digits}}}`;
+    const fields: Pick<InboundFields, 'clickIds'> = {};
+    expect(readClickIds(JSON.parse(rawBody).clickIds, fields, { isStrict: true, rawBody })).toBeUndefined();
+    expect(fields.clickIds).toEqual({ gclid: 'lead_id', lead_id: digits });
+  });
+
+  it.each([-123456789012345, 1.5, 12345])('reads no lead id from %d', (id) => {
+    expect(read({ lead_id: id }, true).result).toBe('clickIds.lead_id must be 15 to 17 digits');
   });
 
   it('drops what is not valid, and keeps the rest', () => {

@@ -1,3 +1,4 @@
+import { integerText } from '../../../http/strict-json.js';
 import { containsEmail } from '../../../kernel/email.js';
 import { ownTrimmed } from '../../../kernel/own-text.js';
 import { SENT_CLICK_IDS } from '../../../platforms/click-ids.js';
@@ -17,11 +18,12 @@ const META_COOKIE = /^fb\.\d\.\d{10,14}\.[^.\s].*$/;
 const META_COOKIE_FORMAT = 'must have the format of the cookie, such as fb.1.1772350000000.1234567890';
 /** Meta's id of a lead. */
 const LEAD_ID = /^\d{15,17}$/;
+const LEAD_ID_AS_NUMBER = { type: 'integer', minimum: 100_000_000_000_000, maximum: Number.MAX_SAFE_INTEGER };
 
 const FORMATS: Readonly<Partial<Record<SentClickId, readonly [format: RegExp, problem: string]>>> = {
   fbc: [META_COOKIE, META_COOKIE_FORMAT],
   fbp: [META_COOKIE, META_COOKIE_FORMAT],
-  lead_id: [LEAD_ID, 'must be 15 to 17 digits, as text'],
+  lead_id: [LEAD_ID, 'must be 15 to 17 digits'],
 };
 
 const KNOWN: ReadonlySet<string> = new Set(SENT_CLICK_IDS);
@@ -34,7 +36,8 @@ export const clickIdsSchema = {
     SENT_CLICK_IDS.map((name) => {
       const [format] = FORMATS[name] ?? [];
       const pattern = format ? `^$|${format.source}` : '^[!-?A-~]*$';
-      return [name, { type: ['string', 'null'], maxLength: CLICK_ID_MAX, pattern }];
+      const text = { type: ['string', 'null'], maxLength: CLICK_ID_MAX, pattern };
+      return [name, name === 'lead_id' ? { anyOf: [text, LEAD_ID_AS_NUMBER] } : text];
     }),
   ),
   additionalProperties: false,
@@ -63,7 +66,7 @@ export const clickIdsField: InboundField = {
 export function readClickIds(
   sent: unknown,
   fields: Pick<InboundFields, 'clickIds'>,
-  reading: Pick<BodyReading, 'isStrict'>,
+  reading: Pick<BodyReading, 'isStrict' | 'rawBody'>,
 ): ReadResult {
   const entries = fieldsOf(sent);
   if (!entries) return 'clickIds must be an object';
@@ -73,7 +76,8 @@ export function readClickIds(
     if (!KNOWN.has(name)) {
       if (problems.add(`clickIds must have no other names than ${SENT_CLICK_IDS.join(', ')}`)) break;
     } else if (!isAbsent(id)) {
-      const text = readClickId(id);
+      const isNumber = name === 'lead_id' && typeof id === 'number';
+      const text = isNumber ? (integerText(id, reading.rawBody, 'clickIds', name) ?? '') : readClickId(id);
       const [format, problem] = FORMATS[name as SentClickId] ?? [];
       if (text === undefined) {
         if (problems.add(`clickIds.${name} must be 1 to ${CLICK_ID_MAX} visible ASCII characters without @`)) break;

@@ -32,22 +32,21 @@ export const hashedFields: readonly InboundField[] = FIELDS.map(([name, field, d
     example: '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d'.replace(/^8/, String(index + 1)),
   },
   read: (sent, fields) => {
-    const text = typeof sent === 'string' ? ownTrimmed(sent) : undefined;
-    if (text === '') return undefined;
-    return text !== undefined && isDigest(text)
-      ? addDigest(fields, field, text, name)
-      : `${name} must be a SHA-256 hex digest`;
+    const digest = digestIn(sent);
+    if (digest !== undefined) return addDigest(fields, field, digest, name);
+    return typeof sent === 'string' && sent.trim() === '' ? undefined : `${name} must be a SHA-256 hex digest`;
   },
 }));
 
-/** Whether the text of a plain field is a digest, too: some senders hash every personal field. */
-export function isDigest(text: string): boolean {
-  return text.length === 64 && DIGEST.test(text);
+/** The digest that a field has, a plain one, too: some senders hash every personal field. */
+export function digestIn(sent: unknown): string | undefined {
+  if (typeof sent !== 'string' || sent.length < 64) return undefined;
+  const text = ownTrimmed(sent);
+  return DIGEST.test(text) ? text.toLowerCase() : undefined;
 }
 
 /** `name`: the field of the request. */
-export function addDigest(fields: InboundFields, field: HashedField, text: string, name: string = field): ReadResult {
-  const digest = text.toLowerCase();
+export function addDigest(fields: InboundFields, field: HashedField, digest: string, name: string = field): ReadResult {
   if (digest === EMPTY) return [`${name} is the hash of an empty text: dropped`];
   fields.hashed ??= {};
   fields.hashed[field] ??= digest;

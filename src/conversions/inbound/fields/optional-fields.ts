@@ -12,7 +12,7 @@ import { consentField } from './consent.js';
 import { cookiesField } from './cookies.js';
 import { readCountryName } from './country-names.js';
 import { customField } from './custom.js';
-import { addDigest, hashedFields, isDigest } from './hashed.js';
+import { addDigest, digestIn, hashedFields } from './hashed.js';
 import { itemsField } from './items.js';
 import { readTimeMs } from './occurred-at.js';
 import { pageFields } from './page.js';
@@ -81,7 +81,8 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
       example: 'DE',
     },
     read: (sent, fields, { isStrict }) => {
-      if (typeof sent === 'string' && isDigest(sent)) return addDigest(fields, 'country', sent);
+      const digest = digestIn(sent);
+      if (digest !== undefined) return addDigest(fields, 'country', digest);
       const country = typeof sent === 'string' ? (isStrict ? readCountry : readCountryName)(sent) : undefined;
       if (country === undefined) return 'country must be an ISO 3166 alpha-2 code';
       const { region } = fields.address ?? {};
@@ -181,7 +182,8 @@ function addressField(
     name,
     schema: { type: 'string', maxLength: max, pattern: STORABLE, description, example },
     read: (sent, fields) => {
-      if (typeof sent === 'string' && isDigest(sent)) return addDigest(fields, name, sent);
+      const digest = digestIn(sent);
+      if (digest !== undefined) return addDigest(fields, name, digest);
       const text = typeof sent === 'string' ? ownTrimmed(sent).replace(/\s+/g, ' ') : undefined;
       if (text === undefined || !fitsCodePoints(text, max) || containsEmail(text))
         return `${name} must be text of at most ${max} characters without an email address`;
