@@ -110,6 +110,19 @@ describe('a batch', () => {
     expect((await getReceipt(service, site, `/${entries[0]?.conversionId}`)).status).toBe(200);
   });
 
+  it('of a site with strict fields has only the conversions whose optional fields are valid', async () => {
+    const site = await openSite();
+    await operator.set(site.host, 'strict-fields', 'yes');
+    await service.refreshSites();
+    const lines = [purchase('1', { country: 'DE' }), purchase('2', { country: 'Germany' }), purchase('3')];
+    expect(entriesOf(await postBatch(site, lines))).toEqual([
+      expect.objectContaining({ ok: true, status: 200 }),
+      { ok: false, error: 'country must be an ISO 3166 alpha-2 code', status: 400 },
+      expect.objectContaining({ ok: true, status: 200 }),
+    ]);
+    expect(await ordersOf(site, 'conversion.received.v1')).toEqual(['1', '3']);
+  });
+
   it('of 1,000 conversions that is sent again stores each of them once', async () => {
     const site = await openSite();
     const orders = Array.from({ length: 1_000 }, (_, index) => `ORD-${index}`);

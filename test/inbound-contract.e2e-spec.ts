@@ -359,7 +359,7 @@ describe('an optional field', () => {
       referrer: 'https://shop.example/cart?email=jane',
       cookies: { _ga: 'GA1.1.11.22', _epik: 'dj0' },
       custom: { profit: 41.5, coupon: 'SPRING', returning: true },
-      clickIds: { lead_id: '123456789012345', ctwa_clid: 'ARA', dclid: 'CMj' },
+      clickIds: { lead_id: 123456789012345, ctwa_clid: 'ARA', dclid: 'CMj' },
       hashed_phone: digest.toUpperCase(),
       hashed_city: digest,
     };
@@ -373,7 +373,7 @@ describe('an optional field', () => {
       cookies: { _ga: '11.22' },
       utm: { source: 'news' },
       custom: sent.custom,
-      clickIds: { ...sent.clickIds, epik: 'dj0' },
+      clickIds: { ...sent.clickIds, lead_id: '123456789012345', epik: 'dj0' },
       phone: digest,
       phoneDigits: digest,
       city: digest,
@@ -394,6 +394,8 @@ describe('an optional field', () => {
       ],
       clickIds: { fbc: 'IwAR0', gclid: 'Cj0', jane: 'x' },
       hashed_last_name: 'Doe',
+      phone: '030 123456',
+      firstName: '---',
     });
     expect(warning?.toString().split('; ')).toEqual([
       'country must be an ISO 3166 alpha-2 code: dropped',
@@ -402,13 +404,37 @@ describe('an optional field', () => {
       'clickIds.fbc must have the format of the cookie, such as fb.1.1772350000000.1234567890: dropped',
       expect.stringMatching(/^clickIds must have no other names than gclid, .*: dropped$/),
       'hashed_last_name must be a SHA-256 hex digest: dropped',
+      'phone is no possible number, or lacks its country code: dropped',
+      'firstName has only punctuation: dropped',
     ]);
-    const names = ['country', 'ipAddress', 'items', 'clickIds.fbc', 'clickIds', 'hashed_last_name'];
+    const unhashed = ['hashed_last_name', 'phone', 'firstName'];
+    const names = ['country', 'ipAddress', 'items', 'clickIds.fbc', 'clickIds', ...unhashed];
     expect(data).toMatchObject({ items: [{ id: '1', price: 12.5 }, { id: '2' }], dropped: names });
     expect(personal).toMatchObject({ ipAddress: '203.0.113.9', clickIds: { gclid: 'Cj0' } });
     expect(personal).not.toHaveProperty('address');
     const after = await metrics(service);
     expect(names.map((field) => dropped(after, field) - dropped(before, field))).toEqual(names.map(() => 1));
+  });
+
+  it('that is not valid refuses the conversion of a site with strict fields', async () => {
+    const strict = await newSite();
+    await set(strict, 'strict-fields', 'yes');
+    const errorOf = async (over: Record<string, unknown>) => {
+      const { status, body, headers } = await post(service, strict, purchase(over));
+      expect([status, headers['x-cc-warning']]).toEqual([400, undefined]);
+      return JSON.parse(body).error;
+    };
+    expect(await errorOf({ country: 'UK' })).toBe('country must be an ISO 3166 alpha-2 code');
+    expect(await errorOf({ ipAddress: '203.0.113.9, 10.0.0.1' })).toBe('ipAddress must be an IPv4 or IPv6 address');
+    expect(await errorOf({ items: [{ id: '1', price: '12.5' }] })).toBe('items[0].price must be a non-negative number');
+    expect(await errorOf({ clickIds: { fbc: 'IwAR0' } })).toMatch(/^clickIds\.fbc must have the format/);
+    expect(await operator.conversions(strict.host)).toEqual([]);
+    // Texts that cannot be hashed were never refused.
+    const { status, headers } = await post(service, strict, purchase({ phone: 'n/a', country: 'DE' }));
+    expect([status, headers['x-cc-warning']]).toEqual([
+      200,
+      'phone is no possible number, or lacks its country code: dropped',
+    ]);
   });
 
   it.each([
