@@ -118,9 +118,12 @@ describe.each(PLATFORM_CASES)('$name', (platformCase) => {
     expect((await connected.account()).problemKinds).toEqual({});
   });
 
-  it('counts a conversion once that its pixel reported as well, where the platform can tell', async () => {
+  it.each([
+    ['a purchase', {}],
+    ['a lead without an order', { event: 'lead', value: undefined, orderId: undefined }],
+  ])('counts %s once that its pixel reported as well, where the platform can tell', async (_, over) => {
     const connected = connect(platformCase);
-    const [pixels, ours, another] = orders(3).map((one) => ({ ...one, eventId: 'pixel-event-42' }));
+    const [pixels, ours, another] = orders(3).map((one) => ({ ...one, ...over, eventId: 'pixel-event-42' }));
     await connected.send([pixels as Conversion]);
     await connected.send([ours as Conversion]);
     const isOffline = connection.settings['mode'] === 'offline';
