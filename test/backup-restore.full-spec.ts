@@ -38,7 +38,7 @@ async function run(words: readonly string[], environment: Environment): Promise<
 
 /** The commands in the `sh` blocks of the page. */
 function commandsOf(page: string): string[][] {
-  return [...readFileSync(page, 'utf8').matchAll(/^ *```sh\n([\s\S]*?)^ *```/gm)].flatMap(([, block = '']) =>
+  return [...readFileSync(page, 'utf8').matchAll(/^ *```bash\n([\s\S]*?)^ *```/gm)].flatMap(([, block = '']) =>
     block.split('\n').flatMap((line) => {
       const words = line.trim().split(' ');
       return words[0] === 'npx' ? [words.slice(2)] : [];
