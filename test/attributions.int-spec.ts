@@ -13,7 +13,7 @@ import { type Grouping, readSources } from '../src/statistics/sources.js';
 import { statisticsProjection } from '../src/statistics/statistics.projection.js';
 import { readTotals } from '../src/statistics/totals.js';
 import { Erasure } from '../src/visitors/erasure/erasure.js';
-import { pruneIdentifiers } from '../src/visitors/identifier-pruner.js';
+import { pruneIdentifiers } from '../src/visitors/prune-identifiers.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { ConversionEvents, type SampleVisit } from './support/statistics.js';
 import { eventually } from './support/waiting.js';

@@ -36,7 +36,7 @@ async function run(words: readonly string[], environment: Environment): Promise<
   return output;
 }
 
-/** The commands in the `sh` blocks of the page. */
+/** The commands in the `bash` blocks of the page. */
 function commandsOf(page: string): string[][] {
   return [...readFileSync(page, 'utf8').matchAll(/^ *```bash\n([\s\S]*?)^ *```/gm)].flatMap(([, block = '']) =>
     block.split('\n').flatMap((line) => {

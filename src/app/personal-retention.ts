@@ -2,7 +2,7 @@ import { doubtOfClock } from '../log/retention/retention.js';
 import { describeWait, readHolds } from '../log/retention/retention-holds.js';
 import { readCertainlyBefore } from '../log/stored-time.js';
 import { type CopiedProgress, expirePersonal } from '../visitors/erasure/expiry.js';
-import { pruneIdentifiers } from '../visitors/identifier-pruner.js';
+import { pruneIdentifiers } from '../visitors/prune-identifiers.js';
 import { type HoldDependencies, personalHolds } from './hold-sources.js';
 
 /** A delay that is not worth a warning: what was just stored is still being read. */

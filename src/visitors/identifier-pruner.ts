@@ -6,8 +6,7 @@ import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
 import { type CopiedProgress, expireClicked, expireUnidentified } from './erasure/expiry.js';
-
-const BATCH_ROWS = 1_000;
+import { pruneIdentifiers } from './prune-identifiers.js';
 
 /**
  * Deletes expired identifiers, unmatched conversions that are too old for a late match, attributions of the same age, and the
@@ -41,24 +40,4 @@ export class IdentifierPruner {
       this.logger.warn('Pruning expired identifiers failed; retrying in a minute', { error: messageOf(error) });
     }
   }
-}
-
-export async function pruneIdentifiers(postgres: Postgres, before: Date): Promise<number> {
-  let total = 0;
-  for (const { table, time } of [
-    { table: 'identifiers', time: 'at' },
-    { table: 'unmatched', time: 'time' },
-    { table: 'attributions', time: 'quarter' },
-    { table: 'attribution_limits', time: 'quarter' },
-    { table: 'identifier_statistics', time: 'quarter' },
-  ]) {
-    for (let pruned = BATCH_ROWS; pruned === BATCH_ROWS; total += pruned) {
-      const { rowCount } = await postgres.pool.query(
-        `DELETE FROM cc.${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM cc.${table} WHERE ${time} < $1 LIMIT ${BATCH_ROWS}))`,
-        [before],
-      );
-      pruned = rowCount ?? 0;
-    }
-  }
-  return total;
 }
