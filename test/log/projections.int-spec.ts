@@ -170,7 +170,8 @@ describe('projections', () => {
       const bus = new ReceiveConversionHandler(receiver, deliveries);
       const rules = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
       const post = (orderId: string | undefined, email = `${randomUUID()}@example.com`) => {
-        const fields = { email, event: 'purchase', currency: 'EUR', value: 10, ...(orderId && { orderId }) };
+        const warnings = [{ kind: 'unknown', field: 'amount', text: 'amount is an unknown field' }] as const;
+        const fields = { email, event: 'purchase', currency: 'EUR', value: 10, warnings, ...(orderId && { orderId }) };
         return bus.execute(new ReceiveConversion(open() as never, verdict.key, fields, rules));
       };
       return {
