@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { retention } from '../src/app/doctor/retention-check.js';
 import { subjectOf } from '../src/kernel/email.js';
+import { dropExpiredPartitions } from '../src/log/retention/retention.js';
 import { PauseConnection, ResumeConnection } from '../src/sites/connections/connection.commands.js';
 import { StateConsent } from '../src/visitors/change-consent.command.js';
 import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
@@ -10,6 +11,7 @@ import { callTag } from './support/tag-calls.js';
 import { startReceiver } from './support/webhook-receiver.js';
 
 const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 const receiver = await startReceiver();
 const { clock, operator, service, site, buy, personal, retained, failedChecks, stop } = await openRetainedService(
@@ -68,5 +70,25 @@ describe('PERSONAL_RETENTION', () => {
     expect(receiver.calls.filter(({ body }) => body.includes('"C"'))).toHaveLength(1);
     expect(await retention(service.services)).toMatchObject({ ok: true });
     expect(await failedChecks()).toEqual([]);
+  });
+
+  it('leaves an old partition open as long as the next one does not exist', async () => {
+    const owner = await operator.postgres.connectAsOwner('test');
+    const onMessage = () => {};
+    const options = { olderThanMs: DAY_MS, holds: [], sign: async () => '', onMessage };
+    const drop = () => dropExpiredPartitions(operator.postgres, options);
+    try {
+      await clock.advance(2 * DAY_MS);
+      await owner.query('UPDATE cc.log_partitions SET first = first + 1 WHERE first > 0');
+      await drop();
+      expect((await buy('E')).status).toBe(200);
+      await owner.query('UPDATE cc.log_partitions SET first = first - 1 WHERE first > 1');
+      const before = await operator.log.head();
+      await drop();
+      await buy('F');
+      expect(await operator.log.head()).toBeGreaterThan(before + 1_000_000);
+    } finally {
+      await owner.end();
+    }
   });
 });

@@ -26,9 +26,9 @@ export async function removeOldPersonalParts(
   const holds = await readHolds(personalHolds(dependencies), await log.head());
   // Rows that were made of them first: a rebuild would not make them again.
   await pruneIdentifiers(postgres, before);
-  const held = holds[0]?.position;
+  const [first] = holds;
   const overdue = new Date(before.getTime() - PERSONAL_WAIT_MS);
-  if (held !== undefined && held < (await readCertainlyBefore(postgres.pool, overdue, nowMs)))
-    onMessage(await describeWait('PERSONAL_RETENTION', postgres.pool, holds));
-  return expirePersonal(postgres, log, before, held ?? Number.POSITIVE_INFINITY, copied);
+  if (first && first.position < (await readCertainlyBefore(postgres.pool, overdue, nowMs)))
+    onMessage(await describeWait('PERSONAL_RETENTION', postgres.pool, first, holds.length - 1));
+  return expirePersonal(postgres, log, before, first?.position ?? Number.POSITIVE_INFINITY, copied);
 }

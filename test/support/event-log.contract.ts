@@ -231,11 +231,14 @@ export function describeEventLog(log: () => EventLog): void {
       expect(outcome).toEqual({ status: 'stale' });
     });
 
-    it('is stale after an erasure at its site if something was found, but not after visits without a person expired', async () => {
+    it('is stale after an erasure at its site if something was found, but not after personal parts expired', async () => {
       const asOf = { position: positionOf(await log().append(visited(person))), found: true };
       await log().append(erased('other.example'));
-      const expired = { type: 'visitor.erased.v1', data: { events: 1, identifiers: 0, claims: 0, unidentified: true } };
-      await log().append(thing(uuidv7(), { category: 'visitor', events: [expired] }));
+      for (const reason of ['unidentified', 'expired']) {
+        const data = { events: 1, identifiers: 0, claims: 0, [reason]: true };
+        const expired = { type: 'visitor.erased.v1', data };
+        await log().append(thing(uuidv7(), { category: 'visitor', events: [expired] }));
+      }
       expect(await log().append(about(person, { asOf }))).toMatchObject({ status: 'appended' });
       await log().append(erased());
       expect(await log().append(about(person, { asOf }))).toEqual({ status: 'stale' });

@@ -17,12 +17,12 @@ export async function retention(dependencies: DoctorDependencies): Promise<Findi
   const head = await log.head();
   const holds = await readHolds([readerHolds(postgres.pool), ...allHolds(dependencies)], head);
   const [events, parts] = [await eventsKept(dependencies), await personalKept(dependencies)];
-  const waitsFor = new Set(
-    [
-      ...holds.filter(({ position }) => events.overdue !== undefined && position < events.overdue),
-      ...(await readHolds(personalHolds(dependencies), head)).filter(({ position }) => position < parts.overdue),
-    ].map(({ holder, fix }) => `${holder}: ${fix}`),
-  );
+  const ofParts = parts.overdue > 0 ? await readHolds(personalHolds(dependencies), head) : [];
+  const delaying = [
+    ...holds.filter(({ position }) => position < events.overdue),
+    ...ofParts.filter(({ position }) => position < parts.overdue),
+  ];
+  const waitsFor = new Set(delaying.map(({ holder, fix }) => `${holder}: ${fix}`));
   const lines = await Promise.all(holds.slice(0, HOLDS_SHOWN).map((hold) => describeHold(postgres.pool, hold)));
   const more = holds.length > HOLDS_SHOWN ? [`${holds.length - HOLDS_SHOWN} more holds`] : [];
   return judged(
@@ -32,16 +32,16 @@ export async function retention(dependencies: DoctorDependencies): Promise<Findi
   );
 }
 
-/** `overdue`: the newest position of a partition that is past its age. */
+/** `overdue`: the newest position of a partition that is past its age; 0 if there is none. */
 async function eventsKept({ postgres, settings }: DoctorDependencies) {
   const { logRetentionMs: ageMs } = settings;
   const oldest = await readOldest(postgres.pool, 'events', { after: 0, except: RETAINED_CATEGORIES });
   const found = oldest ? `, the oldest is of ${oldest.toISOString()}` : '';
-  if (ageMs === undefined) return { text: `LOG_RETENTION is not set: events are kept forever${found}` };
+  if (ageMs === undefined) return { text: `LOG_RETENTION is not set: events are kept forever${found}`, overdue: 0 };
   const expired = await findExpiredPartition(postgres.pool, ageMs, postgres.clock.nowMs());
   return {
     text: `events older than ${formatDuration(ageMs)} are removed by the month${found}`,
-    overdue: expired?.newest,
+    overdue: expired?.newest ?? 0,
   };
 }
 

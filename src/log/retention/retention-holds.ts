@@ -49,11 +49,11 @@ export async function describeHold(
 export async function describeWait(
   setting: string,
   source: Queryable,
-  [first, ...others]: readonly RetentionHold[],
+  hold: RetentionHold,
+  others: number,
 ): Promise<string> {
-  if (!first) return `${setting} waits for nothing.`;
-  const more = others.length === 0 ? '' : ` (${others.length} more holds)`;
-  return `${setting} waits: ${await describeHold(source, first)}${more}. ${first.fix}`;
+  const more = others === 0 ? '' : ` (${others} more holds)`;
+  return `${setting} waits: ${await describeHold(source, hold)}${more}. ${hold.fix}`;
 }
 
 /** A registered reader. Its hold ends with its database session, so a reader that was killed holds nothing. */

@@ -92,14 +92,18 @@ export async function findExpiredPartition(
   return { ...oldest, newest: event?.position };
 }
 
-/** Lets the next event begin the next partition if the first one of this is old. The positions between are not used. */
+/**
+ * Lets the next event begin the next partition, once that exists, if the first one of this is old. The positions between are not
+ * used.
+ */
 async function endOldPartition(client: Client, nowMs: number, olderThanMs: number): Promise<boolean> {
   const longestMs = Math.min(PARTITION_MAX_MS, Math.max(DAY_MS, olderThanMs));
   const { rows } = await client.query<{ beyond: string; time: Date }>(
     `SELECT p.beyond, first.time FROM cc.log_partitions p, cc.event_position s CROSS JOIN LATERAL (
        SELECT ${STORED_TIME} AS time FROM cc.events e WHERE e.position >= p.first AND e.position < p.beyond
         ORDER BY e.position LIMIT 1) first
-      WHERE p.first <= s.last_value AND s.last_value < p.beyond`,
+      WHERE p.first <= s.last_value AND s.last_value < p.beyond
+        AND EXISTS (SELECT FROM cc.log_partitions next WHERE next.first = p.beyond)`,
   );
   const [current] = rows;
   if (!current || current.time.getTime() >= nowMs - longestMs) return false;
@@ -145,7 +149,7 @@ async function dropOldest(
   if (!partition) return false;
   const holds = partition.newest === undefined ? [] : await holdsOf(client, options.holds, partition.newest);
   if (holds[0]) {
-    options.onMessage(await describeWait('LOG_RETENTION', client, holds));
+    options.onMessage(await describeWait('LOG_RETENTION', client, holds[0], holds.length - 1));
     return false;
   }
   await thinPartition(client, clock, partition, options.sign);
