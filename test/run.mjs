@@ -1,6 +1,6 @@
 // npm test: checks style and types, runs the unit, integration and contract specs and a journey in a browser.
 // npm run test:full: also everything that crashes, fails over, installs, or needs other programs: Kafka, a cluster, all browser
-// specs, PostgreSQL 15. With --node=24 --node=26 it runs the start, contract and journey specs on these versions of Node, too.
+// specs, PostgreSQL 15. With --node=20 --node=26 it runs the start, contract and journey specs on these versions of Node, too.
 // Other arguments go to Jest: `npm test -- test/inbound-contract`.
 // A part whose external component is missing is listed with how to install it; with CI=true that is a failure.
 import { spawn, spawnSync } from 'node:child_process';

@@ -3,7 +3,7 @@ import { unsupportedNodeText } from './node-support.js';
 describe('a version of Node', () => {
   it('that is out of support is named with what to install', () => {
     expect(unsupportedNodeText('20.19.4')).toBe(
-      'Node 20 has been out of support since April 2026. Install Node 24, which is also faster.\n',
+      'Node 20 has been out of support since April 2026. Install Node 24, which is also faster: nvm install 24 (or https://nodejs.org/en/download)\n',
     );
   });
 

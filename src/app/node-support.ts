@@ -12,5 +12,5 @@ export function unsupportedNodeText(version: string): string {
   const since = OUT_OF_SUPPORT[major];
   return since === undefined
     ? ''
-    : `Node ${major} has been out of support since ${since}. Install Node 24, which is also faster.\n`;
+    : `Node ${major} has been out of support since ${since}. Install Node 24, which is also faster: nvm install 24 (or https://nodejs.org/en/download)\n`;
 }
