@@ -1,8 +1,8 @@
 // Sends requests made from the OpenAPI documents to a service of its own, and checks every answer against them (schemathesis).
-//   npm run test:schemathesis [-- public|anyone|admin [options of "st run"]]
+//   npm run test:schemathesis [-- public|anyone|strict|admin [options of "st run"]]
 // The service calls addresses that it is sent, so that everything runs in a network namespace that has only the loopback interface.
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,8 +14,15 @@ const SELF = fileURLToPath(import.meta.url);
 const CONFIGURATION = join(import.meta.dirname, 'schemathesis.toml');
 const SIGNED_IN_WITHIN_MS = 60_000;
 const USER = { email: 'ada@shop.example', password: 'correct horse battery staple' };
-/** The public API with the default of a site, with one that knows people by anything, and the management API. */
-const APIS = ['public', 'anyone', 'admin'];
+/** The public API of a site with defaults, of one that knows people by anything, of one with strict fields; and the management API. */
+const APIS = ['public', 'anyone', 'strict', 'admin'];
+const SITE_SETTINGS = {
+  public: { identifyBy: 'email' },
+  anyone: { identifyBy: 'any' },
+  strict: { identifyBy: 'email', strictFields: true },
+};
+/** Of each operation of the public API, in the phase that makes requests at random. */
+const EXAMPLES = '200';
 /** Left out: a stream, which does not end, and what ends the session. */
 const ADMIN_EXCLUDED = [
   ['--exclude-path', '/api/v1/events'],
@@ -26,7 +33,7 @@ const ADMIN_EXCLUDED = [
 const [only, ...options] = process.argv.slice(2);
 if (only !== undefined && !APIS.includes(only)) {
   console.error(
-    `"${only}" is none of ${APIS.join(', ')}: npm run test:schemathesis [-- public|anyone|admin [options of "st run"]]`,
+    `"${only}" is none of ${APIS.join(', ')}: npm run test:schemathesis [-- public|anyone|strict|admin [options of "st run"]]`,
   );
   process.exit(2);
 }
@@ -68,25 +75,12 @@ async function checkAll(program) {
   });
   try {
     const credentials = await signIn(adminUrl);
-    const publicApi = [
-      'run',
-      `http://localhost:${service.port}/docs/openapi.json`,
-      '-H',
-      `X-CC-Api-Key: ${service.key}`,
-    ].concat(['--phases', 'examples,coverage']);
-    const arguments_ = {
-      public: publicApi,
-      anyone: publicApi,
-      admin: ['--config-file', CONFIGURATION, 'run', `${adminUrl}/api/v1/openapi.json`, '-H', 'X-CC-CSRF: 1'].concat(
-        ADMIN_EXCLUDED,
-        ['--max-examples', '15'],
-      ),
-    };
     let failed = 0;
     // The public API first: requests to the other one disable its site.
     for (const api of APIS.filter((name) => only === undefined || only === name)) {
-      if (api === 'anyone') await identifyByAny(adminUrl, credentials);
-      failed += await run(program, [...arguments_[api], '--continue-on-failure', ...options], credentials);
+      if (SITE_SETTINGS[api]) await changeSite(adminUrl, credentials, SITE_SETTINGS[api]);
+      const arguments_ = api === 'admin' ? adminArguments(adminUrl) : await publicArguments(api, service, dataDir);
+      failed += await run(program, [...arguments_, '--continue-on-failure', ...options], credentials);
     }
     return failed === 0 ? 0 : 1;
   } finally {
@@ -113,9 +107,30 @@ async function signIn(url) {
   return { CC_TOKEN: (await created.json()).token, CC_SESSION: cookie.slice(cookie.indexOf('=') + 1) };
 }
 
-async function identifyByAny(url, { CC_TOKEN }) {
+function adminArguments(url) {
+  const document = `${url}/api/v1/openapi.json`;
+  const limits = [...ADMIN_EXCLUDED, '--max-examples', '15'];
+  return ['--config-file', CONFIGURATION, 'run', document, '-H', 'X-CC-CSRF: 1', ...limits];
+}
+
+async function publicArguments(api, { port, key }, folder) {
+  const url = `http://localhost:${port}`;
+  const document = await (await fetch(`${url}/docs/openapi.json`)).json();
+  const { schema } = document.paths['/__cc/inbound'].post.requestBody.content['application/json'];
+  // A time in the future is refused, which no schema can describe.
+  const { occurredAt } = schema.properties;
+  schema.properties.occurredAt = { enum: [occurredAt.example, 1_767_225_600, null, ''] };
+  const path = join(folder, 'openapi.json');
+  writeFileSync(path, JSON.stringify(document));
+  const limits = ['--phases', 'examples,coverage,fuzzing', '--max-examples', EXAMPLES];
+  // The settings change nothing else.
+  const paths = api === 'public' ? [] : ['--include-path', '/__cc/inbound'];
+  return ['run', path, '--url', url, '-H', `X-CC-Api-Key: ${key}`, ...paths, ...limits];
+}
+
+async function changeSite(url, { CC_TOKEN }, settings) {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${CC_TOKEN}` };
-  const body = JSON.stringify({ identifyBy: 'any' });
+  const body = JSON.stringify(settings);
   const changed = await fetch(`${url}/api/v1/sites/localhost/settings`, { method: 'PATCH', headers, body });
   if (!changed.ok) throw new Error(`The site cannot be changed: HTTP ${changed.status} ${await changed.text()}`);
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 
 /** The root object is level 1. */
-const MAX_JSON_DEPTH = 8;
+export const MAX_JSON_DEPTH = 8;
 
 /** The message for each kind of malformed body. It never contains text of the body, which holds personal data. */
 const MESSAGES = {

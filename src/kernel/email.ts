@@ -11,9 +11,11 @@ export function subjectOf(email: string): string {
   return hash('sha256', email);
 }
 
-/** Whether a text has an email address in it, also one that is percent-encoded, once or several times. */
+/** An email address in a text, also one that is percent-encoded, once or several times. */
+export const EMAIL_INSIDE = /[^\s@](?:@|%(?:25)*40)[^\s@]*[^\s@.]\.[^\s@.]/;
+
 export function containsEmail(text: string): boolean {
-  return /[^\s@](?:@|%(?:25)*40)[^\s@]*[^\s@.]\.[^\s@.]/i.test(text);
+  return EMAIL_INSIDE.test(text);
 }
 
 /** Whether a normalised email has a valid shape. Only sending a message could show whether it exists. */

@@ -2,7 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { anyoneInboundPaths, inboundPaths } from '../conversions/inbound/inbound.openapi.js';
+import { ANY_VALUES } from '../conversions/inbound/fields/texts.js';
+import { inboundPaths } from '../conversions/inbound/inbound.openapi.js';
+import { siteReading } from '../conversions/inbound/inbound-field.js';
 import { ANSWER_HEADERS } from '../http/answer.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
@@ -36,7 +38,8 @@ export function serveDocuments(app: NestFastifyApplication): void {
   const createDocument = () => ({
     ...head,
     openapi: '3.1.0',
-    paths: { ...inboundPaths, ...tagPaths, ...operationsPaths },
+    components: { ...head.components, schemas: ANY_VALUES },
+    paths: { ...inboundPaths({ isStrict: false }), ...tagPaths, ...operationsPaths },
   });
   const sites = app.get(SiteDirectory);
   const origin = new RequestOrigin(trustedProxies);
@@ -47,8 +50,8 @@ export function serveDocuments(app: NestFastifyApplication): void {
     // What a body must have depends on the site whose host is asked.
     patchDocumentOnRequest: (request, _, document) => {
       const host = origin.host((request as FastifyRequest).raw);
-      const identifiesByAny = sites.find(host)?.site.settings.identifyBy === 'any';
-      return identifiesByAny ? { ...document, paths: { ...document.paths, ...anyoneInboundPaths } } : document;
+      const site = sites.find(host)?.site;
+      return site ? { ...document, paths: { ...document.paths, ...inboundPaths(siteReading(site)) } } : document;
     },
     customSiteTitle: 'Clean Conversions API',
   });

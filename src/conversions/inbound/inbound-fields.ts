@@ -5,12 +5,11 @@ import { CURRENCIES, readCurrency } from '../../kernel/codes/currencies.js';
 import { isEmail, normaliseEmail } from '../../kernel/email.js';
 import { ownTrimmed } from '../../kernel/own-text.js';
 import { sentClickIds } from '../../platforms/sent-clicks.js';
-import { E164, isName, isPhone } from '../hash-personal.js';
+import { isName, isPhone } from '../hash-personal.js';
 import { fieldRejection, type RejectionReason } from '../rejection-reason.js';
-import { identifyingClickIds } from './fields/click-ids.js';
 import { addDigest, DIGEST_PATTERN, digestIn } from './fields/hashed.js';
-import { EXTERNAL_ID_MAX, OPTIONAL_FIELDS, TOO_FAR_AHEAD } from './fields/optional-fields.js';
-import { NOT_BLANK, STORABLE, storable } from './fields/texts.js';
+import { OPTIONAL_FIELDS, TOO_FAR_AHEAD } from './fields/optional-fields.js';
+import { NOT_BLANK, STORABLE } from './fields/texts.js';
 import { UNNAMED, UnknownFields } from './fields/unknown-fields.js';
 import type { BodyReading, FieldWarning, InboundField, InboundFields } from './inbound-field.js';
 
@@ -21,8 +20,8 @@ export type InboundReading =
 const NO_EMAIL = 'email or hashed_email required';
 const NO_IDENTIFIER = 'email, phone, externalId or a click id required';
 
-/** The fields of the specification. Fields are checked in this order, and the response contains the message of the first that fails. */
-const SPECIFIED_FIELDS: readonly InboundField[] = [
+/** Those of the specification. Fields are checked in this order, and the response contains the message of the first that fails. */
+export const SPECIFIED_FIELDS: readonly InboundField[] = [
   {
     name: 'email',
     schema: {
@@ -117,7 +116,7 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
     schema: {
       anyOf: [
         { type: 'string', minLength: 1, maxLength: 255, pattern: NOT_BLANK },
-        { type: 'integer', minimum: 0 },
+        { type: 'integer', minimum: 0, exclusiveMaximum: 1e21 },
       ],
       description:
         'Order or transaction identifier; a repeat within the dedup window is not counted again. Compared as the event name is.',
@@ -162,87 +161,6 @@ function textField(
       fields[name] = sent;
       return undefined;
     },
-  };
-}
-
-const ABSENT = { enum: [null] };
-const ABSENT_OR_EMPTY = { enum: [null, ''] };
-
-const DROPPED = {
-  description:
-    'Any other value is not used, and named in `X-CC-Warning`. A site with strict fields (`sites set --strict-fields yes`) answers 400.',
-  ...storable(2),
-};
-
-/** The schema of a field with other values that the endpoint accepts, such as those that are the same as an absent field. */
-function withOthers({ name, schema }: InboundField, ...others: object[]): [string, Readonly<Record<string, unknown>>] {
-  const { description, example, default: value, ...constraint } = schema;
-  const anyOf = [constraint, ...others];
-  return [name, { description, example, ...(value !== undefined && { default: value }), anyOf }];
-}
-
-const EMAIL = SPECIFIED_FIELDS[0] as InboundField;
-const HASHED_EMAIL = SPECIFIED_FIELDS[1] as InboundField;
-const EVENT = SPECIFIED_FIELDS[2] as InboundField;
-
-/** A schema of a body in which the person is known by something. */
-interface Identified {
-  readonly required: readonly string[];
-  readonly properties: Readonly<Record<string, object>>;
-}
-
-const BY_EMAIL: readonly Identified[] = [
-  { required: ['email'], properties: { email: { type: 'string', minLength: 1 } } },
-  {
-    required: ['hashed_email'],
-    properties: { email: ABSENT_OR_EMPTY, hashed_email: HASHED_EMAIL.schema },
-  },
-];
-
-/** Without an email. Other spellings of a phone are read, too; which of them can be dialled is not for a schema. */
-const BY_OTHERS: readonly Identified[] = [
-  { phone: { type: 'string', anyOf: [{ pattern: E164.source }, { pattern: DIGEST_PATTERN }] } },
-  { hashed_phone: { type: 'string', pattern: DIGEST_PATTERN } },
-  {
-    externalId: {
-      anyOf: [
-        { type: 'string', maxLength: EXTERNAL_ID_MAX, pattern: NOT_BLANK },
-        { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
-      ],
-    },
-  },
-  { clickIds: identifyingClickIds },
-].map((identifier) => ({
-  required: Object.keys(identifier),
-  properties: { email: ABSENT_OR_EMPTY, hashed_email: ABSENT_OR_EMPTY, ...identifier },
-}));
-
-/** The request body as JSON Schema, for the OpenAPI document: of a site that knows people by their email. */
-export const inboundBodySchema = bodySchema(
-  'A site with `--identify-by any` accepts it without an email, too, with a phone, an external id or a click id.',
-  BY_EMAIL,
-);
-
-/** That of a site that knows people by anything. */
-export const anyoneBodySchema = bodySchema('It needs an email, a phone, an external id or a click id.', [
-  ...BY_EMAIL,
-  ...BY_OTHERS,
-]);
-
-function bodySchema(identifiedBy: string, anyOf: readonly Identified[]) {
-  return {
-    type: 'object',
-    description: `One conversion. ${identifiedBy} Unknown fields are ignored and named in \`X-CC-Warning\`, and null is the same as absent. No text may contain \\u0000 or half of a surrogate pair.`,
-    properties: Object.fromEntries([
-      withOthers(EMAIL, ABSENT_OR_EMPTY),
-      // Not checked where there is an email, so its constraint is below.
-      [HASHED_EMAIL.name, { description: HASHED_EMAIL.schema['description'], example: HASHED_EMAIL.schema['example'] }],
-      [EVENT.name, EVENT.schema],
-      ...SPECIFIED_FIELDS.slice(3).map((field) => withOthers(field, ABSENT)),
-      ...OPTIONAL_FIELDS.map((field) => withOthers(field, ABSENT_OR_EMPTY, DROPPED)),
-    ]) as Record<string, Readonly<Record<string, unknown>>>,
-    required: ['event'],
-    anyOf,
   };
 }
 

@@ -12,8 +12,9 @@ import {
   text,
 } from '../../http/openapi.js';
 import { NOT_FORWARDED } from '../../sites/forwarding-decision.js';
+import { bodySchema } from './body-schema.js';
 import { INTERNAL_ERROR_TEXT, TOO_MANY_BATCHES_TEXT, UNAVAILABLE_TEXT } from './inbound-answers.js';
-import { anyoneBodySchema, inboundBodySchema } from './inbound-fields.js';
+import type { BodyReading } from './inbound-field.js';
 import { ALLOWED } from './inbound-route.js';
 import { LINES_MAX } from './read-batch.js';
 
@@ -172,13 +173,9 @@ const traceparent = {
 const tags = ['Conversions'];
 const security = [{ key: [] }];
 
-/** The hot route is not a Nest controller, so it is described here; the body's schema derives from the parser's fields. */
-export const inboundPaths = pathsWith(inboundBodySchema);
-
-/** Of a site that knows people by anything (`--identify-by any`). */
-export const anyoneInboundPaths = pathsWith(anyoneBodySchema);
-
-function pathsWith(bodySchema: typeof inboundBodySchema) {
+/** The hot route is not a Nest controller, so it is described here: with the body as a site reads it. */
+export function inboundPaths(reading: Pick<BodyReading, 'isStrict' | 'withoutEmail'>) {
+  const body = bodySchema(reading);
   return {
     '/__cc/inbound': {
       post: {
@@ -187,7 +184,7 @@ function pathsWith(bodySchema: typeof inboundBodySchema) {
         operationId: 'receiveConversion',
         summary: 'Send a conversion',
         parameters: [traceparent],
-        requestBody: { required: true, content: { 'application/json': { schema: bodySchema } } },
+        requestBody: { required: true, content: { 'application/json': { schema: body } } },
         responses: {
           200: accepted,
           400: {
@@ -232,7 +229,7 @@ function pathsWith(bodySchema: typeof inboundBodySchema) {
           required: true,
           content: {
             'application/json': {
-              schema: { type: 'array', maxItems: LINES_MAX, items: { anyOf: [bodySchema, NOT_ACCEPTED] } },
+              schema: { type: 'array', maxItems: LINES_MAX, items: { anyOf: [body, NOT_ACCEPTED] } },
             },
             'application/x-ndjson': { schema: { type: 'string', description: 'One JSON object per line.' } },
           },

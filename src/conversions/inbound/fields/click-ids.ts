@@ -6,7 +6,7 @@ import type { SentClickIds } from '../../../platforms/conversion.js';
 import type { SentClickId } from '../../../platforms/manifests.js';
 import type { BodyReading, InboundField, InboundFields, ReadResult } from '../inbound-field.js';
 import { PartProblems } from './parts.js';
-import { fieldsOf, isAbsent } from './texts.js';
+import { fieldsOf, isAbsent, NO_EMAIL_INSIDE } from './texts.js';
 
 export const CLICK_ID_MAX = 500;
 
@@ -14,11 +14,11 @@ export const CLICK_ID_MAX = 500;
 const CLICK_ID = new RegExp(`^[!-?A-~]{1,${CLICK_ID_MAX}}$`);
 
 /** The cookies of Meta: version, number of domain labels, time in milliseconds, and the click id or a random number. */
-const META_COOKIE = /^fb\.\d\.\d{10,14}\.[^.\s].*$/;
+export const META_COOKIE = /^fb\.\d\.\d{10,14}\.[^.\s].*$/;
 const META_COOKIE_FORMAT = 'must have the format of the cookie, such as fb.1.1772350000000.1234567890';
 /** Meta's id of a lead. */
 const LEAD_ID = /^\d{15,17}$/;
-const LEAD_ID_AS_NUMBER = { type: 'integer', minimum: 100_000_000_000_000, maximum: Number.MAX_SAFE_INTEGER };
+const LEAD_ID_AS_NUMBER = { type: 'integer', minimum: 100_000_000_000_000, exclusiveMaximum: 1e17 };
 
 const FORMATS: Readonly<Partial<Record<SentClickId, readonly [format: RegExp, problem: string]>>> = {
   fbc: [META_COOKIE, META_COOKIE_FORMAT],
@@ -28,6 +28,16 @@ const FORMATS: Readonly<Partial<Record<SentClickId, readonly [format: RegExp, pr
 
 const KNOWN: ReadonlySet<string> = new Set(SENT_CLICK_IDS);
 
+/** `characters`: which a value may have. An empty one counts as absent. */
+export function clickIdSchema(characters: string, format?: RegExp) {
+  return {
+    type: ['string', 'null'],
+    maxLength: CLICK_ID_MAX,
+    pattern: `^[${characters}]*$`,
+    ...(format && { anyOf: [{ enum: [null, ''] }, { pattern: format.source }] }),
+  };
+}
+
 export const clickIdsSchema = {
   type: 'object',
   description:
@@ -35,8 +45,7 @@ export const clickIdsSchema = {
   properties: Object.fromEntries(
     SENT_CLICK_IDS.map((name) => {
       const [format] = FORMATS[name] ?? [];
-      const pattern = format ? `^$|${format.source}` : '^[!-?A-~]*$';
-      const text = { type: ['string', 'null'], maxLength: CLICK_ID_MAX, pattern };
+      const text = { ...clickIdSchema('!-?A-~', format), ...NO_EMAIL_INSIDE };
       return [name, name === 'lead_id' ? { anyOf: [text, LEAD_ID_AS_NUMBER] } : text];
     }),
   ),
@@ -94,10 +103,6 @@ export function readClickIds(
 export function readClickId(sent: unknown): string | undefined {
   const text = typeof sent === 'string' ? ownTrimmed(sent) : '';
   return CLICK_ID.test(text) && !containsEmail(text) ? text : undefined;
-}
-
-export function isMetaCookie(text: string): boolean {
-  return META_COOKIE.test(text);
 }
 
 /** Adds click ids that come from elsewhere in the request. What `clickIds` states takes precedence. */

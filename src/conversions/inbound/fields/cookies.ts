@@ -1,9 +1,9 @@
 import type { SentClickIds } from '../../../platforms/conversion.js';
 import type { CookieKind, SentClickId } from '../../../platforms/manifests.js';
 import type { InboundField } from '../inbound-field.js';
-import { addClickIds, CLICK_ID_MAX, isMetaCookie, readClickId } from './click-ids.js';
+import { addClickIds, clickIdSchema, META_COOKIE, readClickId } from './click-ids.js';
 import { PartProblems } from './parts.js';
-import { fieldsOf, isAbsent, STORABLE } from './texts.js';
+import { fieldsOf, isAbsent, NO_EMAIL_INSIDE } from './texts.js';
 
 interface Read {
   readonly cookies: Partial<Record<CookieKind, string>>;
@@ -14,6 +14,11 @@ interface Read {
 type Reader = (value: string, read: Read) => boolean;
 
 const SESSION_COOKIE = /^_ga_[A-Z0-9]{1,32}$/;
+
+/** GA1.<n>.<client id>, where the client id has two parts. */
+const CLIENT = /^(?:GA\d\.[\d-]+\.)?(\d+\.\d+)$/;
+/** GS1.1.<session>.… or GS2.1.s<session>$… */
+const SESSION = /^GS\d\.\d\.s?(\d+)/;
 
 const plain =
   (kind: CookieKind): Reader =>
@@ -29,14 +34,13 @@ const click =
   };
 
 const READERS: Readonly<Record<string, Reader>> = {
-  // GA1.<n>.<client id>, where the client id has two parts
   _ga: (value, { cookies }) => {
-    const client = /^(?:GA\d\.[\d-]+\.)?(\d+\.\d+)$/.exec(value)?.[1];
+    const client = CLIENT.exec(value)?.[1];
     if (client !== undefined) cookies._ga = client;
     return client !== undefined;
   },
-  _fbp: (value, read) => isMetaCookie(value) && plain('_fbp')(value, read),
-  _fbc: (value, read) => isMetaCookie(value) && click('fbc')(value, read),
+  _fbp: (value, read) => META_COOKIE.test(value) && plain('_fbp')(value, read),
+  _fbc: (value, read) => META_COOKIE.test(value) && click('fbc')(value, read),
   _ttp: plain('_ttp'),
   _scid: plain('_scid'),
   // Accepted, because shops send all that they have, and not stored: no platform has a field for it.
@@ -53,17 +57,26 @@ const READERS: Readonly<Record<string, Reader>> = {
 };
 export const COOKIE_NAMES = Object.keys(READERS);
 
+/** Those that have one. */
+const FORMATS: Readonly<Record<string, RegExp>> = {
+  _ga: CLIENT,
+  _fbp: META_COOKIE,
+  _fbc: META_COOKIE,
+  _twclid: /^[^{]|"twclid":"[A-Za-z0-9._-]+"/,
+};
+
+/** Without what is encoded: which of it can be decoded is not for a schema. */
+function cookieSchema(format?: RegExp) {
+  return { ...clickIdSchema('!-$&-?A-~', format), ...NO_EMAIL_INSIDE };
+}
+
 export const cookiesField: InboundField = {
   name: 'cookies',
   schema: {
     type: 'object',
     description: `Values of the cookies that the platforms' scripts set on the page: ${COOKIE_NAMES.join(', ')}, and _ga_<id> of Google Analytics.`,
-    properties: Object.fromEntries(
-      COOKIE_NAMES.map((name) => [name, { type: ['string', 'null'], maxLength: CLICK_ID_MAX, pattern: STORABLE }]),
-    ),
-    patternProperties: {
-      [SESSION_COOKIE.source]: { type: ['string', 'null'], maxLength: CLICK_ID_MAX, pattern: STORABLE },
-    },
+    properties: Object.fromEntries(COOKIE_NAMES.map((name) => [name, cookieSchema(FORMATS[name])])),
+    patternProperties: { [SESSION_COOKIE.source]: cookieSchema(SESSION) },
     additionalProperties: false,
     example: { _ga: 'GA1.1.1111111111.2222222222', _fbp: 'fb.1.1772350000000.1234567890' },
   },
@@ -94,9 +107,9 @@ export const cookiesField: InboundField = {
 
 const FORMAT = 'must have the value of the cookie, of visible ASCII characters without @';
 
-/** GS1.1.<session>.… or GS2.1.s<session>$…; with several streams, the latest session. */
+/** With several streams, the latest session. */
 function readSession(value: string, { cookies }: Read): boolean {
-  const session = /^GS\d\.\d\.s?(\d+)/.exec(value)?.[1];
+  const session = SESSION.exec(value)?.[1];
   if (session !== undefined && !(Number(cookies._ga_session) > Number(session))) cookies._ga_session = session;
   return session !== undefined;
 }

@@ -2,7 +2,7 @@ import { fitsCodePoints } from '../../../kernel/code-points.js';
 import { containsEmail } from '../../../kernel/email.js';
 import type { InboundField } from '../inbound-field.js';
 import { PartProblems } from './parts.js';
-import { fieldsOf, isAbsent, STORABLE } from './texts.js';
+import { fieldsOf, isAbsent, NAMES, NO_EMAIL_INSIDE, STORABLE } from './texts.js';
 
 const KEYS_MAX = 20;
 const KEY_MAX = 64;
@@ -15,7 +15,7 @@ export const customField: InboundField = {
     description:
       'Values of your own, which connections can send: custom.<key> in a mapping. Personal: erased with the rest.',
     maxProperties: KEYS_MAX,
-    propertyNames: { minLength: 1, maxLength: KEY_MAX, pattern: STORABLE },
+    propertyNames: { allOf: [NAMES, { minLength: 1, maxLength: KEY_MAX, ...NO_EMAIL_INSIDE }] },
     additionalProperties: {
       anyOf: [
         { type: 'string', maxLength: TEXT_MAX, pattern: STORABLE },

@@ -2,7 +2,7 @@ import { fitsCodePoints } from '../../../kernel/code-points.js';
 import type { Item } from '../../../platforms/conversion.js';
 import type { BodyReading, InboundField, InboundFields, ReadResult } from '../inbound-field.js';
 import { PartProblems } from './parts.js';
-import { isAbsent, NOT_BLANK, STORABLE, storable } from './texts.js';
+import { anyValue, isAbsent, NAMES, NOT_BLANK, STORABLE } from './texts.js';
 
 export const ITEMS_MAX = 100;
 const TEXT_MAX = 255;
@@ -37,7 +37,8 @@ export const itemsSchema = {
       price: { type: ['number', 'null'], minimum: 0, description: 'Price of one unit, in units of the currency.' },
       category: itemText,
     },
-    additionalProperties: storable(1),
+    propertyNames: NAMES,
+    additionalProperties: anyValue(4),
   },
   example: [{ id: 'SKU-1', name: 'Running shoe', quantity: 1, price: 129.9, category: 'Shoes' }],
 };

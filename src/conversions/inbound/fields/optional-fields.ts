@@ -12,12 +12,12 @@ import { consentField } from './consent.js';
 import { cookiesField } from './cookies.js';
 import { readCountryName } from './country-names.js';
 import { customField } from './custom.js';
-import { addDigest, digestIn, hashedFields } from './hashed.js';
+import { addDigest, DIGEST_PATTERN, digestIn, hashedFields } from './hashed.js';
 import { itemsField } from './items.js';
-import { readTimeMs } from './occurred-at.js';
+import { readTimeMs, SECONDS_MAX } from './occurred-at.js';
 import { pageFields } from './page.js';
 import { regionOf } from './regions.js';
-import { STORABLE } from './texts.js';
+import { NO_EMAIL_INSIDE, STORABLE } from './texts.js';
 import { utmField } from './utm.js';
 
 export const EXTERNAL_ID_MAX = 128;
@@ -36,7 +36,7 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
     schema: {
       anyOf: [
         { type: 'string', format: 'date-time' },
-        { type: 'number', minimum: 0 },
+        { type: 'number', minimum: 0, maximum: SECONDS_MAX },
       ],
       description: `When the conversion occurred: RFC 3339 with offset, or Unix seconds; at most ${SENDER_CLOCK_TOLERANCE_MS / 60_000} minutes ahead.`,
       example: '2026-03-01T11:15:30+01:00',
@@ -54,7 +54,7 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
     schema: {
       anyOf: [
         { type: 'string', minLength: 1, maxLength: EXTERNAL_ID_MAX, pattern: STORABLE },
-        { type: 'integer', minimum: 0 },
+        { type: 'integer', minimum: 0, exclusiveMaximum: 1e21 },
       ],
       description:
         'Your id of the customer. Personal: erased with the rest. Sent as a hash unless a connection states otherwise.',
@@ -75,7 +75,7 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
     name: 'country',
     schema: {
       type: 'string',
-      enum: [...COUNTRIES],
+      anyOf: [{ enum: [...COUNTRIES] }, { pattern: DIGEST_PATTERN }],
       description:
         'ISO 3166 alpha-2 code, in any case. The alpha-3 code and names are read too, in English and in the language of the country. Also completes a phone number without a country code.',
       example: 'DE',
@@ -133,7 +133,7 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
     schema: {
       type: 'string',
       maxLength: USER_AGENT_MAX,
-      pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+      pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
       description: "The User-Agent of the customer's browser, never that of the sending program.",
       example: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0',
     },
@@ -149,7 +149,7 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
     schema: {
       anyOf: [
         { type: 'string', minLength: 1, maxLength: EVENT_ID_MAX, pattern: STORABLE },
-        { type: 'integer', minimum: 0 },
+        { type: 'integer', minimum: 0, exclusiveMaximum: 1e21 },
       ],
       description:
         'The id that the browser pixel on the page reported for this event, so that platforms count it once. Not compared to find duplicates here. Without it, platforms get the order id.',
@@ -180,7 +180,12 @@ function addressField(
 ): InboundField {
   return {
     name,
-    schema: { type: 'string', maxLength: max, pattern: STORABLE, description, example },
+    schema: {
+      type: 'string',
+      anyOf: [{ maxLength: max, pattern: STORABLE, ...NO_EMAIL_INSIDE }, { pattern: DIGEST_PATTERN }],
+      description,
+      example,
+    },
     read: (sent, fields) => {
       const digest = digestIn(sent);
       if (digest !== undefined) return addDigest(fields, name, digest);

@@ -13,7 +13,10 @@ const CLICK_NAMES = new Map(
   SENT_CLICK_IDS.filter((name) => !['fbc', 'fbp', 'lead_id'].includes(name)).map((name) => [name.toLowerCase(), name]),
 );
 
-const addressSchema = { type: 'string', format: 'uri', maxLength: SENT_MAX, pattern: '^https?://' };
+/** The usual form of an address: which others browsers read is not for a schema. */
+const ADDRESS =
+  '^https?://([A-Za-z0-9]+(-[A-Za-z0-9]+)*[.])*[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*(:([0-9]{1,4}|[1-5][0-9]{4}))?([/?#]|$)';
+const addressSchema = { type: 'string', format: 'uri', maxLength: SENT_MAX, pattern: ADDRESS };
 
 export const pageFields: readonly InboundField[] = [
   {

@@ -1,6 +1,6 @@
 import type { InboundField } from '../inbound-field.js';
 import { PartProblems } from './parts.js';
-import { fieldsOf, isAbsent, readPlainText, STORABLE } from './texts.js';
+import { fieldsOf, isAbsent, NO_EMAIL_INSIDE, readPlainText, STORABLE } from './texts.js';
 
 export const UTM_FIELDS = ['source', 'medium', 'campaign', 'term', 'content', 'id'] as const;
 const TEXT_MAX = 500;
@@ -13,7 +13,10 @@ export const utmField: InboundField = {
     type: 'object',
     description: 'Campaign that brought the customer, used where no visit is matched. Personal: erased with the rest.',
     properties: Object.fromEntries(
-      UTM_FIELDS.map((name) => [name, { type: ['string', 'null'], maxLength: TEXT_MAX, pattern: STORABLE }]),
+      UTM_FIELDS.map((name) => [
+        name,
+        { type: ['string', 'null'], maxLength: TEXT_MAX, pattern: STORABLE, ...NO_EMAIL_INSIDE },
+      ]),
     ),
     additionalProperties: false,
     example: { source: 'google', medium: 'cpc', campaign: 'spring' },
