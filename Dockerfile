@@ -10,8 +10,11 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json nest-cli.json ./
 COPY src src
-RUN npx nest build
-COPY LICENSE ./
+COPY docs docs
+COPY docs-site docs-site
+# Pages of the documentation, too.
+COPY CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE ./
+RUN npm run build
 COPY bin bin
 COPY scripts/stage-package.mjs scripts/licences-document.mjs scripts/
 # What npm publishes, without development dependencies. The embedded PostgreSQL is no part of it: a container has DATABASE_URL.

@@ -5,28 +5,38 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const stamp = join(root, 'dist', '.built-from');
 /** Exists while an install runs: one that was interrupted leaves a folder that looks complete and is not. */
 const installing = join(root, 'dist', '.installing');
 /** No dependency needs its install script, and one of them only reports the installation to a third party. */
 const INSTALL = ['ci', '--ignore-scripts', '--no-audit', '--no-fund'];
 const compiler = join(root, 'node_modules/@nestjs/cli/bin/nest.js');
+/** The first one empties dist/. A change of a page builds only the second. */
+const builds = [
+  { message: 'Building …', stamp: '.built-from', args: [compiler, 'build'], files: serviceFiles },
+  {
+    message: 'Building the documentation …',
+    stamp: '.guide-built-from',
+    args: [join(root, 'docs-site/build.mjs')],
+    files: guideFiles,
+  },
+].map(({ stamp, ...build }) => ({ ...build, stamp: join(root, 'dist', stamp) }));
 
 requireNode(20, 19);
-const sources = fingerprint();
-const isBuilt = existsSync(stamp) && readFileSync(stamp, 'utf8') === sources;
 const isStart = process.env.npm_lifecycle_event === 'prestart' || process.argv[2] === 'start';
+const isBuilt = builds.every(isCurrent);
 // Otherwise the service itself says so at once.
 if (isStart && (!installed() || !isBuilt))
   await requireFreePort(process.env.PORT || '8080', process.env.HOST || '127.0.0.1');
 if (!installed() || (!isBuilt && !existsSync(compiler))) await install();
-if (!isBuilt) {
-  await run('Building …', process.execPath, [compiler, 'build']);
-  writeFileSync(stamp, sources);
+for (const build of builds) {
+  if (isCurrent(build)) continue;
+  const sources = fingerprint(build.files());
+  await run(build.message, process.execPath, build.args);
+  writeFileSync(build.stamp, sources);
 }
 
 async function install() {
@@ -75,16 +85,32 @@ function installed() {
   );
 }
 
-function fingerprint() {
-  const hash = createHash('sha256');
-  const files = readdirSync(join(root, 'src'), { recursive: true })
-    .map(String)
-    .filter((file) => /\.(ts|tsx|cjs|css|html|svg|sql)$|bot-list\.json$/.test(file) && !file.endsWith('.spec.ts'))
-    .map((file) => join('src', file))
+function isCurrent({ stamp, files }) {
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint(files());
+}
+
+function serviceFiles() {
+  const sources = filesBelow('src').filter(
+    (file) => /\.(ts|tsx|cjs|css|html|svg|sql)$|bot-list\.json$/.test(file) && !file.endsWith('.spec.ts'),
+  );
+  return [...sources, 'tsconfig.json', 'nest-cli.json', 'package-lock.json'];
+}
+
+function guideFiles() {
+  const beside = ['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'package.json', 'package-lock.json'];
+  return [...filesBelow('docs'), ...filesBelow('docs-site'), ...beside];
+}
+
+function filesBelow(folder) {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath ?? entry.path, entry.name)))
     .sort();
-  for (const file of [...files, 'tsconfig.json', 'nest-cli.json', 'package-lock.json']) {
-    hash.update(file).update(readFileSync(join(root, file)));
-  }
+}
+
+function fingerprint(files) {
+  const hash = createHash('sha256');
+  for (const file of files) hash.update(file).update(readFileSync(join(root, file)));
   return hash.digest('hex');
 }
 

@@ -244,7 +244,14 @@ describe('behind a proxy', () => {
     expect(stolen).toMatchObject(HTTPS_REQUIRED);
   });
 
-  const METRICS_AND_DOCS = ['/metrics', '/docs', '/docs/', '/docs/openapi.json', '/docs/swagger-ui.css'];
+  const METRICS_AND_DOCS = [
+    '/metrics',
+    '/docs',
+    '/docs/',
+    '/docs/openapi.json',
+    '/docs/swagger-ui.css',
+    '/docs/guide/',
+  ];
 
   it('other callers cannot reach the metrics and the API documentation, whatever their headers', async () => {
     const asOutsider: [TestService, Record<string, string>][] = [

@@ -10,10 +10,17 @@ import { eventually } from './support/waiting.js';
 
 const PREPARE = join(import.meta.dirname, '../scripts/prepare.mjs');
 
+const SOURCES = ['tsconfig.json', 'nest-cli.json', 'package-lock.json', 'package.json', 'docs/page.txt'];
+SOURCES.push('CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md');
+/** It empties the folder. */
+const COMPILER = `const { appendFileSync, mkdirSync, rmSync } = require("node:fs");
+rmSync("dist", { recursive: true, force: true }); mkdirSync("dist"); appendFileSync("builds", "service ")`;
+const GUIDE = `import { appendFileSync } from 'node:fs'; appendFileSync('builds', 'guide ')`;
+
 /** Leaves a folder that looks complete, like an npm that is interrupted while it removes an earlier install. */
 const NPM = `#!/bin/sh
 mkdir -p node_modules && : > node_modules/.package-lock.json
-mkdir -p node_modules/@nestjs/cli/bin && echo 'require("node:fs").mkdirSync("dist", { recursive: true })' > node_modules/@nestjs/cli/bin/nest.js
+mkdir -p node_modules/@nestjs/cli/bin && echo '${COMPILER}' > node_modules/@nestjs/cli/bin/nest.js
 echo $$ >> installs
 echo "$@" > arguments
 if [ -e hanging ]; then sleep 1000 & wait; fi
@@ -24,11 +31,10 @@ describe('preparing a checkout', () => {
 
   beforeEach(() => {
     root = temporaryFolder('cc-prepare-');
-    for (const folder of ['src', 'scripts', 'bin']) mkdirSync(join(root, folder));
+    for (const folder of ['src', 'scripts', 'bin', 'docs', 'docs-site']) mkdirSync(join(root, folder));
     copyFileSync(PREPARE, join(root, 'scripts/prepare.mjs'));
-    for (const file of ['tsconfig.json', 'nest-cli.json', 'package-lock.json', 'package.json']) {
-      writeFileSync(join(root, file), '{}');
-    }
+    for (const file of SOURCES) writeFileSync(join(root, file), '{}');
+    writeFileSync(join(root, 'docs-site/build.mjs'), GUIDE);
     writeFileSync(join(root, 'bin/npm'), NPM);
     chmodSync(join(root, 'bin/npm'), 0o755);
   });
@@ -40,6 +46,7 @@ describe('preparing a checkout', () => {
       env: { PATH: [join(root, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter), ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
+  const builds = () => readFileSync(join(root, 'builds'), 'utf8');
   const installs = () =>
     existsSync(join(root, 'installs')) ? readFileSync(join(root, 'installs'), 'utf8').trim().split('\n') : [];
 
@@ -49,6 +56,17 @@ describe('preparing a checkout', () => {
     expect(installs()).toHaveLength(1);
     // Some dependencies report the installation to a third party.
     expect(readFileSync(join(root, 'arguments'), 'utf8')).toContain('--ignore-scripts');
+    expect(builds()).toBe('service guide ');
+  });
+
+  it('builds only the documentation after a change of a page, and both after one of the service', async () => {
+    expect(await once(prepare(), 'exit')).toEqual([0, null]);
+    writeFileSync(join(root, 'docs/page.txt'), 'changed');
+    expect(await once(prepare(), 'exit')).toEqual([0, null]);
+    expect(builds()).toBe('service guide guide ');
+    writeFileSync(join(root, 'src/new.ts'), '');
+    expect(await once(prepare(), 'exit')).toEqual([0, null]);
+    expect(builds()).toBe('service guide guide service guide ');
   });
 
   it('says that the port of the service is in use before it installs anything', async () => {

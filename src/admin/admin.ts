@@ -5,6 +5,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { serveDashboard } from '../dashboard/serve-dashboard.js';
 import { ANSWER_HEADERS, type Answer } from '../http/answer.js';
+import { PAGE_HEADERS } from '../http/built-files.js';
 import { createListener, type Handler, KEEP_ALIVE_MS, REQUEST_TIMEOUT_MS } from '../http/listener.js';
 import { parseStrictJson } from '../http/strict-json.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
@@ -21,14 +22,7 @@ const PATH_PART_MAX = 3 * 253;
 /** Each one takes memory and an open file, both of which are limited. */
 const CONNECTIONS_MAX = 500;
 
-const COMMON_HEADERS = {
-  ...ANSWER_HEADERS,
-  'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-  'cross-origin-resource-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-  'x-frame-options': 'DENY',
-};
+const COMMON_HEADERS = { ...ANSWER_HEADERS, ...PAGE_HEADERS };
 
 /** On every answer. Browsers use https for a year where the address is one; other hosts of the domain are not concerned. */
 function headersOf({ adminUrl }: Pick<Settings, 'adminUrl'>): Record<string, string> {

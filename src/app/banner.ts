@@ -50,7 +50,7 @@ export function bannerText(
     );
   }
   if (demo?.sandboxUrl) lines.push(`  See what the twelve sandbox platforms received: ${demo.sandboxUrl}`, '');
-  lines.push(`  API documentation: ${base}/docs    Stop: Ctrl-C`, '');
+  lines.push(`  Documentation: ${base}/docs/guide    API: ${base}/docs    Stop: Ctrl-C`, '');
   return `${lines.join('\n')}\n`;
 }
 

@@ -11,6 +11,7 @@ import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { tagPaths } from '../visitors/tag/tag.openapi.js';
 import { asyncApiDocument } from './asyncapi.js';
+import { serveGuide } from './guide.js';
 import { operationsPaths } from './operations.openapi.js';
 import { OperatorsOnly } from './operators-only.guard.js';
 
@@ -26,10 +27,11 @@ export function serveDocuments(app: NestFastifyApplication): void {
   app.getHttpAdapter().get('/docs/asyncapi.json', (_: unknown, reply: FastifyReply) => {
     void reply.type('application/json; charset=utf-8').send(topics);
   });
+  serveGuide(app.getHttpAdapter().getInstance());
   const head = new DocumentBuilder()
     .setTitle('Clean Conversions')
     .setDescription(
-      'Sends conversions from your backend to every connected ad platform and returns a receipt per platform.',
+      'Sends conversions from your backend to every connected ad platform and returns a receipt per platform. The [guide](docs/guide/) explains how to use it.',
     )
     .setVersion('1')
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')

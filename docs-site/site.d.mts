@@ -1,0 +1,1 @@
+export function buildSite(root: string, out: string): { pages: number; problems: string[] };
