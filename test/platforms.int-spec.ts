@@ -8,7 +8,7 @@ import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { accountOf, ConnectedPlatform, type DeliveryResult } from './support/connected-platform.js';
 import { PLATFORM_CASES, type PlatformCase } from './support/platform-cases.js';
-import { presetsOf, SAMPLE_CONVERSIONS } from './support/sample-conversions.js';
+import { ANONYMOUS, customSettingsOf, presetsOf, SAMPLE_CONVERSIONS } from './support/sample-conversions.js';
 
 const SHORT_TIMEOUT_MS = 200;
 const SAMPLES = Object.entries(SAMPLE_CONVERSIONS) as [keyof typeof SAMPLE_CONVERSIONS, Conversion][];
@@ -108,14 +108,24 @@ describe.each(PLATFORM_CASES)('$name', (platformCase) => {
   it('sends what a sender can state in the platform’s own fields', async () => {
     const connected = connect(platformCase);
     const presets = presetsOf(platform);
+    const custom = customSettingsOf(platform, connected.connection);
     connected.connection = {
       ...connected.connection,
-      settings: { ...connected.connection.settings, ...(presets && { presets }) },
+      settings: { ...connected.connection.settings, ...custom, ...(presets && { presets }) },
     };
     const sample = justNow(SAMPLE_CONVERSIONS['server-only']);
     const reason = platformCase.skips?.['server-only'];
     expect(await connected.sendOne(sample)).toMatchObject(reason ? { status: 'skipped', reason } : { status: success });
     expect((await connected.account()).problemKinds).toEqual({});
+  });
+
+  it('sends a valid payload without anything personal, or none', async () => {
+    const connected = connect(platformCase);
+    const takesIt = platform.takesAnonymous?.(connection.settings) === true;
+    const sent = await connected.sendOne(justNow(ANONYMOUS));
+    expect(sent).toMatchObject(takesIt ? { status: success } : { status: 'skipped', reason: 'consent_denied' });
+    const { accepted, problemKinds } = await connected.account();
+    expect({ accepted, problemKinds }).toEqual({ accepted: takesIt ? 1 : 0, problemKinds: {} });
   });
 
   it.each([

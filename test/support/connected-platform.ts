@@ -99,12 +99,12 @@ export class ConnectedPlatform {
   }
 
   buildPayload(conversion: Conversion, settings: Settings = {}): DeliveryPayload | Skip {
-    const { payloadVersion } = conversion;
+    const { payloadVersion, isAnonymous } = conversion;
     return buildPayload(
       asReceived(conversion),
       this.platform,
       { ...this.connection.settings, ...settings },
-      { payloadVersion },
+      { payloadVersion, withhold: isAnonymous ? 'personal' : undefined },
     );
   }
 
@@ -177,7 +177,7 @@ function invalidate(body: string): string {
 
 function asReceived(conversion: Conversion) {
   const { id, eventId, event, value, currency, orderId, timeMs, source, items, consent, sentConsent } = conversion;
-  const { hashes, visit, externalId, address, clickIds, custom } = conversion;
+  const { hashes, visit, externalId, address, clickIds, custom, personalization } = conversion;
   const stated = eventId !== (orderId ?? id) && { eventId };
   return {
     site: SITE,
@@ -185,7 +185,7 @@ function asReceived(conversion: Conversion) {
     time: new Date(timeMs).toISOString(),
     data: {
       ...{ conversionId: id, event, value, currency, orderId, keyId: 'k1', trial: false, consent },
-      ...{ source, items: items && [...items], sentConsent, ...stated },
+      ...{ source, items: items && [...items], sentConsent, ...stated, ...(personalization && { personalization }) },
     },
     personal: { ...hashes, ...(visit && { visit }), externalId, address, clickIds, custom },
   } satisfies ReceivedConversion;

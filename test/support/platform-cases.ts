@@ -71,7 +71,10 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
       success: 'accepted',
       requestsToIsolate: 2,
       skips: {
-        ...everySample('no_click_identifier', ['with-click-id', 'with-details', 'from-app', 'without-email']),
+        ...everySample('no_click_identifier', [
+          ...(['with-click-id', 'with-details', 'from-app', 'without-email'] as const),
+          ...(['stated-consent', 'personalization-denied'] as const),
+        ]),
         ...GOOGLE_CASE.skips,
       },
       skipsWithoutEmail: 'no_click_identifier',
@@ -92,6 +95,11 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
     'tiktok',
     { ...TIKTOK, crm_event_set_id: '7' },
     { name: 'tiktok with a CRM event set', requestsToIsolate: 2, optOut: { limited_data_use: true } },
+  ),
+  platformCase(
+    'tiktok',
+    { ...TIKTOK, crm_event_set_id: '7', offline_event_set_id: '8', app_id: '9' },
+    { name: 'tiktok by source', requestsToIsolate: 2, optOut: { limited_data_use: true } },
   ),
   platformCase(
     'microsoft_ads',
@@ -125,7 +133,7 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
     name: 'ga4 with cookies only',
     skips: everySample('no_client_identifier', [
       ...(['with-click-id', 'without-click-id', 'with-details'] as const),
-      ...(['from-app', 'server-only', 'without-email'] as const),
+      ...(['from-app', 'server-only', 'without-email', 'stated-consent', 'personalization-denied'] as const),
     ]),
     skipsWithoutEmail: 'no_client_identifier',
   }),

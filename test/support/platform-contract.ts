@@ -6,14 +6,32 @@ import type { ClickKind } from '../../src/platforms/manifests.js';
 import type { Connection, Platform, PlatformRequest, Settings } from '../../src/platforms/platform.js';
 import { answer, itRetriesUnreadable200 } from './platform-answers.js';
 import { NAME_FORMS, type NamedConversion, sentItem } from './platform-payloads.js';
-import { presetsOf, SAMPLE_CONVERSIONS, sentTo } from './sample-conversions.js';
+import { ANONYMOUS, customSettingsOf, presetsOf, SAMPLE_CONVERSIONS, sentTo } from './sample-conversions.js';
 
 const NOW_MS = Date.parse('2026-03-01T10:15:31Z');
+const MODE_SAMPLES = Object.fromEntries(
+  (
+    [
+      ...([
+        'with-click-id',
+        'hashed-only',
+        'consent-denied',
+        'with-details',
+        'in-store',
+        'from-app',
+        'from-crm',
+      ] as const),
+      ...(['server-only', 'hashed-fields', 'without-email', 'stated-consent', 'personalization-denied'] as const),
+    ] as const
+  ).map((name): [string, Conversion] => [name, SAMPLE_CONVERSIONS[name]]),
+);
 const PURCHASE: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
 
 /** The data of one platform for the shared tests. A part that is left out does not apply to it or is tested in its spec. */
 export interface PlatformContract {
   readonly connection: Connection;
+  /** Other kinds of connections, whose requests are in `fixtures/<name>.json`. */
+  readonly modes?: Readonly<Record<string, Connection>>;
   readonly accessToken?: string;
   readonly secretSettings?: readonly string[];
   readonly requiredSettings?: readonly string[];
@@ -72,7 +90,7 @@ interface TestCodeContract {
 export function describePlatformContract(platform: Platform, contract: PlatformContract): void {
   const { connection, payload, request, testCode, verdicts, unreadable } = contract;
   describe(platform.name, () => {
-    describeGoldenFixtures(platform, connection, contract.accessToken);
+    describeGoldenFixtures(platform, contract);
     if (contract.severalActions) describeSeveralActions(platform, contract, contract.severalActions);
     describeSettings(platform, contract);
     if (payload) describePayload(platform, connection.settings, payload);
@@ -95,7 +113,7 @@ export function describePlatformContract(platform: Platform, contract: PlatformC
  * Compares the request for every sample conversion with `fixtures/<sample>.json` in the platform's folder. A fixture is
  * reviewed against the platform's documentation when it is added; `UPDATE_FIXTURES=1` overwrites it.
  */
-function describeGoldenFixtures(platform: Platform, connection: Connection, accessToken: string | undefined): void {
+function describeGoldenFixtures(platform: Platform, { connection, accessToken, modes = {} }: PlatformContract): void {
   describe('request matches the fixture', () => {
     it.each(Object.entries(SAMPLE_CONVERSIONS))('%s', (name, conversion) => {
       expectFixture(platform, name, requestFor(platform, conversion, connection, accessToken));
@@ -107,6 +125,35 @@ function describeGoldenFixtures(platform: Platform, connection: Connection, acce
         const settings = { ...connection.settings, presets };
         const sample = SAMPLE_CONVERSIONS['server-only'];
         expectFixture(platform, 'all-presets', requestFor(platform, sample, { ...connection, settings }, accessToken));
+      });
+    }
+
+    const customSettings = customSettingsOf(platform, connection);
+    if (Object.keys(customSettings).length > 0) {
+      it('custom-fields', () => {
+        const settings = { ...connection.settings, ...customSettings };
+        const sample = SAMPLE_CONVERSIONS['server-only'];
+        const sent = requestFor(platform, sample, { ...connection, settings }, accessToken);
+        expectFixture(platform, 'custom-fields', sent);
+      });
+    }
+
+    if (platform.takesAnonymous?.(connection.settings)) {
+      it('anonymous', () => {
+        expectFixture(platform, 'anonymous', requestFor(platform, ANONYMOUS, connection, accessToken));
+      });
+    }
+
+    for (const [name, mode] of Object.entries(modes)) {
+      it(name, () => {
+        const samples = platform.takesAnonymous?.(mode.settings)
+          ? { ...MODE_SAMPLES, anonymous: ANONYMOUS }
+          : MODE_SAMPLES;
+        const sent = Object.entries(samples).map(([sample, conversion]) => [
+          sample,
+          requestFor(platform, conversion, mode, accessToken),
+        ]);
+        expectFixture(platform, name, Object.fromEntries(sent));
       });
     }
   });

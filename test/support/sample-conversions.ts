@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import { hashPersonal } from '../../src/conversions/hash-personal.js';
+import { withoutPerson } from '../../src/delivery/payload/withholding.js';
 import type { Conversion, Visit } from '../../src/platforms/conversion.js';
 import { PAYLOAD_VERSION } from '../../src/platforms/payload-version.js';
-import type { Platform } from '../../src/platforms/platform.js';
+import type { Connection, Platform, Settings } from '../../src/platforms/platform.js';
 
 const TIME_MS = Date.parse('2026-03-01T10:15:30Z');
 const CLICK_MS = Date.parse('2026-03-01T09:56:40Z');
@@ -110,10 +111,25 @@ export function presetsOf({ fields }: Pick<Platform, 'fields'>): string | undefi
   );
 }
 
+/** Custom fields that the connection accepts, each filled from `custom`. */
+export function customSettingsOf({ check }: Pick<Platform, 'check'>, connection: Connection): Settings {
+  const fields = { coupon: 'coupon', gift: 'gift', 'order.profit': 'profit', profit: 'profit', content_brand: 'brand' };
+  const settings = Object.entries(fields).map(([name, key]) => [`field.${name}`, `custom.${key}`] as const);
+  const isAccepted = (name: string, source: string) =>
+    check?.({ ...connection, settings: { ...connection.settings, [name]: source } }) === undefined;
+  return Object.fromEntries(settings.filter(([name, source]) => isAccepted(name, source)));
+}
+
 /** With the event id that a platform gets: where it does not deduplicate its pixel's events, that of the order. */
 export function sentTo({ deduplicatesPixel }: Pick<Platform, 'deduplicatesPixel'>, conversion: Conversion): Conversion {
   return deduplicatesPixel ? conversion : { ...conversion, eventId: conversion.orderId ?? conversion.id };
 }
+
+/** What leaves without consent of a site that withholds everything personal, at platforms that take it. */
+export const ANONYMOUS: Conversion = withoutPerson({
+  ...{ ...PURCHASE, ...DETAILS, visit: VISIT, custom: CUSTOM, consent: 'denied' },
+  sentConsent: { ad_storage: 'denied', ad_user_data: 'denied' },
+});
 
 /** The conversions of the golden fixtures of every platform. */
 export const SAMPLE_CONVERSIONS = {
@@ -144,6 +160,14 @@ export const SAMPLE_CONVERSIONS = {
   'without-email': {
     ...{ ...PURCHASE, visit: VISIT, consent: 'granted' },
     hashes: { subject: '', phone: hash('sha256', '+15550104477'), phoneDigits: hash('sha256', '15550104477') },
+  },
+  'stated-consent': {
+    ...{ ...PURCHASE, visit: VISIT, personalization: 'granted' },
+    sentConsent: { ad_storage: 'granted', ad_user_data: 'granted', ad_personalization: 'granted' },
+  },
+  'personalization-denied': {
+    ...{ ...PURCHASE, visit: VISIT, consent: 'granted', personalization: 'denied' },
+    sentConsent: { ad_user_data: 'granted', ad_personalization: 'denied', analytics_storage: 'granted' },
   },
   'by-ip-address': { ...PURCHASE, visit: { ip: '203.0.113.10', clicks: {}, cookies: {}, utm: {} } },
   'by-phone': { ...PURCHASE, hashes: person('Mary-Jane', 'Smith'), ...DETAILS, source: 'phone_call' },

@@ -25,6 +25,7 @@ const item = (conversion: Conversion, settings = {}): Item =>
 
 describePlatformContract(ga4, {
   connection,
+  modes: { synthetic: { ...connection, settings: { ...connection.settings, synthetic_client_id: 'yes' } } },
   verdicts: [
     [204, '', { kind: 'accepted' }],
     [200, '', { kind: 'accepted' }],

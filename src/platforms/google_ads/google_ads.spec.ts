@@ -73,6 +73,7 @@ const NO_REQUEST_ID = [
 
 describePlatformContract(googleAds, {
   connection: CONNECTION,
+  modes: { upload: UPLOAD_CONNECTION },
   accessToken: 'ya29',
   severalActions: { 'event.purchase': '987654321, 987654329' },
   secretSettings: ['client_secret', 'refresh_token', 'developer_token'],

@@ -49,6 +49,8 @@ const RETRIED = { kind: 'retry', reason: 'server_error' };
 
 describePlatformContract(microsoftAds, {
   connection: CONNECTION,
+  modes: { offline: OFFLINE_CONNECTION },
+  accessToken: 'ey',
   secretSettings: ['access_token', 'developer_token', 'client_secret', 'refresh_token'],
   payload: {
     otherSettings: OFFLINE_SETTINGS,

@@ -34,6 +34,12 @@ const sha256 = (text: string) => hash('sha256', text);
 
 describePlatformContract(tiktok, {
   connection,
+  modes: {
+    'by-source': {
+      ...connection,
+      settings: { ...connection.settings, crm_event_set_id: '701', offline_event_set_id: '702', app_id: '703' },
+    },
+  },
   secretSettings: ['access_token'],
   requiredSettings: ['pixel_code', 'access_token'],
   payload: {
