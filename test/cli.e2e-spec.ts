@@ -8,7 +8,8 @@ import { allProjections } from '../src/app/projections.js';
 import { runCli } from '../src/cli/run-cli.js';
 import type { StoredEvent } from '../src/log/event.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { PLATFORM_NAMES, type PlatformName } from '../src/platforms/platform.js';
+import { platformOf } from '../src/platforms/index.js';
+import { PLATFORM_NAMES, type PlatformName, type TestCheck } from '../src/platforms/platform.js';
 import { Postgres } from '../src/postgres/postgres.js';
 import { findPostmaster } from '../src/postgres/postmaster.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
@@ -499,20 +500,29 @@ describe('the command line with a running service', () => {
     });
 
     it('are tested in their own test mode', async () => {
-      const unsent = (done: string) => `the platform has no test mode: ${done}, nothing was sent`;
+      const counted = (...checked: TestCheck[]) => ({ status: 'delivered', sent: true, result: 'accepted', checked });
+      const unsent = (platform: PlatformName, ...checked: TestCheck[]) => {
+        return {
+          status: 'validated',
+          sent: false,
+          result: 'not_sent',
+          checked,
+          reason: platformOf(platform)?.untested,
+        };
+      };
       const expected: Record<PlatformName, object> = {
-        google_ads: { status: 'accepted', sent: true },
-        meta: { status: 'delivered', sent: true },
-        tiktok: { status: 'delivered', sent: true },
-        microsoft_ads: { status: 'accepted', sent: false },
-        ga4: { status: 'accepted', sent: false },
-        segment: { status: 'validated', sent: false, reason: unsent('the payload was built') },
-        linkedin: { status: 'validated', sent: false, reason: unsent('the payload was built') },
-        pinterest: { status: 'delivered', sent: true },
-        snapchat: { status: 'delivered', sent: true },
-        reddit: { status: 'delivered', sent: true },
-        x: { status: 'validated', sent: false, reason: unsent('the payload was built') },
-        webhook: { status: 'delivered', sent: true },
+        google_ads: { ...counted('credentials', 'payload', 'account'), status: 'accepted' },
+        meta: counted('payload', 'credentials', 'pixel'),
+        tiktok: counted('payload', 'credentials', 'pixel'),
+        microsoft_ads: unsent('microsoft_ads', 'credentials'),
+        ga4: unsent('ga4', 'payload'),
+        segment: unsent('segment'),
+        linkedin: unsent('linkedin', 'credentials'),
+        pinterest: counted('payload', 'credentials', 'account'),
+        snapchat: counted('payload', 'credentials', 'pixel'),
+        reddit: counted('payload', 'credentials', 'pixel'),
+        x: unsent('x'),
+        webhook: counted('address'),
       };
       for (const platform of PLATFORM_NAMES) {
         expect(await json(`platforms test ${platform} --site ${ADS}`)).toEqual({
@@ -522,7 +532,7 @@ describe('the command line with a running service', () => {
         });
       }
       expect((await cli(`platforms test meta --site ${ADS}`)).stdout).toMatch(
-        /^platform +meta\nok +yes\nstatus +delivered\nsent +yes\n$/,
+        /^platform +meta\nok +yes\nstatus +delivered\nsent +yes\nresult +accepted\nchecked +payload, credentials, pixel\n$/,
       );
     });
 
@@ -542,7 +552,7 @@ describe('the command line with a running service', () => {
         stderr: expect.stringMatching(/^"platforms list --site ads\.example"/),
       });
       expect(unreachable.stdout).toMatch(
-        /ok +no\nstatus +failed\nsent +no\nreason +127\.0\.0\.1:1 refused the connection: .+ \(ECONNREFUSED\)\.\n$/,
+        /ok +no\nstatus +failed\nsent +no\nresult +refused\nchecked +\S*\nreason +127\.0\.0\.1:1 refused the connection: .+ \(ECONNREFUSED\)\.\n$/,
       );
       await json(`${connect} ${sandbox.url}/pinterest`);
       expect(await errorOf(`platforms test myspace --site ${ADS}`)).toMatch(/^There is no platform "myspace"/);
@@ -555,15 +565,16 @@ describe('the command line with a running service', () => {
     });
 
     it('that rotate refresh tokens keep the newest one', async () => {
-      const offline = ['customer_id=1', 'account_id=2', 'developer_token=d', 'client_id=c', 'client_secret=s'];
-      const set = ['mode=offline', 'refresh_token=first', 'event.purchase=Sales', ...offline];
+      const account = ['customer_id=250000001', 'account_id=180000001', 'event.purchase=Signed contract'];
+      const offline = ['developer_token=d', 'client_id=c', 'client_secret=s', ...account];
+      const set = ['mode=offline', 'refresh_token=first', ...offline];
       const endpoint = `${sandbox.url}/microsoft_ads@offline`;
       const settings = set.flatMap((setting) => ['--set', setting]);
       await json('platforms connect microsoft_ads --site other.example', ...settings, '--endpoint', endpoint);
       // The sandbox accepts each refresh token once.
       for (const _ of [1, 2, 3]) {
         const tested = await json('platforms test microsoft_ads --site other.example');
-        expect(tested).toMatchObject({ ok: true, sent: false, reason: expect.stringContaining('a token fetched') });
+        expect(tested).toMatchObject({ ok: true, result: 'not_sent', checked: ['credentials', 'account', 'events'] });
       }
       await json('platforms disconnect microsoft_ads --site other.example');
     });

@@ -132,7 +132,7 @@ export function addPlatforms(program: Command, session: Session): void {
   subcommand(
     platforms,
     'test <platform>',
-    "Test a connection in the platform's test mode; without a test mode nothing is sent",
+    "Send a conversion in the platform's test mode, or check what can be checked without one",
     'platforms test meta --site shop.example',
   )
     .requiredOption('--site <host>', 'site that the connection belongs to')

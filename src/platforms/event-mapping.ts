@@ -10,6 +10,11 @@ export function mappedEvent(settings: Settings, event: string): string | undefin
   return settings[`event.${canonicalText(event)}`];
 }
 
+/** The platform's names or ids of all events that the connection maps. */
+export function mappedNames(settings: Settings): readonly string[] {
+  return Object.entries(settings).flatMap(([name, value]) => (name.startsWith('event.') ? [value] : []));
+}
+
 /** With the names of events in the form in which they are compared. Before 0.3 they were stored as they were given. */
 export function canonicalSettings(settings: Settings): Settings {
   return Object.fromEntries(

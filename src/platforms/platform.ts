@@ -67,8 +67,13 @@ export interface Platform extends Manifest {
   readonly authorization?: Authorization;
   /** Asks for the outcome of a request that was accepted for later processing. */
   readonly confirmation?: Confirmation;
-  /** The platform's test mode; undefined where it has none. */
+  /**
+   * Sends a conversion in the platform's test mode, or, without one, checks what can be checked without a conversion. Undefined:
+   * the platform offers neither.
+   */
   test?(item: string, call: Call): TestCall | undefined;
+  /** Why a test of the connection sends no conversion. Undefined: it always sends one. */
+  readonly untested?: string;
   /** Lists what the account has, to pick from. Needs more rights than sending; undefined where it cannot be listed. */
   listAccount?(call: ListingCall, list: OptionList): Listing;
 }
@@ -243,11 +248,18 @@ export interface Confirmation {
   verdict(response: PlatformResponse): Verdict;
 }
 
+/** What a test can show to be right. `events`: the actions, rules or goals that events are mapped to. */
+export const TEST_CHECKS = ['payload', 'credentials', 'account', 'pixel', 'events', 'address'] as const;
+export type TestCheck = (typeof TEST_CHECKS)[number];
+
 export interface TestCall {
   readonly request: PlatformRequest;
-  /** True if a conversion is sent to the platform, false if only the credentials are checked. */
+  /** True if a conversion is sent in the test mode. False: nothing is sent that the platform could count. */
   readonly sent: boolean;
-  verdict(response: PlatformResponse): Verdict;
+  /** What is right if the answer is good. */
+  readonly checks: readonly TestCheck[];
+  /** Undefined: the platform does not let the credentials read this, which says nothing about sending. */
+  verdict(response: PlatformResponse): Verdict | undefined;
 }
 
 /** The operator's OAuth app at a platform. */

@@ -71,11 +71,35 @@ describe('the configuration of a site in the dashboard', () => {
     await card.getByRole('button', { name: 'Resume' }).click();
     await card.getByText('Connected', { exact: true }).waitFor();
     await test.succeed(`/sites/${host}/connections/meta`, 'PUT', { endpoint: `${test.sandbox.url}/meta` });
-    await card.getByRole('button', { name: 'Test' }).click();
-    await test.message('Meta works');
     await card.getByRole('button', { name: 'Disconnect' }).click();
     await test.dialog().getByRole('button', { name: 'Disconnect' }).click();
     await card.getByText('Not connected').waitFor();
+  });
+
+  it('tells a test that was accepted from one that was refused and from one that sent nothing', async () => {
+    const { host } = await test.newSite();
+    const endpoint = `${test.sandbox.url}/meta@${host}`;
+    const settings = { pixel_id: '1234567890', access_token: 'good-token' };
+    const set = (change: object) =>
+      test.succeed(`/sites/${host}/connections/meta`, 'PUT', { endpoint, settings: { ...settings, ...change } });
+    await set({});
+    await test.open(`/sites/${host}/integrations`);
+    const card = test.page.getByRole('region', { name: 'Meta' });
+    const result = card.getByRole('status');
+    const click = () => card.getByRole('button', { name: 'Test' }).click();
+    await click();
+    await result.getByText('No conversion was sent').waitFor();
+    await result.getByText('Checked and right: credentials, pixel').waitFor();
+    await result.getByText('Set test_event_code').waitFor();
+    await set({ test_event_code: 'TEST12345' });
+    await click();
+    await result.getByText('A test conversion was sent and accepted').waitFor();
+    await set({ access_token: 'bad-token' });
+    await click();
+    await result.getByText('Refused', { exact: true }).waitFor();
+    await result.getByText(/HTTP 4\d\d: 190/).waitFor();
+    await result.getByText('Generate a new access token').waitFor();
+    expect(await card.textContent()).not.toContain('bad-token');
   });
 
   it('says at the field what is wrong with a setting', async () => {

@@ -335,13 +335,14 @@ function describeTestCode(platform: Platform, connection: Connection, contract: 
       expect(platform.request(['{}'], call).body).not.toContain('TEST1');
     });
 
-    it('requires a test code and sends one event with it', () => {
+    it('sends one event with a test code, and none without one', () => {
       const test = platform.test?.('{"a":1}', call);
       expect(test?.request.body).toBe(contract.body);
       expect(test?.sent).toBe(true);
       expect(test?.verdict(answer(200, contract.delivered))).toMatchObject({ kind: 'delivered' });
       expect(test?.verdict(answer(...contract.rejected))).toMatchObject({ kind: 'rejected' });
-      expect(platform.test?.('{}', { connection, nowMs: 0 })).toBeUndefined();
+      const unsent = platform.test?.('{}', { connection, nowMs: 0 });
+      expect([unsent?.sent, unsent?.request.method, unsent?.request.body]).toEqual([false, 'GET', undefined]);
     });
   });
 }

@@ -17,10 +17,11 @@ import { appOf, OauthApps } from '../../authorizations/oauth-apps.js';
 import { PlatformSignIns } from '../../authorizations/platform-sign-ins.js';
 import { connectSignedIn } from '../../authorizations/sign-in-flow.js';
 import { connectionToSameAccount } from '../../delivery/connections/account.js';
+import { TEST_RESULTS } from '../../delivery/connections/connection-test.js';
 import { listStoredConnection, testStoredConnection } from '../../delivery/connections/stored-connection.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import { PLATFORMS, platformOf } from '../../platforms/index.js';
-import type { Platform, PlatformName } from '../../platforms/platform.js';
+import { type Platform, type PlatformName, TEST_CHECKS } from '../../platforms/platform.js';
 import {
   type ConnectedPlatform,
   ConnectPlatform,
@@ -113,8 +114,15 @@ const testSchema = z
     ok: z.boolean(),
     status: z.string(),
     sent: z.boolean().meta({ description: "Whether a conversion was sent, in the platform's test mode." }),
-    reason: z.string().optional(),
-    fix: z.string().optional().meta({ description: 'What a person can do about it.' }),
+    result: z.enum(TEST_RESULTS).meta({
+      description:
+        '`accepted`: a conversion was sent and accepted. `refused`: the platform, or the way to it, does not work. `not_sent`: none was sent, and nothing that could be checked is wrong.',
+    }),
+    checked: z.array(z.enum(TEST_CHECKS)).meta({ description: 'What the platform has shown to be right.' }),
+    reason: z.string().optional().meta({
+      description: 'The words of the platform, or why no conversion was sent and what is missing.',
+    }),
+    fix: z.string().optional().meta({ description: 'What a person can do about a refusal.' }),
   })
   .meta({ id: 'ConnectionTest' });
 
@@ -261,7 +269,9 @@ export class ConnectionsController {
 
   @Post('sites/:site/connections/:connection/test')
   @Requires('write')
-  @ApiOperation({ summary: "Test a connection in the platform's test mode; without a test mode nothing is sent" })
+  @ApiOperation({
+    summary: "Send a conversion in the platform's test mode, or check what can be checked without one",
+  })
   @Returns(testSchema, 'What the platform answered.')
   async test(@SiteParam() site: Site, @ConnectionParam() connection: ConnectionName) {
     requireConnected(site, connection);

@@ -18,6 +18,9 @@ const GOOGLE: Connection = {
   secrets: { client_secret: 's', refresh_token: 'r' },
 };
 
+const SETTINGS = 'Check the settings of the connection, and the account at the platform.';
+const LATER = 'Try again in some minutes.';
+
 describe('testConnection', () => {
   const servers = new Map<Server, Set<Socket>>();
   const clients: PlatformClient[] = [];
@@ -78,6 +81,8 @@ describe('testConnection', () => {
     ok: false,
     status: 'failed',
     sent: false,
+    result: 'refused',
+    checked: [],
     reason: expect.stringMatching(reason),
   });
 
@@ -137,32 +142,41 @@ describe('testConnection', () => {
       'a rejected conversion',
       400,
       { error: { code: 100, error_subcode: 2804003, error_user_title: 'Event Timestamp Too Old' } },
-      { status: 'failed', reason: 'HTTP 400: 100/2804003 Event Timestamp Too Old' },
+      { status: 'failed', reason: 'HTTP 400: 100/2804003 Event Timestamp Too Old', fix: SETTINGS },
     ],
     [
       'an outage, in the words of the platform',
       503,
       { error: { code: 2, message: 'Service temporarily unavailable' } },
-      { status: 'failed', reason: 'HTTP 503: {"error":{"code":2,"message":"Service temporarily unavailable"}}' },
+      {
+        status: 'failed',
+        reason: 'HTTP 503: {"error":{"code":2,"message":"Service temporarily unavailable"}}',
+        fix: LATER,
+      },
     ],
-    ['an empty answer', 500, '', { status: 'failed', reason: 'HTTP 500' }],
+    ['an empty answer', 500, '', { status: 'failed', reason: 'HTTP 500', fix: LATER }],
     [
       'a page of another server',
       502,
       '<html>Bad gateway</html>',
-      { status: 'failed', reason: 'HTTP 502, with a web page instead of an answer of the API' },
+      { status: 'failed', reason: 'HTTP 502, with a web page instead of an answer of the API', fix: LATER },
     ],
-    ['too many requests', 429, 'slow down', { status: 'failed', reason: 'HTTP 429 (too many requests): slow down' }],
+    [
+      'too many requests',
+      429,
+      'slow down',
+      { status: 'failed', reason: 'HTTP 429 (too many requests): slow down', fix: LATER },
+    ],
     [
       'a success that the platform does not document',
       200,
       { ok: true },
-      { status: 'failed', reason: 'HTTP 200 with an answer that this platform does not give: {"ok":true}' },
+      { status: 'failed', reason: 'HTTP 200 with an answer that this platform does not give: {"ok":true}', fix: LATER },
     ],
-    ['an unknown path', 404, 'no such path', { status: 'failed', reason: 'HTTP 404: no such path' }],
+    ['an unknown path', 404, 'no such path', { status: 'failed', reason: 'HTTP 404: no such path', fix: SETTINGS }],
   ])('reports %s', async (_, status, body, expected) => {
     const tested = await test(await answering(status, body));
-    expect(tested).toEqual({ platform: 'meta', ok: false, sent: true, ...expected });
+    expect(tested).toEqual({ platform: 'meta', ok: false, sent: true, result: 'refused', checked: [], ...expected });
   });
 
   it('reports what the token endpoint answered', async () => {

@@ -2,11 +2,18 @@ import { hash } from 'node:crypto';
 import { redact, shorten } from '../../platforms/common-verdict.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import type { Conversion } from '../../platforms/conversion.js';
+import { hideSecrets } from '../../platforms/hide-secrets.js';
 import { PAYLOAD_VERSION } from '../../platforms/payload-version.js';
-import type { Call, Connection, Payload, PlatformResponse, Verdict } from '../../platforms/platform.js';
+import type { Call, Connection, Payload, PlatformResponse, TestCheck, Verdict } from '../../platforms/platform.js';
 import { partsOf } from '../payload/payload.js';
 import { type AccessTokens, CredentialsRefused, type TokenOwner } from './access-tokens.js';
 import { NoResponse, type PlatformClient } from './platform-client.js';
+
+/**
+ * `accepted`: a conversion was sent in the platform's test mode and accepted. `refused`: the platform, or the way to it, does not
+ * work. `not_sent`: no conversion was sent, and nothing that could be checked is wrong.
+ */
+export const TEST_RESULTS = ['accepted', 'refused', 'not_sent'] as const;
 
 export interface ConnectionTest {
   readonly platform: ConnectionName;
@@ -14,9 +21,12 @@ export interface ConnectionTest {
   readonly status: string;
   /** Whether a conversion was sent, in the platform's test mode. */
   readonly sent: boolean;
-  /** What failed, in the platform's words or in those of the HTTP client. */
+  readonly result: (typeof TEST_RESULTS)[number];
+  /** What the platform has shown to be right. */
+  readonly checked: readonly TestCheck[];
+  /** What failed, in the platform's words or in those of the HTTP client; or why no conversion was sent, and what is missing. */
   readonly reason?: string;
-  /** What a person can do about it, if the platform's code says so. */
+  /** What a person can do about a refusal. */
   readonly fix?: string;
 }
 
@@ -38,11 +48,11 @@ function sampleConversion(nowMs: number): Conversion {
   };
 }
 
-/** Tests a connection in the platform's test mode. If the platform has none, checks credentials and payload only. */
+/** Sends a conversion in the platform's test mode, or checks what can be checked without one. No conversion is counted. */
 export async function testConnection(
   owner: TokenOwner,
   connection: Connection,
-  client: PlatformClient,
+  client: Pick<PlatformClient, 'request'>,
   tokens: AccessTokens,
   nowMs: number,
 ): Promise<ConnectionTest> {
@@ -50,17 +60,28 @@ export async function testConnection(
   const payload = platform.payload(sampleConversion(nowMs), connection.settings);
   if ('skip' in payload) {
     const reason = `a purchase without a visit would be skipped: ${payload.skip}`;
-    return { platform: name, ok: false, status: 'skipped', sent: false, reason };
+    return { platform: name, ok: false, status: 'skipped', sent: false, result: 'not_sent', checked: [], reason };
   }
+  let accessToken: string | undefined;
+  const tested = await tryTest(async () => {
+    accessToken = await tokens.get(owner, connection);
+    return testPayload(owner, payload, { connection, group: payload.group, accessToken, nowMs }, client);
+  }, name);
+  // A platform repeats a token that it cannot read, and a URL may contain one.
+  const hide = hideSecrets([...Object.values(connection.secrets), accessToken]);
+  const { reason } = tested;
+  return { ...tested, ...(reason !== undefined && { reason: hide(reason) }) };
+}
+
+async function tryTest(test: () => Promise<ConnectionTest>, platform: ConnectionName): Promise<ConnectionTest> {
   try {
-    const accessToken = await tokens.get(owner, connection);
-    return await testPayload(owner, payload, { connection, group: payload.group, accessToken, nowMs }, client);
+    return await test();
   } catch (error) {
-    if (error instanceof NoResponse)
-      return { platform: name, ok: false, status: 'failed', sent: false, reason: error.message };
-    if (error instanceof CredentialsRefused)
-      return { platform: name, ok: false, status: 'unauthorized', sent: false, reason: error.message };
-    throw error;
+    const isRefused = error instanceof CredentialsRefused;
+    if (!isRefused && !(error instanceof NoResponse)) throw error;
+    const status = isRefused ? 'unauthorized' : 'failed';
+    const refusal = { platform, ok: false, status, sent: false, result: 'refused', checked: [] } as const;
+    return { ...refusal, reason: error.message, ...(isRefused && { fix: FIXES.unauthorized }) };
   }
 }
 
@@ -69,7 +90,7 @@ async function testPayload(
   owner: TokenOwner,
   payload: Payload,
   call: Call,
-  client: PlatformClient,
+  client: Pick<PlatformClient, 'request'>,
 ): Promise<ConnectionTest> {
   const parts = partsOf(payload);
   if (!parts) return testItem(owner, JSON.stringify(payload.item), call, client);
@@ -81,31 +102,52 @@ async function testPayload(
   return test as ConnectionTest;
 }
 
-async function testItem(owner: TokenOwner, item: string, call: Call, client: PlatformClient): Promise<ConnectionTest> {
+async function testItem(
+  owner: TokenOwner,
+  item: string,
+  call: Call,
+  client: Pick<PlatformClient, 'request'>,
+): Promise<ConnectionTest> {
   const { name, platform } = owner;
+  // The token endpoint accepts valid credentials only.
+  const fetched: readonly TestCheck[] = call.accessToken === undefined ? [] : ['credentials'];
+  const unsent = { platform: name, ok: true, status: 'validated', sent: false, result: 'not_sent' } as const;
   const test = platform.test?.(item, call);
-  if (!test) {
-    const checked =
-      call.accessToken === undefined ? 'the payload was built' : 'the payload was built and a token fetched';
-    const reason = `the platform has no test mode: ${checked}, nothing was sent`;
-    return { platform: name, ok: true, status: 'validated', sent: false, reason };
-  }
+  if (!test) return { ...unsent, checked: fetched, reason: platform.untested ?? '' };
   const response = await client.request(platform, test.request, call.connection);
-  return toConnectionTest(owner, test.verdict(response), test.sent, response);
+  const verdict = test.verdict(response);
+  if (!verdict) {
+    const unread = withWords(`The credentials may not read more (HTTP ${response.status})`, response.text);
+    return { ...unsent, checked: fetched, reason: `${platform.untested} ${unread}` };
+  }
+  const { kind } = verdict;
+  if (kind !== 'delivered' && kind !== 'accepted') return refused(owner, verdict, test.sent, response);
+  const checked = [...new Set([...fetched, ...test.checks])];
+  return test.sent
+    ? { platform: name, ok: true, status: kind, sent: true, result: 'accepted', checked }
+    : { ...unsent, checked, reason: platform.untested ?? '' };
 }
 
-function toConnectionTest(
+/** Where the platform's code does not say what to do. */
+const FIXES = {
+  unauthorized: 'Set new credentials, or sign in at the platform again.',
+  misconfigured: 'Check the settings of the connection, and the account at the platform.',
+  retry: 'Try again in some minutes.',
+} as const;
+
+function refused(
   { name, platform }: TokenOwner,
   verdict: Verdict,
   sent: boolean,
   response: PlatformResponse,
 ): ConnectionTest {
   const { kind } = verdict;
-  if (kind === 'delivered' || kind === 'accepted') return { platform: name, ok: true, status: kind, sent };
   const status = kind === 'unauthorized' || kind === 'misconfigured' ? kind : 'failed';
-  const fix = 'reason' in verdict ? platform.fix?.(verdict.reason) : undefined;
   const reason = reasonOf(verdict, response);
-  return { platform: name, ok: false, status, sent, reason, ...(fix !== undefined && { fix }) };
+  const fix =
+    ('reason' in verdict ? platform.fix?.(verdict.reason) : undefined) ??
+    FIXES[kind === 'retry' || kind === 'unauthorized' ? kind : 'misconfigured'];
+  return { platform: name, ok: false, status, sent, result: 'refused', checked: [], reason, fix };
 }
 
 /** The HTTP status and the platform's words. */

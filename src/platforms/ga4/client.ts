@@ -10,7 +10,12 @@ export function request([item = '']: readonly string[], call: Call): PlatformReq
 
 /** Google's validation endpoint reports errors in a payload. It records nothing and does not check the credentials. */
 export function test(item: string, call: Call): TestCall {
-  return { request: post('/debug/mp/collect', item, call), sent: false, verdict: validationVerdict };
+  return {
+    request: post('/debug/mp/collect', item, call),
+    sent: false,
+    checks: ['payload'],
+    verdict: validationVerdict,
+  };
 }
 
 function post(path: string, body: string, { connection }: Call): PlatformRequest {

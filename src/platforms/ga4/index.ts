@@ -30,4 +30,6 @@ export const platform: Platform = {
   request,
   verdict,
   test,
+  untested:
+    'Google Analytics validates the form of events only: it answers a wrong api_secret like a right one. Look for a conversion in its Realtime report.',
 };

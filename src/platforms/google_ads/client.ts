@@ -9,6 +9,8 @@ const DATA_MANAGER = 'https://datamanager.googleapis.com';
 export const GOOGLE_ADS = 'https://googleads.googleapis.com';
 const OAUTH = 'https://oauth2.googleapis.com';
 
+const CHECKS = ['payload', 'credentials', 'account'] as const;
+
 export function baseUrl({ mode }: Settings): string {
   return mode === UPLOAD ? GOOGLE_ADS : DATA_MANAGER;
 }
@@ -20,7 +22,9 @@ export function request(items: readonly string[], call: Call): PlatformRequest {
 /** Google validates the conversion and does not record it. */
 export function test(item: string, call: Call): TestCall {
   const flag = ',"validateOnly":true';
-  return { request: buildRequest([item], call, flag), sent: true, verdict: validateVerdict };
+  // Data Manager looks conversion actions up later.
+  const checks = call.group === UPLOAD ? (['payload', 'credentials', 'account', 'events'] as const) : CHECKS;
+  return { request: buildRequest([item], call, flag), sent: true, checks, verdict: validateVerdict };
 }
 
 export function statusRequest(requestId: string, { connection, accessToken }: Call): PlatformRequest {

@@ -1,6 +1,6 @@
 import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
-import { BASE, request, token } from './client.js';
+import { BASE, request, test, token } from './client.js';
 import { fix, misconfigured } from './errors.js';
 import { listAccount } from './list-account.js';
 import { manifest } from './manifest.js';
@@ -33,5 +33,7 @@ export const platform: Platform = {
   misconfigured,
   token,
   authorization,
+  test,
+  untested: 'LinkedIn has no test mode.',
   listAccount,
 };

@@ -1,23 +1,8 @@
-import {
-  type AnswerError,
-  eachAccount,
-  idAt,
-  type ListingWords,
-  listedIn,
-  pages,
-  tokenOf,
-} from '../account-listing.js';
+import { type AnswerError, eachAccount, idAt, type ListingWords, listedIn, pages } from '../account-listing.js';
 import { type AccountOption, type OptionList } from '../account-options.js';
 import { at, joined, listAt, textAt } from '../common-verdict.js';
-import {
-  endpointUrl,
-  type Listing,
-  type ListingCall,
-  type PlatformRequest,
-  type PlatformResponse,
-} from '../platform.js';
-import { BASE } from './client.js';
-import { API_VERSION } from './settings.js';
+import { type Listing, type ListingCall, type PlatformRequest, type PlatformResponse } from '../platform.js';
+import { accountsRequest, get } from './client.js';
 
 const PAGE_SIZE = 100;
 const DIGITS = /^\d+$/;
@@ -41,7 +26,7 @@ export function* listAccount(call: ListingCall, list: OptionList): Listing {
   const accounts: string[] = [];
   yield* pages(
     list,
-    (token) => accountsRequest(call, token),
+    (token) => accountsRequest(call, PAGE_SIZE, token),
     (response) => {
       const json = listedIn(response, WORDS, errorOf(response));
       for (const row of listAt(json, 'elements')) {
@@ -78,28 +63,9 @@ function addRule(row: unknown, parent: string, list: OptionList): void {
   list.add({ setting: 'event', value, label: textAt(row, 'name'), parent, ...(suits && { suits }) });
 }
 
-function accountsRequest(call: ListingCall, token: string | undefined): PlatformRequest {
-  const page = token === undefined ? '' : `&pageToken=${encodeURIComponent(token)}`;
-  // LinkedIn requires these brackets as they are.
-  const search = 'search=(status:(values:List(ACTIVE,DRAFT)))';
-  return get(call, `/rest/adAccounts?q=search&${search}&pageSize=${PAGE_SIZE}${page}`);
-}
-
 function rulesRequest(account: string, call: ListingCall, start: string): PlatformRequest {
   const urn = encodeURIComponent(`urn:li:sponsoredAccount:${account}`);
   return get(call, `/rest/conversions?q=account&account=${urn}&start=${start}&count=${PAGE_SIZE}`);
-}
-
-function get(call: ListingCall, path: string): PlatformRequest {
-  return {
-    method: 'GET',
-    url: endpointUrl(call.connection, BASE, path),
-    headers: {
-      authorization: `Bearer ${tokenOf(call)}`,
-      'linkedin-version': call.connection.settings['api_version'] ?? API_VERSION,
-      'x-restli-protocol-version': '2.0.0',
-    },
-  };
 }
 
 function errorOf({ json, status }: PlatformResponse): AnswerError {

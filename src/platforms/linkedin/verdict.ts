@@ -1,4 +1,4 @@
-import { at, joined, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, joined, shorten, textAt, unreadable, verdictOfOne, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 import { refusedFields } from '../refused-fields.js';
 import { isOtherMethod } from './errors.js';
@@ -20,6 +20,14 @@ export function verdict(response: PlatformResponse, items: number): Verdict | re
   const elements = at(response.json, 'elements');
   if (!Array.isArray(elements) || elements.length !== items) return unreadable(response);
   return elements.map((element) => verdictOfElement(element, response));
+}
+
+/** The verdict on reading the ad accounts. A token that may only send conversions lacks the permission for it. */
+export function accountsVerdict(response: PlatformResponse): Verdict | undefined {
+  const { status, json } = response;
+  if (status === 403) return undefined;
+  if (status === 200) return Array.isArray(at(json, 'elements')) ? { kind: 'accepted' } : unreadable(response);
+  return verdictOfOne(verdict(response, 1), response);
 }
 
 function verdictOfElement(element: unknown, response: PlatformResponse): Verdict {

@@ -32,5 +32,7 @@ export const platform: Platform = {
   fix: (reason) => fixOf(ERRORS, reason),
   misconfigured: (reason) => isMisconfiguration(ERRORS, reason),
   test,
+  untested:
+    'Meta counts every event without a test code. Set test_event_code to the code of the Test events tab in Events Manager.',
   listAccount,
 };

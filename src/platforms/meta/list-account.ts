@@ -22,6 +22,7 @@ import {
 import { BASE } from './client.js';
 import { ERRORS } from './errors.js';
 import { API_VERSION } from './settings.js';
+import { isPermission } from './verdict.js';
 
 const PAGE_SIZE = 100;
 
@@ -84,7 +85,6 @@ function edgeRequest(path: string, call: ListingCall, after: string | undefined)
 function errorOf({ json }: PlatformResponse): AnswerError {
   const code = at(json, 'error', 'code');
   if (typeof code !== 'number') return {};
-  const isPermission = code === 3 || code === 10 || (code >= 200 && code < 300);
-  const kind = isPermission ? 'forbidden' : (kindOfRow(rowOf(ERRORS, code)) ?? 'refused');
+  const kind = isPermission(code) ? 'forbidden' : (kindOfRow(rowOf(ERRORS, code)) ?? 'refused');
   return { kind, reason: joined(String(code), textAt(json, 'error', 'message')) };
 }

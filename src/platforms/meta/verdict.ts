@@ -26,6 +26,16 @@ export function verdict(response: PlatformResponse, items: number): Verdict {
   return unreadable(response);
 }
 
+/** The verdict on reading the pixel. A token that may send to a pixel need not have the permission to read it. */
+export function pixelVerdict(response: PlatformResponse): Verdict | undefined {
+  if (isPermission(at(response.json, 'error', 'code'))) return undefined;
+  return textAt(response.json, 'id') === undefined ? verdict(response, 1) : { kind: 'accepted' };
+}
+
+export function isPermission(code: unknown): boolean {
+  return typeof code === 'number' && (code === 3 || code === 10 || (code >= 200 && code < 300));
+}
+
 function verdictOfError(response: PlatformResponse, error: unknown, items: number): Verdict {
   const code = at(error, 'code');
   const subcode = at(error, 'error_subcode');

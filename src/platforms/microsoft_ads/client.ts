@@ -1,8 +1,9 @@
+import { mappedNames } from '../event-mapping.js';
 import type { Call, Connection, PlatformRequest, Settings, TestCall, TokenRequest } from '../platform.js';
 import { endpointUrl, refreshTokenForm } from '../platform.js';
 import { OFFLINE } from './payload.js';
 import { isOffline, versionOf } from './settings.js';
-import { credentialsVerdict } from './verdict.js';
+import { credentialsVerdict, goalsVerdict } from './verdict.js';
 
 const CAPI = 'https://capi.uet.microsoft.com';
 export const CAMPAIGN_MANAGEMENT = 'https://campaign.api.bingads.microsoft.com';
@@ -17,10 +18,19 @@ export function request(items: readonly string[], call: Call): PlatformRequest {
   return call.group === OFFLINE ? applyRequest(items, call) : eventsRequest(items, call);
 }
 
-/** Microsoft has no test mode, but the Conversions API checks the token even in a request without events. */
-export function test(_item: string, call: Call): TestCall | undefined {
-  if (call.group === OFFLINE) return undefined;
-  return { request: eventsRequest([], call), sent: false, verdict: credentialsVerdict };
+/**
+ * Microsoft has no test mode. The Conversions API checks the token even in a request without events; offline conversions go to
+ * goals of the account, which are read.
+ */
+export function test(_item: string, call: Call): TestCall {
+  if (call.group !== OFFLINE)
+    return { request: eventsRequest([], call), sent: false, checks: ['credentials'], verdict: credentialsVerdict };
+  return {
+    request: campaignRequest(call, '/ConversionGoals/QueryByIds', '{"ConversionGoalTypes":"OfflineConversion"}'),
+    sent: false,
+    checks: ['credentials', 'account', 'events'],
+    verdict: (response) => goalsVerdict(response, mappedNames(call.connection.settings)),
+  };
 }
 
 export function token(connection: Connection): TokenRequest | undefined {
@@ -39,12 +49,16 @@ function eventsRequest(items: readonly string[], { connection }: Call): Platform
   };
 }
 
-function applyRequest(items: readonly string[], { connection, accessToken }: Call): PlatformRequest {
+function applyRequest(items: readonly string[], call: Call): PlatformRequest {
+  return campaignRequest(call, '/OfflineConversions/Apply', `{"OfflineConversions":[${items.join(',')}]}`);
+}
+
+function campaignRequest({ connection, accessToken }: Call, path: string, body: string): PlatformRequest {
   const { settings, secrets } = connection;
-  const path = `/CampaignManagement/${versionOf(settings, 'offline_api_version')}/OfflineConversions/Apply`;
+  const version = versionOf(settings, 'offline_api_version');
   return {
     method: 'POST',
-    url: endpointUrl(connection, CAMPAIGN_MANAGEMENT, path),
+    url: endpointUrl(connection, CAMPAIGN_MANAGEMENT, `/CampaignManagement/${version}${path}`),
     headers: {
       authorization: `Bearer ${accessToken ?? ''}`,
       'content-type': 'application/json',
@@ -52,6 +66,6 @@ function applyRequest(items: readonly string[], { connection, accessToken }: Cal
       customerid: settings['customer_id'] ?? '',
       customeraccountid: settings['account_id'] ?? '',
     },
-    body: `{"OfflineConversions":[${items.join(',')}]}`,
+    body,
   };
 }

@@ -36,5 +36,6 @@ export const platform: Platform = {
   token,
   authorization,
   test,
+  untested: 'Microsoft Advertising has no test mode.',
   listAccount,
 };

@@ -477,10 +477,38 @@ describe('microsoft_ads', () => {
   describe('test mode', () => {
     const test = microsoftAds.test?.('{"a":1}', CALL);
 
-    it('checks the token without an event; offline conversions have no test mode', () => {
+    const goals = microsoftAds.test?.('{"a":1}', OFFLINE_CALL);
+
+    it('checks the token without an event', () => {
       expect(test?.sent).toBe(false);
       expect(JSON.parse(test?.request.body ?? '')).toMatchObject({ data: [] });
-      expect(microsoftAds.test?.('{"a":1}', OFFLINE_CALL)).toBeUndefined();
+    });
+
+    it('reads the goals for offline conversions', () => {
+      expect(goals?.sent).toBe(false);
+      expect(goals?.request.url).toMatch(/\/ConversionGoals\/QueryByIds$/);
+      expect(goals?.request.body).not.toContain('"a"');
+    });
+
+    it.each<[string, PlatformResponse, object]>([
+      [
+        'all goals',
+        answer(200, { ConversionGoals: ['purchase', 'lead_form', 'signup'].map((Name) => ({ Name })) }),
+        { kind: 'accepted' },
+      ],
+      [
+        'no goal',
+        answer(200, { ConversionGoals: [] }),
+        { kind: 'misconfigured', reason: expect.stringMatching(/named /) },
+      ],
+      [
+        'no access',
+        answer(400, { Errors: [{ Code: 106, ErrorCode: 'UserIsNotAuthorized' }] }),
+        { kind: 'unauthorized' },
+      ],
+      ['an outage', answer(503, ''), { kind: 'retry' }],
+    ])('interprets %s', (_, response, verdict) => {
+      expect(goals?.verdict(response)).toMatchObject(verdict);
     });
 
     it.each<[string, PlatformResponse, object]>([

@@ -1,4 +1,4 @@
-import { at, isCutOff, verdictOfOne } from '../common-verdict.js';
+import { at, isCutOff, listAt, shorten, textAt, verdictOfOne } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 import { capiVerdict } from './capi-verdict.js';
 import { offlineVerdict } from './offline-verdict.js';
@@ -14,6 +14,17 @@ export function verdict(response: PlatformResponse, items: number): Verdict | re
   }
   const isOffline = OFFLINE_FIELDS.some((name) => at(response.json, name) !== undefined);
   return isOffline ? offlineVerdict(response, items) : capiVerdict(response, items);
+}
+
+/** The verdict on reading the goals for offline conversions, which are named in the settings. */
+export function goalsVerdict(response: PlatformResponse, names: readonly string[]): Verdict {
+  const { json } = response;
+  if (at(json, 'ConversionGoals') === undefined) return verdictOfOne(offlineVerdict(response, 1), response);
+  const goals = listAt(json, 'ConversionGoals').map((goal) => textAt(goal, 'Name'));
+  const missing = names.find((name) => !goals.includes(name));
+  return missing === undefined
+    ? { kind: 'accepted' }
+    : { kind: 'misconfigured', reason: shorten(`the account has no goal for offline conversions named ${missing}`) };
 }
 
 /** The verdict on a request without events: an error about the missing events means that the token was accepted. */

@@ -20,7 +20,12 @@ export function request(items: readonly string[], call: Call): PlatformRequest {
 
 /** Pinterest validates the event and does not record it. */
 export function test(item: string, call: Call): TestCall {
-  return { request: eventsRequest([item], call, '?test=true'), sent: true, verdict: testVerdict };
+  return {
+    request: eventsRequest([item], call, '?test=true'),
+    sent: true,
+    checks: ['payload', 'credentials', 'account'],
+    verdict: testVerdict,
+  };
 }
 
 /** A refresh token takes precedence over an access token that was set. */

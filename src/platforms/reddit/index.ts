@@ -25,5 +25,6 @@ export const platform: Platform = {
   token,
   authorization,
   test,
+  untested: 'Reddit counts every event without a test id. Set test_id to the one of Event Testing in Events Manager.',
   listAccount,
 };

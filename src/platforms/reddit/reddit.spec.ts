@@ -12,7 +12,7 @@ import { sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import { hashPersonal } from '../../conversions/hash-personal.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection } from '../platform.js';
+import type { Connection, PlatformResponse } from '../platform.js';
 import { platform as reddit } from './index.js';
 
 const connection: Connection = { settings: { pixel_id: 'a2_abc123' }, secrets: { access_token: 'token' } };
@@ -154,8 +154,23 @@ describe('reddit', () => {
   });
 
   describe('test mode', () => {
-    it('requires a test id', () => {
-      expect(reddit.test?.('{}', call)).toBeUndefined();
+    const reads = reddit.test?.('{}', call);
+
+    it('sends no event without a test id', () => {
+      expect(reads).toMatchObject({
+        sent: false,
+        request: { method: 'GET', url: 'https://ads-api.reddit.com/api/v3/me' },
+      });
+      expect(reads?.request.body).toBeUndefined();
+    });
+
+    it.each<[string, PlatformResponse, object | undefined]>([
+      ['the owner of the token', answer(200, { data: { id: 't2_x' } }), { kind: 'accepted' }],
+      ['a token that may only send', answer(403, { message: 'Insufficient scope' }), undefined],
+      ['a wrong token', answer(401, { message: 'Unauthorized' }), { kind: 'unauthorized', reason: 'Unauthorized' }],
+      ['another answer', answer(200, {}), { kind: 'retry', reason: 'server_error' }],
+    ])('reads %s', (_, response, verdict) => {
+      expect(reads?.verdict(response)).toEqual(verdict);
     });
 
     it('sends one event with the test id, which real requests do not contain', () => {

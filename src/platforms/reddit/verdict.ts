@@ -12,6 +12,14 @@ export function verdict(response: PlatformResponse, items: number): Verdict {
   return Number(processed) === items ? { kind: 'delivered' } : unreadable(response);
 }
 
+/** The verdict on reading the owner of the token. A conversion access token may only send. */
+export function memberVerdict(response: PlatformResponse): Verdict | undefined {
+  const { status, json } = response;
+  if (status === 403) return undefined;
+  const refusal = verdictOfStatus(response, reasonOf(json));
+  return refusal ?? (textAt(json, 'data', 'id') === undefined ? unreadable(response) : { kind: 'accepted' });
+}
+
 /** Reads only error messages: some answers also contain the events themselves. */
 export function reasonOf(json: unknown): string | undefined {
   return (

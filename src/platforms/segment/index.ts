@@ -22,4 +22,6 @@ export const platform: Platform = {
   payload: (conversion, settings) => payload(conversion, withPresets(settings, PRESETS)),
   request,
   verdict,
+  untested:
+    'Segment has no test mode, and answers a wrong write_key like a right one. Look for a conversion in the debugger of the source.',
 };

@@ -22,6 +22,7 @@ export function test(item: string, call: Call): TestCall {
   return {
     request: eventsRequest([item], call, '/events/validate'),
     sent: true,
+    checks: ['payload', 'credentials', 'pixel'],
     verdict: (response) => verdict(response, 1),
   };
 }

@@ -1,7 +1,7 @@
-import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
+import { type Call, type Connection, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
 import { sourceOfGroup } from './event-source.js';
 import { API_VERSION } from './settings.js';
-import { verdictOfCall } from './verdict.js';
+import { userVerdict, verdictOfCall } from './verdict.js';
 
 export const BASE = 'https://business-api.tiktok.com';
 
@@ -9,14 +9,25 @@ export function request(items: readonly string[], call: Call): PlatformRequest {
   return trackRequest(call, `"data":[${items.join()}]`);
 }
 
-/** Without a test code there is no test mode: TikTok counts every event. */
-export function test(item: string, call: Call): TestCall | undefined {
+/** Without a test code TikTok counts every event, so only the owner of the token is read. */
+export function test(item: string, call: Call): TestCall {
   const { test_event_code } = call.connection.settings;
-  if (test_event_code === undefined) return undefined;
+  if (test_event_code === undefined)
+    return { request: userRequest(call.connection), sent: false, checks: ['credentials'], verdict: userVerdict };
   return {
     request: trackRequest(call, `"data":[${item}],"test_event_code":${JSON.stringify(test_event_code)}`),
     sent: true,
+    checks: ['payload', 'credentials', 'pixel'],
     verdict: (response) => verdictOfCall(response, 1),
+  };
+}
+
+function userRequest(connection: Connection): PlatformRequest {
+  const { api_version = API_VERSION } = connection.settings;
+  return {
+    method: 'GET',
+    url: endpointUrl(connection, BASE, `/open_api/${api_version}/user/info/`),
+    headers: { 'access-token': connection.secrets['access_token'] ?? '' },
   };
 }
 

@@ -22,10 +22,10 @@ import {
 import { BASE } from './client.js';
 import { ERRORS } from './errors.js';
 import { API_VERSION } from './settings.js';
+import { NO_PERMISSION } from './verdict.js';
 
 /** The largest that TikTok allows. */
 const PAGE_SIZE = '20';
-const NO_PERMISSION = [40_001, 40_300, 40_301];
 
 const WORDS: ListingWords = {
   platform: 'TikTok',

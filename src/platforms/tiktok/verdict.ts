@@ -8,6 +8,7 @@ import { ERRORS } from './errors.js';
 
 /** Accepted in part. The answer does not identify the events that were refused. */
 const PARTIAL_SUCCESS = 20_001;
+export const NO_PERMISSION: readonly unknown[] = [40_001, 40_300, 40_301];
 
 /** `Batch.0.properties.contents…: Not a valid string`. */
 const EVENT_PATH = /\bBatch\.(\d+)\b(?:\.user\.(\w+))?/g;
@@ -50,6 +51,11 @@ export function verdictOfCall(response: PlatformResponse, items: number): Verdic
   if (code === PARTIAL_SUCCESS) return partialSuccess(reason, items, requestId);
   if (verdict?.kind === 'delivered') return verdict;
   return isClientError(code) ? splitOrReject(reason, items, requestId) : unreadable(response);
+}
+
+/** The verdict on reading the owner of the token. A token of Events Manager may only send. */
+export function userVerdict(response: PlatformResponse): Verdict | undefined {
+  return NO_PERMISSION.includes(at(response.json, 'code')) ? undefined : verdictOfCall(response, 1);
 }
 
 /** TikTok drops the repeats of accepted events by their ids for 48 hours. A single event has been accepted. */

@@ -11,7 +11,7 @@ export function request([item = '']: readonly string[], call: Call): PlatformReq
 /** A message of type `test`, with a new id each time so that the receiver does not drop it as a duplicate. */
 export function test(item: string, call: Call): TestCall {
   const body = JSON.stringify({ ...JSON.parse(item), type: 'test' });
-  return { request: post(`msg_test_${call.nowMs}`, body, call), sent: true, verdict };
+  return { request: post(`msg_test_${call.nowMs}`, body, call), sent: true, checks: ['address'], verdict };
 }
 
 /**

@@ -24,5 +24,6 @@ export const platform: Platform = {
   payload,
   request,
   verdict,
+  untested: 'X has no test mode, and no request that checks pixel_token without a conversion.',
   fix: (reason) => fixOf(ERRORS, reason),
 };

@@ -5,6 +5,9 @@ import { type ListingDouble, pageOf } from './listing.js';
 
 const PATH = /^\/v\d+\.\d+\/(me|\d+|act_\d+)\/(businesses|adaccounts|owned_pixels|adspixels)$/;
 
+/** The pixel itself. The sandbox has all of them, as conversions are accepted for all. */
+const PIXEL = /^\/v\d+\.\d+\/(\d+)$/;
+
 const dataset = (id: string, name: string) => ({ id, name });
 const EDGES: Readonly<Record<string, readonly { readonly id: string; readonly name: string }[]>> = {
   'me/businesses': [{ id: '900000000000001', name: 'Sandbox Business' }],
@@ -21,11 +24,13 @@ const EDGES: Readonly<Record<string, readonly { readonly id: string; readonly na
 
 /** The Graph API. The sandbox knows the token only as a header, so that it does not appear in addresses. */
 export const listing: ListingDouble = {
-  serves: ({ method, path }) => method === 'GET' && PATH.test(path),
+  serves: ({ method, path }) => method === 'GET' && (PATH.test(path) || PIXEL.test(path)),
 
   answer(request): SandboxAnswer {
     const refusal = credentialFailure(bearerToken(request));
     if (refusal) return double.fail(refusal, request);
+    const pixel = PIXEL.exec(request.path)?.[1];
+    if (pixel !== undefined) return jsonAnswer(200, { id: pixel });
     const [, node, edge] = PATH.exec(request.path) ?? [];
     const page = pageOf(EDGES[`${node}/${edge}`] ?? [], request.query.get('after'));
     if (EDGES[`${node}/${edge}`] === undefined || !page || request.query.get('fields') !== 'id,name')

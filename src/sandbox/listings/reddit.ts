@@ -3,6 +3,7 @@ import type { SandboxAnswer } from '../double.js';
 import { double, hasDefaultUserAgent } from '../doubles/reddit.js';
 import { type ListingDouble, pageOf } from './listing.js';
 
+const MEMBER_PATH = '/api/v3/me';
 const BUSINESSES_PATH = '/api/v3/me/businesses';
 const PIXELS_PATH = /^\/api\/v3\/businesses\/([\da-f-]{36})\/pixels$/;
 
@@ -19,12 +20,15 @@ const PIXELS: Readonly<Record<string, readonly object[]>> = {
 };
 
 export const listing: ListingDouble = {
-  serves: ({ method, path }) => method === 'GET' && (path === BUSINESSES_PATH || PIXELS_PATH.test(path)),
+  serves: ({ method, path }) =>
+    method === 'GET' && (path === MEMBER_PATH || path === BUSINESSES_PATH || PIXELS_PATH.test(path)),
 
   answer(request): SandboxAnswer {
     if (hasDefaultUserAgent(request)) return double.fail('throttle', request);
     const refusal = credentialFailure(bearerToken(request));
     if (refusal) return double.fail(refusal, request);
+    if (request.path === MEMBER_PATH)
+      return jsonAnswer(200, { data: { id: 't2_sandbox', reddit_username: 'sandbox' } });
     const business = PIXELS_PATH.exec(request.path)?.[1];
     const items = business === undefined ? BUSINESSES : PIXELS[business];
     if (!items) return double.fail('forbidden', request);

@@ -5,6 +5,7 @@ import { type ListingDouble, pageOf } from './listing.js';
 
 const ADVERTISERS_PATH = '/open_api/v1.3/oauth2/advertiser/get/';
 const PIXELS_PATH = '/open_api/v1.3/pixel/list/';
+const USER_PATH = '/open_api/v1.3/user/info/';
 const PAGE_SIZE_MAX = 20;
 
 const ADVERTISERS: Readonly<Record<string, readonly (readonly [code: string, name: string])[]>> = {
@@ -17,12 +18,13 @@ const ADVERTISERS: Readonly<Record<string, readonly (readonly [code: string, nam
 };
 
 export const listing: ListingDouble = {
-  serves: ({ path }) => path === ADVERTISERS_PATH || path === PIXELS_PATH,
+  serves: ({ path }) => [ADVERTISERS_PATH, PIXELS_PATH, USER_PATH].includes(path),
 
   answer(request): SandboxAnswer {
     const credential = credentialOf(request.headers['access-token']);
     if (credential !== 'good') return double.fail(credential === 'forbidden' ? 'forbidden' : 'unauthorized', request);
     if (request.method !== 'GET') return { status: 405, headers: { allow: 'GET' }, body: '405 method not allowed' };
+    if (request.path === USER_PATH) return answer(0, 'OK', { core_user_id: '1', display_name: 'Sandbox' });
     return request.path === ADVERTISERS_PATH ? advertisersAnswer(request) : pixelsAnswer(request);
   },
 };

@@ -12,6 +12,8 @@ import { useFinishedSignIn } from '../hooks/use-finished-sign-in.js';
 import { withQuery } from '../navigation.js';
 import { problemOf } from '../problem.js';
 import { type Site, useSession } from '../session.js';
+import { onceForButton } from '../used-button.js';
+import { type TestView, testView } from '../views/connection-test-view.js';
 import {
   type Connection,
   connectedNames,
@@ -125,6 +127,7 @@ interface CardProps {
 function ConnectionCard(props: CardProps) {
   const { isWriter, sandboxUrl } = useSession();
   const { connection } = props;
+  const [tested, setTested] = useState<TestView>();
   const { platform, connected, reason, next, since, settings } = connection;
   const title = connectionTitle(platform);
   const [tone, words] = connectionState(connection);
@@ -154,10 +157,11 @@ function ConnectionCard(props: CardProps) {
           rows={since === undefined ? facts : [...facts, { name: 'Since', value: <Time time={since} as="day" /> }]}
         />
       )}
+      <div role="status">{connected && tested && <TestResult {...tested} />}</div>
       {isWriter && (
         <div class="buttons">
           {connected ? (
-            <ConnectedButtons {...props} title={title} />
+            <ConnectedButtons {...props} title={title} onTested={setTested} />
           ) : (
             <Button label="Connect" about={title} onClick={props.onConnect} />
           )}
@@ -167,7 +171,23 @@ function ConnectionCard(props: CardProps) {
   );
 }
 
-function ConnectedButtons({ site, connection, title, ...actions }: CardProps & { title: string }) {
+function TestResult({ tone, title, checked, said, next }: TestView) {
+  return (
+    <div class={`test-result ${tone}`}>
+      <strong>{title}</strong>
+      {said !== undefined && <code>{said}</code>}
+      {checked !== undefined && <span>{checked}</span>}
+      {next !== undefined && <span>{next}</span>}
+    </div>
+  );
+}
+
+interface ButtonsProps extends CardProps {
+  title: string;
+  onTested(view: TestView): void;
+}
+
+function ConnectedButtons({ site, connection, title, ...actions }: ButtonsProps) {
   const { platform, state, needsReconnection } = connection;
   const path = { site, connection: platform };
   const pause = async () => {
@@ -180,11 +200,14 @@ function ConnectedButtons({ site, connection, title, ...actions }: CardProps & {
     actions.onChanged();
     return `${title} sends again`;
   };
-  const test = async () => {
-    const answer = await api.POST('/api/v1/sites/{site}/connections/{connection}/test', { path });
-    if (!answer.ok) throw new Error(`${title}: ${answer.reason ?? answer.status}. ${answer.fix ?? ''}`);
-    return `${title} works${answer.sent ? ': a conversion was accepted in test mode' : ''}`;
-  };
+  const test = () =>
+    onceForButton(async () => {
+      try {
+        actions.onTested(testView(await api.POST('/api/v1/sites/{site}/connections/{connection}/test', { path })));
+      } catch (error) {
+        actions.onTested({ tone: 'bad', title: 'Not tested', said: problemOf(error).detail });
+      }
+    });
   /** A sign-in at the platform renews the credentials, and the connection sends again. */
   const reconnect = async () => {
     try {
@@ -201,7 +224,7 @@ function ConnectedButtons({ site, connection, title, ...actions }: CardProps & {
       {!isActive && (
         <Button kind={needsReconnection ? undefined : 'primary'} label="Resume" onClick={() => attempt(resume)} />
       )}
-      <Button label="Test" onClick={() => attempt(test)} />
+      <Button label="Test" onClick={test} />
       <Button label="Edit" onClick={actions.onConnect} />
       {isActive && <Button label="Pause" onClick={() => attempt(pause)} />}
       {!platform.includes(':') && <Button kind="quiet" label="Add another" onClick={actions.onAdd} />}
