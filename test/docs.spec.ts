@@ -6,6 +6,13 @@ const TASK_WORDS_MAX = 1_500;
 const FIGURES_WORDS_MAX = 2_000;
 /** Files that a reader opens to follow one thing through the code. */
 const STEPS_MAX = 15;
+/** They list or explain, and have nothing to do: indexes, tables to look things up in, and what is inside. */
+const WITHOUT_NEEDS = [
+  ...['README', 'operate', 'platforms/README', 'settings', 'security', 'scale', 'licences', 'glossary'],
+  ...['architecture', 'log', 'reliability', 'benchmarks', 'benchmarks-history', 'compare'],
+].map((name) => `docs/${name}.md`);
+/** Below the title. */
+const FIRST_LINES = 12;
 const DECISION_SECTIONS = ['Context', 'Decision', 'Consequences'];
 
 const filesBelow = (folder: string) =>
@@ -52,6 +59,14 @@ describe('documentation', () => {
     );
     expect(broken).toEqual([]);
   });
+
+  it.each(PAGES.filter((file) => !WITHOUT_NEEDS.includes(file) && !file.startsWith('docs/decisions/')))(
+    '%s states what its reader needs, in the first lines',
+    (file) => {
+      const first = read(file).split('\n').slice(0, FIRST_LINES).join('\n');
+      expect(first).toMatch(/^(?:\*\*What you need:\*\* \S|## What you need$)/m);
+    },
+  );
 
   it('has no markers of a merge conflict', () => {
     const conflicts = [...DOCUMENTS, ...PLATFORM_PAGES].filter((file) =>
