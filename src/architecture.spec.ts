@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path';
 const LAYERS = [
   ['kernel'],
   ['http', 'postgres', 'tracing'],
-  ['platforms'],
+  ['platforms', 'sources'],
   ['dashboard', 'events', 'tag'],
   ['log'],
   ['sites', 'kafka', 'users'],

@@ -21,7 +21,9 @@ const read = (file: string) => readFileSync(file, 'utf8');
 
 const PAGES = filesBelow('docs').filter((file) => file.endsWith('.md'));
 const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', ...PAGES];
-const PLATFORM_PAGES = filesBelow('src/platforms').filter((file) => file.endsWith('README.md'));
+const PLATFORM_PAGES = [...filesBelow('src/platforms'), ...filesBelow('src/sources')].filter((file) =>
+  file.endsWith('README.md'),
+);
 
 describe('documentation', () => {
   it('links to files and headings that exist', () => {

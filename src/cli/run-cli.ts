@@ -18,6 +18,7 @@ import { Output, OutputClosed } from './output/output.js';
 import { addPlatforms } from './platforms.commands.js';
 import { Session } from './session.js';
 import { addSites } from './sites.commands.js';
+import { addSources } from './sources.commands.js';
 import { addStart } from './start.command.js';
 import { CommanderExit, throwOnExit, UsageError, withMeantOption } from './subcommand.js';
 import { addSync } from './sync.commands.js';
@@ -63,6 +64,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
     addInbound,
     addKeys,
     addPlatforms,
+    addSources,
     addConversions,
     addWebhook,
     addSync,

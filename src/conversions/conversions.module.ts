@@ -17,12 +17,18 @@ import { Receipts } from './receipts.js';
 import { ReceiveBatchHandler } from './receive-batch.handler.js';
 import { ConversionReceiver, ReceiveConversionHandler } from './receive-conversion.handler.js';
 import { Rejections } from './rejections.js';
+import { RefusedDeliveries } from './sources/refused-deliveries.js';
+import { SourceMetrics } from './sources/source-metrics.js';
+import { SourcesEndpoint } from './sources/sources.endpoint.js';
 
 @Module({
   imports: [CqrsModule, SitesModule, DeliveryModule, VisitorsModule],
   providers: [
     InboundEndpoint,
     Rejections,
+    SourcesEndpoint,
+    SourceMetrics,
+    RefusedDeliveries,
     InboundBatch,
     InboundMetrics,
     Receipts,

@@ -52,7 +52,7 @@ export function decide(
   plan: DeliveryPlan,
   payloadKey: string,
 ): Decision {
-  const { loadedSite, key, fields, rules } = command;
+  const { loadedSite, key, fields, rules, delivery } = command;
   const { settings } = loadedSite.site;
   const { dedupSecret } = loadedSite;
   const event = storedText(dedupSecret, fields.event);
@@ -77,13 +77,15 @@ export function decide(
     keyId: key.id,
     trial: key.trial,
     correction,
+    delivery: delivery?.data,
   };
   const { visit, bot, isBot, botVisitors } = match;
   const stated = sentPersonal(fields, dedupSecret, match.withheld !== undefined);
   const traceparent = command.trace?.traceparent;
   const named: ConversionPersonal = hashes.subject === undefined ? { person: subject, ...hashes } : hashes;
   const known: ConversionPersonal = stated ? { ...named, ...stated } : named;
-  const personal: ConversionPersonal = traceparent === undefined ? known : { ...known, traceparent };
+  const traced: ConversionPersonal = traceparent === undefined ? known : { ...known, traceparent };
+  const personal: ConversionPersonal = delivery ? { ...traced, delivery: delivery.personal } : traced;
   const botData = {
     ...(bot && bot.score > 0 && { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) }),
     ...(botVisitors !== undefined && { botVisitors }),
@@ -146,10 +148,10 @@ function matchData({ visit, consent, withheld, personalization }: Match): Partia
 /** The fields of the sender only: a duplicate is neither matched nor sent. */
 export function sentData(data: ConversionData): ConversionData {
   const { conversionId, event, value, currency, orderId, eventId, occurredAt, source, items, sentConsent } = data;
-  const { dropped, unknown, keyId, trial, correction } = data;
+  const { dropped, unknown, keyId, trial, correction, delivery } = data;
   return {
     ...{ conversionId, event, value, currency, orderId, eventId, occurredAt, source, items, sentConsent },
-    ...{ dropped, unknown, keyId, trial, correction },
+    ...{ dropped, unknown, keyId, trial, correction, delivery },
   };
 }
 

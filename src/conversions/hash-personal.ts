@@ -12,6 +12,7 @@ import type { HashedField, HashedFields, InboundFields } from './inbound/inbound
  * people.
  */
 export function hashPersonal(fields: InboundFields, defaultCountry?: string): PersonalHashes {
+  if (fields.hashes) return { ...fields.hashes };
   const hashes: PersonalHashes = {};
   if (fields.email !== undefined) addEmail(hashes, fields.email);
   else if (fields.hashedEmail !== undefined) hashes.subject = fields.hashedEmail;

@@ -1,3 +1,4 @@
+import type { SourceDelivery, StoredDelivery } from '../events/conversion.events.js';
 import { Command } from '../kernel/command.js';
 import { traceFields } from '../kernel/traceparent.js';
 import type { SiteKey } from '../sites/site.js';
@@ -33,6 +34,14 @@ export function traceFieldsOf(trace: RequestTrace | undefined): object {
   return traceFields(trace?.span?.traceparent ?? trace?.traceparent);
 }
 
+/** The webhook that a conversion is made of. */
+export interface ConversionDelivery {
+  /** Derived from the order, or from the delivery: the conversion is stored once, however often it is sent. */
+  readonly conversionId: string;
+  readonly data: SourceDelivery;
+  readonly personal: StoredDelivery;
+}
+
 /** A sender's conversion, authenticated and validated. It holds raw personal values; the handler passes on only their hashes. */
 export class ReceiveConversion extends Command<Received> {
   constructor(
@@ -42,8 +51,19 @@ export class ReceiveConversion extends Command<Received> {
     readonly rules: ReceiveRules,
     /** Absent if the request is not traced. */
     readonly trace?: RequestTrace,
+    /** Absent if the sender posted the conversion itself. */
+    readonly delivery?: ConversionDelivery,
   ) {
     super();
+  }
+}
+
+/** The log has a conversion with the id that was derived for this one. */
+export class ConversionKnown extends Error {
+  override readonly name = 'ConversionKnown';
+
+  constructor(readonly conversionId: string) {
+    super('The conversion is stored');
   }
 }
 

@@ -19,7 +19,7 @@ import { type CurrentDecision, type Decision, decideOnRecord, sentData } from '.
 import { differences } from './differences.js';
 import { type Person, personOf } from './person.js';
 import { receiptOf } from './receipt.js';
-import { ReceiveConversion, type Received } from './receive-conversion.command.js';
+import { ConversionKnown, ReceiveConversion, type Received } from './receive-conversion.command.js';
 import { RecentEventIds } from './recent-event-ids.js';
 import { withStoredSpelling } from './stored-spelling.js';
 
@@ -125,7 +125,7 @@ export class ConversionReceiver {
     const { site } = command.loadedSite;
     const person = personOf(command.fields, command.loadedSite);
     const record = this.matcher.absent(site, person) ?? (await this.matcher.find(site, person));
-    return this.decide(command, person, record, uuidv7());
+    return this.decide(command, person, record, command.delivery?.conversionId ?? uuidv7());
   }
 
   private decide(command: ReceiveConversion, person: Person, record: VisitorRecord, id: string): Prepared {
@@ -146,7 +146,7 @@ export class ConversionReceiver {
     const { command, opening, warnings } = prepared;
     const { fields } = command;
     const sentEvent = fields.event === opening.data.event ? fields.sent?.event : undefined;
-    if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
+    if (outcome.status === 'conflict') throw new ConversionKnown(opening.data.conversionId);
     if (outcome.status === 'appended') {
       const { position, time } = outcome;
       const { host } = command.loadedSite.site;
@@ -160,7 +160,8 @@ export class ConversionReceiver {
       };
     }
     const duplicate = duplicateOf(opening, outcome.by, (await firsts).get(outcome.by));
-    await this.append(command, duplicate);
+    const repeated = await this.append(command, duplicate);
+    if (repeated.status === 'conflict') throw new ConversionKnown(opening.data.conversionId);
     return { opening: duplicate, sentEvent, warnings };
   }
 
@@ -175,7 +176,8 @@ export class ConversionReceiver {
     const appended = this.log.append({
       category: CONVERSION,
       stream: event.data.conversionId,
-      expected: 'new',
+      // A derived id may be stored already.
+      expected: command.delivery ? 0 : 'new',
       site: loadedSite.site.host,
       actor: `key:${key.id}`,
       events: [event],

@@ -4,7 +4,7 @@ import { type EventsOf, event, integerFrom, text, type ValueOf } from './event-d
 /** Category of the streams that hold failed authentication attempts of one site. */
 export const AUTH = 'auth';
 
-const reason = z.enum(['missing', 'malformed', 'unknown', 'revoked', 'expired']);
+const reason = z.enum(['missing', 'malformed', 'unknown', 'revoked', 'expired', 'signature']);
 export type AuthFailure = ValueOf<typeof reason>;
 
 const instance = text('The instance that counted the failure.');

@@ -73,6 +73,16 @@ const item = z.strictObject({
 
 const sentConsent = z.partialRecord(z.enum(CONSENT_FIELDS), z.enum(['granted', 'denied']));
 
+/** What a delivery of a source is, whether it becomes a conversion or not. */
+export const sourceDelivery = {
+  source: text('Name of the source: shopify, stripe, woocommerce or segment.'),
+  topic: text('What it is about, as the sender names it.'),
+  deliveryId: z.optional(text('Id of the delivery, as the sender states it.')),
+  digest: described(z.string(), 'Identifies what the sender signed. Keyed, so that it reveals nothing.'),
+};
+
+export type SourceDelivery = DataOf<typeof sourceDelivery>;
+
 /** The sender's data without the personal part, which is stored beside the event and can be erased. */
 const conversion = {
   conversionId: described(uuid, 'Id of the conversion. Its stream is conversion-<conversionId>.'),
@@ -111,6 +121,7 @@ const conversion = {
   correction: z.optional(
     described(z.literal(true), 'A correction, such as a refund, of the conversion of the order: counted in no total.'),
   ),
+  delivery: z.optional(described(z.strictObject(sourceDelivery), 'The webhook that the conversion was made of.')),
   ...plan,
   // The visit is in the personal part.
   matched: z.exactOptional(described(z.literal(true), 'The conversion was matched to a visit.')),
@@ -149,6 +160,14 @@ export interface SentIdentifiers {
   readonly utm?: Visit['utm'] | undefined;
 }
 
+/** What is stored of a delivery of a source besides the conversion, so that a changed mapping can be tried and applied. */
+export interface StoredDelivery {
+  /** By JSON pointer. Nothing of the person's identity or visit. */
+  readonly values: Readonly<Record<string, unknown>>;
+  /** Names and kinds of values, without the values. Of some deliveries only. */
+  readonly shape?: unknown;
+}
+
 export interface ConversionPersonal extends PersonalHashes, SentIdentifiers {
   /** The key of the person, if there is no email. */
   readonly person?: PersonKey | undefined;
@@ -159,6 +178,8 @@ export interface ConversionPersonal extends PersonalHashes, SentIdentifiers {
   readonly visit?: Visit;
   /** Place of the request in its sender's trace (W3C Trace Context). Personal, because a trace may begin in a person's browser. */
   readonly traceparent?: string | undefined;
+  /** Of a conversion that was made of a webhook. */
+  readonly delivery?: StoredDelivery | undefined;
   /** Random. The digests of the conversion's payloads are keyed with it. Only of a received conversion. */
   readonly payloadKey?: string | undefined;
 }

@@ -106,6 +106,28 @@ const connectionEvents = {
 };
 export type ConnectionEvent = EventsOf<typeof connectionEvents>;
 
+const rules = recordOf(recordOf(z.string()));
+const source = {
+  source: text('Name of the source, such as shopify.'),
+  keyId: described(uuid, 'Id of the connection, a part of the address that the sender posts to.'),
+  mapping: described(rules, 'Changes of the rules of the source: expressions by topic and field.'),
+  // Values are in no event.
+  hasSecret: described(z.boolean(), 'The secret by which deliveries are verified is set.'),
+  previousUntil: z.exactOptional(described(time, 'Until then the secret before this one is accepted, too.')),
+};
+export type ConnectedSource = DataOf<typeof source>;
+
+const sourceEvents = {
+  'site.source_connected.v1': event(
+    'A source was connected, or its connection changed. Holds the complete connection.',
+    source,
+  ),
+  'site.source_disconnected.v1': event('A source was disconnected: its deliveries are refused.', {
+    source: source.source,
+  }),
+};
+export type SourceEvent = EventsOf<typeof sourceEvents>;
+
 const webhookEvents = {
   'site.webhook_configured.v1': event('Totals are pushed to this address from now on.', {
     url: z.string(),
@@ -222,6 +244,7 @@ export const siteEvents = {
   // Its value is deleted with the personal part of the event that added it.
   'site.filter_removed.v1': event('A value was removed from such a list, and deleted.', filter),
   ...connectionEvents,
+  ...sourceEvents,
   ...webhookEvents,
   ...jobEvents,
 };

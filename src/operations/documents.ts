@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ANY_VALUES } from '../conversions/inbound/fields/texts.js';
 import { inboundPaths } from '../conversions/inbound/inbound.openapi.js';
 import { siteReading } from '../conversions/inbound/inbound-field.js';
+import { sourcesPaths } from '../conversions/sources/sources.openapi.js';
 import { ANSWER_HEADERS } from '../http/answer.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
@@ -41,7 +42,7 @@ export function serveDocuments(app: NestFastifyApplication): void {
     ...head,
     openapi: '3.1.0',
     components: { ...head.components, schemas: ANY_VALUES },
-    paths: { ...inboundPaths({ isStrict: false }), ...tagPaths, ...operationsPaths },
+    paths: { ...inboundPaths({ isStrict: false }), ...sourcesPaths, ...tagPaths, ...operationsPaths },
   });
   const sites = app.get(SiteDirectory);
   const origin = new RequestOrigin(trustedProxies);

@@ -4,6 +4,7 @@ import * as keyCommands from './keys/key.commands.js';
 import * as moveCommands from './move.commands.js';
 import * as siteCommands from './site.commands.js';
 import { SITE_COMMAND_HANDLERS } from './site-command-handlers.js';
+import * as sourceCommands from './sources/source.commands.js';
 import * as webhookCommands from './webhook.commands.js';
 
 const { SiteCommand, ...commands } = {
@@ -11,6 +12,7 @@ const { SiteCommand, ...commands } = {
   ...moveCommands,
   ...keyCommands,
   ...connectionCommands,
+  ...sourceCommands,
   ...webhookCommands,
 };
 

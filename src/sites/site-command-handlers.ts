@@ -22,6 +22,12 @@ import {
 import type { SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
 import {
+  ChangeSourceMappingHandler,
+  ConnectSourceHandler,
+  DisconnectSourceHandler,
+  RotateSourceHandler,
+} from './sources/source.handlers.js';
+import {
   DisableWebhookHandler,
   EnableWebhookHandler,
   RotateWebhookSecretHandler,
@@ -49,6 +55,10 @@ export const SITE_COMMAND_HANDLERS: readonly SiteCommandHandler[] = [
   PauseConnectionHandler,
   ResumeConnectionHandler,
   ParkConnectionHandler,
+  ConnectSourceHandler,
+  RotateSourceHandler,
+  ChangeSourceMappingHandler,
+  DisconnectSourceHandler,
   SetWebhookHandler,
   RotateWebhookSecretHandler,
   EnableWebhookHandler,

@@ -15,6 +15,7 @@ import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './keys/api-key.js';
 import { AuthThrottle } from './keys/auth-throttle.js';
 import { evolve, isClosed, keyState, type Site, type SiteKey } from './site.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
+import { type LoadedSource, loadSources } from './sources/loaded-source.js';
 
 /** A revocation takes effect on every instance within a second. An instance that read the log longer ago reads it first. */
 const FRESH_FOR_MS = 1_000;
@@ -40,6 +41,8 @@ export interface LoadedSite {
   readonly keysByHash: ReadonlyMap<string, SiteKey>;
   /** Without disconnected ones, in the order of a receipt. */
   readonly connections: ReadonlyMap<ConnectionName, LoadedConnection>;
+  /** Senders of webhooks, by the id of their connection. */
+  readonly sources: ReadonlyMap<string, LoadedSource>;
   /** Version of its stream: reading the settings as of it gives the same ones. */
   readonly siteVersion: number;
 }
@@ -50,6 +53,13 @@ export interface LoadedConnection {
   /** Secrets that are not stored or cannot be opened. Nothing can be sent while one is missing. */
   readonly missingSecrets: readonly string[];
 }
+
+/** After these the secrets of a site are read again. */
+const RELOADING: ReadonlySet<string> = new Set([
+  'site.platform_connected.v1',
+  'site.source_connected.v1',
+  'site.moved_in.v1',
+]);
 
 /** All sites in memory, updated by following the log. A request needs no query. */
 export class SiteDirectory {
@@ -165,6 +175,11 @@ export class SiteDirectory {
     return { ok: false, retryAfterS: this.throttle.fail(loaded.site.host, failure, nowMs) };
   }
 
+  /** Counts a delivery that is not authentic. Returns the seconds until the throttle ends, or undefined. */
+  refuseDelivery(loaded: LoadedSite): number | undefined {
+    return this.throttle.fail(loaded.site.host, 'signature', this.options.clock.nowMs());
+  }
+
   flushFailures(): void {
     this.throttle.flush(this.options.clock.nowMs());
   }
@@ -197,7 +212,7 @@ export class SiteDirectory {
       folded.set(event.stream, { site, version: event.version });
       if (event.type === 'site.registered.v1') begun.add(event.stream);
       // The secrets of a site that moves follow its events.
-      if (event.type === 'site.platform_connected.v1' || event.type === 'site.moved_in.v1') connected.add(site.host);
+      if (RELOADING.has(event.type)) connected.add(site.host);
     }
     const dedupSecrets = new Map<string, string>();
     for (const [id, { site }] of folded) {
@@ -223,6 +238,7 @@ export class SiteDirectory {
         dedupSecret: dedupSecrets.get(id) as string,
         keysByHash: new Map(site.keys.map((key) => [key.hash, key])),
         connections,
+        sources: loadSources(site.sources, known.get(id)?.sources, reloaded),
         siteVersion: version,
       });
     }

@@ -2,6 +2,7 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { FilterList, SiteSettings } from '../events/site.events.js';
 import type { SiteConnection } from './connections/connection.js';
 import type { SiteKey, SiteMove } from './site.js';
+import type { SiteSource } from './sources/site-source.js';
 import type { SiteWebhook } from './webhook.js';
 
 /** A row of the projection `sites`. */
@@ -36,6 +37,9 @@ export class SiteRow {
 
   @Column('json')
   connections!: SiteConnection[];
+
+  @Column('json')
+  sources!: SiteSource[];
 
   @Column('json', { nullable: true })
   webhook!: SiteWebhook | null;

@@ -9,8 +9,11 @@ const DEDUP = 'dedup';
 /** SQL: the site of the first parameter is in this cell, or unknown. */
 const NOT_CLOSED = 'NOT EXISTS (SELECT FROM cc.paused_sites p WHERE p.site = $1 AND p.closed)';
 
-/** The owner of a secret: a connection, or the webhook that receives totals. */
-type SecretOwner = ConnectionName | 'outbound';
+/** The owner of a secret: a connection, a source, or the webhook that receives totals. */
+type SecretOwner = ConnectionName | 'outbound' | SourceOwner;
+
+/** A source, of which no platform has the name. */
+export type SourceOwner = `source-${string}`;
 
 interface SealedSecret {
   readonly site: string;
@@ -183,7 +186,11 @@ export class SiteSecrets {
   }
 
   /** In one transaction with the event that no longer names them, because they are needed until then. */
-  async deleteConnectionSecrets(site: string, platform: ConnectionName, fields: readonly string[]): Promise<void> {
+  async deleteConnectionSecrets(
+    site: string,
+    platform: ConnectionName | SourceOwner,
+    fields: readonly string[],
+  ): Promise<void> {
     // What is known about a refresh token goes with it.
     const all = fields.includes('refresh_token') ? [...fields, 'refresh_state'] : fields;
     const names = all.map((field) => `${platform}.${field}`);

@@ -23,6 +23,7 @@ import type { Site } from './site.js';
 import { SecretsHandler, SiteHandler } from './site-command-handler.js';
 import { type EventsWithChange, parseHost } from './site-repository.js';
 import { changedSettings } from './site-settings.js';
+import { disconnectSource } from './sources/source.handlers.js';
 import { disableWebhook } from './webhook.js';
 
 @CommandHandler(AddSite)
@@ -78,7 +79,7 @@ export class ChangeAliasesHandler extends SiteHandler implements ICommandHandler
 @CommandHandler(RemoveSite)
 export class RemoveSiteHandler extends SecretsHandler implements ICommandHandler<RemoveSite> {
   async execute({ host, actor }: RemoveSite): Promise<Site> {
-    const { keys, connections, webhook } = await this.sites.change(host, actor, ({ inbound, move }) => {
+    const { keys, connections, sources, webhook } = await this.sites.change(host, actor, ({ inbound, move }) => {
       if (move)
         throw new UserError(
           `Site ${host} is about to move. Wait for that, or cancel it: "sites move ${host} --cancel".`,
@@ -96,6 +97,9 @@ export class RemoveSiteHandler extends SecretsHandler implements ICommandHandler
         const connection = site.connections.find((candidate) => candidate.platform === platform);
         return connection && disconnect(connection, site.host, this.secrets);
       });
+    }
+    for (const { source } of sources) {
+      await this.sites.change(host, actor, (site) => disconnectSource(site, source, this.secrets));
     }
     if (webhook) {
       await this.sites.change(host, actor, (site) => site.webhook && disableWebhook(site.webhook));

@@ -3,6 +3,7 @@ import type { StoredEvent } from '../log/event.js';
 import { evolveConnections, type SiteConnection, withPositions } from './connections/connection.js';
 import { evolveFilters, listsOf, type SiteFilter } from './site-filters.js';
 import { DEFAULT_SITE_SETTINGS } from './site-settings.js';
+import { evolveSources, type SiteSource } from './sources/site-source.js';
 import { evolveWebhook, type SiteWebhook } from './webhook.js';
 
 export interface SiteKey {
@@ -77,6 +78,8 @@ export interface Site {
   readonly keys: readonly SiteKey[];
   /** Including disconnected ones. */
   readonly connections: readonly SiteConnection[];
+  /** Senders of webhooks that are connected. */
+  readonly sources: readonly SiteSource[];
   /** Receives the site's totals. Undefined until it is set. */
   readonly webhook?: SiteWebhook | undefined;
   readonly createdAt: string;
@@ -108,6 +111,7 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
       // Revoked keys, disconnected platforms, a disabled webhook.
       keys: earlier?.keys ?? [],
       connections: earlier?.connections ?? [],
+      sources: earlier?.sources ?? [],
       webhook: earlier?.webhook,
       createdAt: event.time,
     };
@@ -167,6 +171,9 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
           position: site.epoch === 0 ? event.position : undefined,
         }),
       };
+    case 'site.source_connected.v1':
+    case 'site.source_disconnected.v1':
+      return { ...site, sources: evolveSources(site.sources, event, event.time) };
     case 'site.webhook_configured.v1':
     case 'site.webhook_enabled.v1':
     case 'site.webhook_disabled.v1':

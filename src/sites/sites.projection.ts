@@ -33,7 +33,7 @@ export const sitesProjection: Projection = {
     if (events.length === 0) return;
     const hosts = [...new Set(events.map(({ site }) => site))];
     const { rows } = await page.tx.query<StoredSite>(
-      `SELECT id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, removed, created_at AS "createdAt"
+      `SELECT id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, sources, webhook, removed, created_at AS "createdAt"
          FROM sites WHERE host = ANY ($1)`,
       [hosts],
     );
@@ -60,15 +60,15 @@ export const sitesProjection: Projection = {
       [[...sites.values()].map(({ host }) => host), [...sites.values()].map(({ id }) => id)],
     );
     await page.tx.query(
-      `INSERT INTO sites (id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, removed, created_at)
-       SELECT id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, coalesce(removed, false), "createdAt"
+      `INSERT INTO sites (id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, sources, webhook, removed, created_at)
+       SELECT id, host, aliases, inbound, paused, epoch, move, settings, keys, connections, sources, webhook, coalesce(removed, false), "createdAt"
          FROM json_to_recordset($1) AS s (
          id uuid, host text, aliases json, inbound boolean, paused boolean, epoch integer, move json, settings json, keys json,
-         connections json, webhook json, removed boolean, "createdAt" timestamptz)
+         connections json, sources json, webhook json, removed boolean, "createdAt" timestamptz)
        ON CONFLICT (id) DO UPDATE SET
-         (host, aliases, inbound, paused, epoch, move, settings, keys, connections, webhook, removed, created_at) =
+         (host, aliases, inbound, paused, epoch, move, settings, keys, connections, sources, webhook, removed, created_at) =
          (excluded.host, excluded.aliases, excluded.inbound, excluded.paused, excluded.epoch, excluded.move, excluded.settings,
-          excluded.keys, excluded.connections, excluded.webhook, excluded.removed, excluded.created_at)`,
+          excluded.keys, excluded.connections, excluded.sources, excluded.webhook, excluded.removed, excluded.created_at)`,
       [JSON.stringify([...sites.values()].map(rowOf))],
     );
   },

@@ -28,6 +28,7 @@ const site = (parts: Partial<Site> = {}): Site => ({
   aliases: [],
   inbound: true,
   paused: false,
+  sources: [],
   epoch: 0,
   settings: DEFAULT_SITE_SETTINGS,
   filters: [],

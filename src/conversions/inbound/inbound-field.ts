@@ -40,6 +40,8 @@ export interface InboundFields {
   custom?: Custom;
   /** Digests of what the sender hashed. A plain value takes precedence. */
   hashed?: HashedFields;
+  /** In place of all that is hashed: of a delivery that was stored. */
+  hashes?: PersonalHashes;
   /** What the sender should change, in the order of the request. Absent if there is nothing. */
   warnings?: readonly FieldWarning[];
   /** Present if the event or the order was sent in another form than the canonical one. */

@@ -180,7 +180,8 @@ ALTER TABLE cc.sites
   ADD COLUMN removed boolean NOT NULL DEFAULT false,
   ADD COLUMN paused boolean NOT NULL DEFAULT false,
   ADD COLUMN epoch integer NOT NULL DEFAULT 0,
-  ADD COLUMN move json;
+  ADD COLUMN move json,
+  ADD COLUMN sources json NOT NULL DEFAULT '[]';
 -- The projection writes the rows again: without lists of blocked people, and with versions of the site's stream in place of positions.
 DELETE FROM cc.sites;
 UPDATE cc.projections SET position = 0 WHERE name = 'sites';

@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto';
+import { ConnectSource, RotateSource } from '../src/sites/sources/source.commands.js';
+import { type Fixture, readFixture } from '../src/sources/fixtures.js';
+import type { Source } from '../src/sources/source.js';
+import { SOURCES } from '../src/sources/sources.js';
+import { metrics, post, type Reply, send, type TestSite, useService } from './support/service.js';
+
+const SECRET = 'whsec_of_the_test';
+const { operator, service, openSite } = await useService();
+
+const sourceOf = (name: string) => SOURCES.find((each) => each.name === name) as Source;
+const fixtureOf = (source: string, name: string) => readFixture(source, name) as Fixture;
+
+async function connected(name: string, settings: Record<string, string> = {}) {
+  const site = await openSite(settings);
+  const { connection } = await operator.execute(new ConnectSource('cli', site.host, name, SECRET));
+  await service.refreshSites();
+  return { site, keyId: connection.keyId, name };
+}
+
+type Connected = Awaited<ReturnType<typeof connected>>;
+
+interface Sent {
+  readonly secret?: string;
+  readonly at?: number;
+  readonly id?: string;
+  readonly host?: string;
+  readonly topic?: string;
+  readonly headers?: Record<string, string>;
+}
+
+function deliver({ site, keyId, name }: Connected, raw: string, topic: string, sent: Sent = {}): Promise<Reply> {
+  const { secret = SECRET, at = operator.postgres.clock.nowMs(), id = randomUUID(), host = site.host } = sent;
+  const signed = sourceOf(name).sign(topic, Buffer.from(raw), secret, at, id);
+  const headers = { Host: host, 'Content-Type': 'application/json', ...signed, ...sent.headers };
+  return send(service, { method: 'POST', path: `/__cc/sources/${name}/${keyId}`, body: raw, headers });
+}
+
+const play = (to: Connected, fixture: string, sent: Sent = {}) => {
+  const { raw, topic } = fixtureOf(to.name, fixture);
+  return deliver(to, raw, topic, sent);
+};
+
+const bodyOf = ({ body }: Reply) => JSON.parse(body) as Record<string, unknown>;
+const ignored = async ({ host }: TestSite) => operator.log.read({ categories: ['inbound'], site: host });
+const refusedOf = async (source: string, reason: string) =>
+  (await metrics(service)).get(`cc_source_refused_total{source="${source}",reason="${reason}"}`) ?? 0;
+
+const FIRST: readonly (readonly [string, string])[] = [
+  ['shopify', 'orders-paid'],
+  ['stripe', 'checkout.session.completed'],
+  ['woocommerce', 'order.created'],
+  ['segment', 'order-completed'],
+];
+
+describe.each(FIRST)('a delivery of %s', (name, fixture) => {
+  it('with a valid signature becomes the documented conversion', async () => {
+    const to = await connected(name);
+    const reply = await play(to, fixture);
+    expect([reply.status, bodyOf(reply)]).toEqual([
+      200,
+      { ok: true, outcome: 'received', conversionId: expect.any(String) },
+    ]);
+    const [event, ...others] = await operator.conversions(to.site.host);
+    expect(others).toEqual([]);
+    const { email: _, ...documented } = fixtureOf(name, fixture).conversion;
+    expect(event).toMatchObject({
+      type: 'conversion.received.v1',
+      actor: `key:${to.keyId}`,
+      data: { ...documented, keyId: to.keyId, delivery: { source: name, digest: expect.any(String) } },
+      personal: {
+        subject: expect.stringMatching(/^[0-9a-f]{64}$/),
+        delivery: { values: expect.any(Object), shape: expect.any(Object) },
+      },
+    });
+    expect(event?.data['dropped']).toBeUndefined();
+    expect(JSON.stringify(event)).not.toContain('@');
+  });
+
+  it('is stored once, however often it is sent', async () => {
+    const to = await connected(name);
+    const replies = await Promise.all(Array.from({ length: 4 }, () => play(to, fixture)));
+    replies.push(await play(to, fixture));
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    const outcomes = replies.map((reply) => bodyOf(reply)['outcome']);
+    expect(outcomes.sort()).toEqual(['received', 'repeated', 'repeated', 'repeated', 'repeated'].sort());
+    expect(await operator.conversions(to.site.host)).toHaveLength(1);
+    expect(await ignored(to.site)).toEqual([]);
+  });
+
+  it('is one conversion with the same order sent to inbound', async () => {
+    const to = await connected(name);
+    const { event, value, currency, orderId } = fixtureOf(name, fixture).conversion;
+    await post(service, to.site, { email: 'jane@example.com', event, value, currency, orderId });
+    expect(bodyOf(await play(to, fixture))).toMatchObject({ outcome: 'deduplicated' });
+    const types = (await operator.conversions(to.site.host)).map(({ type }) => type);
+    expect(types).toEqual(['conversion.received.v1', 'conversion.deduplicated.v1']);
+  });
+
+  it('with a wrong signature is refused, and nothing is stored but a counter', async () => {
+    const to = await connected(name);
+    const before = await refusedOf(name, 'signature');
+    const { status } = await play(to, fixture, { secret: `${SECRET}x` });
+    expect(status).toBe(sourceOf(name).refusalStatus);
+    expect(await refusedOf(name, 'signature')).toBe(before + 1);
+    expect(await operator.conversions(to.site.host)).toEqual([]);
+    expect(await ignored(to.site)).toEqual([]);
+  });
+
+  it('with the key of another site is refused', async () => {
+    const to = await connected(name);
+    const other = await openSite();
+    const before = await refusedOf(name, 'unknown_key');
+    expect((await play(to, fixture, { host: other.host })).status).toBe(404);
+    expect(await refusedOf(name, 'unknown_key')).toBe(before + 1);
+    expect(await operator.conversions(other.host)).toEqual([]);
+  });
+
+  it('of an unknown topic is acknowledged, and only counted', async () => {
+    const to = await connected(name);
+    const { raw } = fixtureOf(name, fixture);
+    const [unknown, body] =
+      name === 'stripe'
+        ? ['x', raw.replace('"type": "checkout.session.completed"', '"type": "customer.created"')]
+        : name === 'segment'
+          ? ['x', raw.replace('"Order Completed"', '"Product Viewed"')]
+          : ['carts/update', raw];
+    const before = await refusedOf(name, 'topic');
+    const reply = await deliver(to, body, unknown);
+    expect([reply.status, bodyOf(reply)]).toEqual([200, { ok: true, outcome: 'unknown_topic' }]);
+    expect(await refusedOf(name, 'topic')).toBe(before + 1);
+    expect(await operator.conversions(to.site.host)).toEqual([]);
+    expect(await ignored(to.site)).toEqual([]);
+  });
+
+  it('of 5 MB is refused', async () => {
+    const to = await connected(name);
+    const before = await refusedOf(name, 'too_large');
+    const { raw, topic } = fixtureOf(name, fixture);
+    const large = raw.replace(/\}\s*$/, `,"padding":"${'x'.repeat(5_000_000)}"}`);
+    expect((await deliver(to, large, topic)).status).toBe(413);
+    expect(await refusedOf(name, 'too_large')).toBe(before + 1);
+    expect(await operator.conversions(to.site.host)).toEqual([]);
+  });
+
+  it('is accepted with the secret before until the overlap ends', async () => {
+    const to = await connected(name);
+    const until = new Date(operator.postgres.clock.nowMs() + 3_600_000).toISOString();
+    await operator.execute(new RotateSource('cli', to.site.host, name, 'another-secret', until));
+    await service.refreshSites();
+    expect((await play(to, fixture)).status).toBe(200);
+    expect((await play(to, fixture, { secret: 'another-secret' })).status).toBe(200);
+    const past = new Date(operator.postgres.clock.nowMs() - 1).toISOString();
+    await operator.execute(new RotateSource('cli', to.site.host, name, 'a-third-secret', past));
+    await service.refreshSites();
+    expect((await play(to, fixture, { secret: 'another-secret' })).status).toBe(sourceOf(name).refusalStatus);
+    expect((await play(to, fixture, { secret: 'a-third-secret' })).status).toBe(200);
+  });
+});
+
+it('refuses a delivery of Stripe that is repeated after five minutes', async () => {
+  const to = await connected('stripe');
+  const before = await refusedOf('stripe', 'expired');
+  const reply = await play(to, 'checkout.session.completed', { at: operator.postgres.clock.nowMs() - 301_000 });
+  expect([reply.status, bodyOf(reply)]).toEqual([400, { ok: false, error: 'The signature has expired' }]);
+  expect(await refusedOf('stripe', 'expired')).toBe(before + 1);
+  expect(await operator.conversions(to.site.host)).toEqual([]);
+});
+
+it('counts a recorded delivery of Shopify once, whatever id its header states, also after the dedup window', async () => {
+  const to = await connected('shopify', { 'dedup-window': '0s' });
+  expect(bodyOf(await play(to, 'orders-paid', { id: 'one' }))).toMatchObject({ outcome: 'received' });
+  expect(bodyOf(await play(to, 'orders-paid', { id: 'two' }))).toMatchObject({ outcome: 'repeated' });
+  expect(await operator.conversions(to.site.host)).toHaveLength(1);
+});
+
+it('stores a further delivery of an order with the conversion that it has', async () => {
+  const to = await connected('shopify', { 'dedup-window': '0s' });
+  const first = bodyOf(await play(to, 'orders-create'));
+  expect(first).toMatchObject({ outcome: 'received' });
+  const second = bodyOf(await play(to, 'orders-paid'));
+  expect(second).toEqual({ ok: true, outcome: 'ignored', reason: 'order_known', conversionId: first['conversionId'] });
+  expect(await operator.conversions(to.site.host)).toHaveLength(1);
+  expect(await ignored(to.site)).toMatchObject([
+    {
+      type: 'inbound.delivery_ignored.v1',
+      data: { reason: 'order_known', topic: 'orders/paid', conversionId: first['conversionId'] },
+    },
+  ]);
+});
+
+it('stores a delivery that is no conversion, with the reason and without personal values', async () => {
+  const to = await connected('woocommerce');
+  const { raw, topic } = fixtureOf('woocommerce', 'order.created');
+  const pending = raw.replace('"status": "processing"', '"status": "pending"');
+  for (const outcome of ['ignored', 'repeated'])
+    expect(bodyOf(await deliver(to, pending, topic))).toMatchObject({ ok: true, outcome });
+  const [event, ...others] = await ignored(to.site);
+  expect(others).toEqual([]);
+  expect(event).toMatchObject({
+    data: { source: 'woocommerce', topic, reason: 'condition', keyId: to.keyId },
+    personal: {
+      subject: expect.stringMatching(/^[0-9a-f]{64}$/),
+      delivery: { values: { '/status': 'pending', '/total': '29.35' } },
+    },
+  });
+  expect(JSON.stringify(event)).not.toMatch(/john|doe@|555/i);
+});
+
+it('answers the unsigned request by which WooCommerce tries an address out', async () => {
+  const { site, keyId } = await connected('woocommerce');
+  const headers = { Host: site.host, 'Content-Type': 'application/x-www-form-urlencoded' };
+  const path = `/__cc/sources/woocommerce/${keyId}`;
+  expect((await send(service, { method: 'POST', path, headers, body: 'webhook_id=12' })).status).toBe(200);
+  expect((await send(service, { method: 'POST', path, headers, body: 'webhook_id=12&x=1' })).status).toBe(401);
+});
+
+it('makes a refund a correction of its order, also if it does not say whose it is', async () => {
+  const to = await connected('shopify');
+  expect(bodyOf(await play(to, 'refunds-create'))).toMatchObject({ outcome: 'ignored', reason: 'no_refund_event' });
+  await operator.connect(
+    to.site.host,
+    'ga4',
+    { measurement_id: 'G-ABC1234', api_secret: 's', refund_event: 'refund' },
+    'http://127.0.0.1:9',
+  );
+  await service.refreshSites();
+  const { raw, topic } = fixtureOf('shopify', 'refunds-create');
+  const other = raw.replace('"order_id": 820982911946154508,\n', '"order_id": 1,\n');
+  expect(bodyOf(await deliver(to, other, topic))).toMatchObject({ outcome: 'ignored', reason: 'order_unknown' });
+  await play(to, 'orders-paid');
+  expect(bodyOf(await play(to, 'refunds-create'))).toMatchObject({ outcome: 'corrected' });
+  expect(bodyOf(await play(to, 'refunds-create'))).toMatchObject({ outcome: 'repeated' });
+  const [order, refund] = await operator
+    .conversions(to.site.host)
+    .then((events) => events.filter(({ type }) => type === 'conversion.received.v1'));
+  expect(refund).toMatchObject({ data: { correction: true, value: 199, orderId: '820982911946154508' } });
+  expect(refund?.personal?.['subject']).toBe(order?.personal?.['subject']);
+});
+
+it('accepts the secret itself from tools that do not sign', async () => {
+  const to = await connected('segment');
+  const { raw } = fixtureOf('segment', 'order-completed');
+  const path = `/__cc/sources/segment/${to.keyId}`;
+  const request = (secret: string) =>
+    send(service, {
+      method: 'POST',
+      path,
+      body: raw,
+      headers: { Host: to.site.host, Authorization: `Bearer ${secret}` },
+    });
+  expect((await request('wrong')).status).toBe(401);
+  expect((await request(SECRET)).status).toBe(200);
+});
