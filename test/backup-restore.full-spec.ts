@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { createDatabase, createEmptyDatabase } from './support/databases.js';
 import { temporaryFolder } from './support/folders.js';
+import { hasDebianPostgres, startTestServer } from './support/postgres-server.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 import { eventually } from './support/waiting.js';
@@ -105,6 +106,53 @@ it('the commands of the page back up the embedded server under load, and restore
     await second.end('SIGTERM');
   }
 });
+
+const canRunOn15 = hasDebianPostgres(15);
+if (!canRunOn15)
+  console.warn('SKIPPED: backups of one PostgreSQL version in another (install the package postgresql-15).');
+
+(canRunOn15 ? it : it.skip)(
+  'a backup of PostgreSQL 15 is restored into the embedded 18, and one of that into PostgreSQL 15 again',
+  async () => {
+    const server = await startTestServer({ major: 15 });
+    try {
+      const [first, dataDir] = [await createDatabase(server), path('embedded')];
+      const on15 = { DATABASE_URL: first, SECRET_KEY };
+      const on18 = { DATA_DIR: dataDir, SECRET_KEY };
+      const back = { DATABASE_URL: await createEmptyDatabase(server), SECRET_KEY };
+      await run(['sites', 'add', 'shop.example'], on15);
+      const importOrders = (prefix: string, environment: Environment) => {
+        const rows = Array.from({ length: 50 }, (_, n) => `jane-${n}@example.com,purchase,10,EUR,${prefix}-${n}`);
+        writeFileSync(path('orders.csv'), `email,event,value,currency,orderId\n${rows.join('\n')}\n`);
+        return run(['conversions', 'import', path('orders.csv'), '--site', 'shop.example'], environment);
+      };
+      await importOrders('FIRST', on15);
+      await run(['backup', '--out', path('15.backup')], on15);
+      const onFifteen = await exported(on15);
+
+      await run(['restore', path('15.backup')], on18);
+      expect(readFileSync(join(dataDir, 'postgres/PG_VERSION'), 'utf8')).toBe('18\n');
+      expect((await exported(on18)).slice(0, onFifteen.length)).toEqual(onFifteen);
+      await run(['sites', 'resume', 'shop.example'], on18);
+      expect(await importOrders('FIRST', on18)).toMatch(/deduplicated +50$/m);
+      await importOrders('SECOND', on18);
+      expect(await run(['history', 'verify'], on18)).toMatch(/All checks passed\.\n$/);
+      await run(['backup', '--out', path('18.backup')], on18);
+      const onEighteen = await exported(on18);
+
+      await run(['restore', path('18.backup')], back);
+      expect((await exported(back)).slice(0, onEighteen.length)).toEqual(onEighteen);
+      expect(await run(['history', 'verify'], back)).toMatch(/All checks passed\.\n$/);
+    } finally {
+      await server.stop();
+    }
+  },
+);
+
+/** All events, with their personal parts. */
+async function exported(environment: Environment): Promise<string[]> {
+  return (await run(['events', 'export'], environment)).trim().split('\n');
+}
 
 describe('on an external server, a killed', () => {
   let owner: Client;

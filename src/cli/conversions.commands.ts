@@ -131,7 +131,11 @@ function addReport(conversions: Command, session: Session): void {
   )
     .addOption(new Option('--by <what>', 'what each row is about').choices(REPORTS).makeOptionMandatory())
     .option('--site <host>', 'only of this site (default: all sites)')
-    .option('--last <time>', 'length of the period, which ends now', readDurationMs, parseDurationMs('7d'))
+    .addOption(
+      new Option('--last <time>', 'length of the period, which ends now')
+        .argParser(readDurationMs)
+        .default(parseDurationMs('7d'), '7d'),
+    )
     .action(async (options: ReportOptions) => {
       const { reportCommand } = await import('./report-conversions.js');
       await reportCommand(session, options);
