@@ -1,5 +1,6 @@
 import type { Outcome } from '../events/delivery.events.js';
 import type { Settings } from '../kernel/settings/settings.js';
+import type { Conversion } from '../platforms/conversion.js';
 import type { Connection, Platform, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { Confirmations } from './confirmations.js';
 import { AccessTokens } from './connections/access-tokens.js';
@@ -14,6 +15,8 @@ const POLL_MS = 1_800_000;
 const HOUR_MS = 3_600_000;
 const NOW_MS = Date.parse('2026-03-01T10:00:00Z');
 const CONNECTION: Connection = { settings: {}, secrets: {} };
+const DATA = { conversionId: 'c1', event: 'purchase', currency: 'EUR' };
+const PERSONAL = { subject: 'a'.repeat(64), clickIds: { gclid: 'G' } };
 
 describe('Confirmations', () => {
   let requested: string[];
@@ -26,6 +29,9 @@ describe('Confirmations', () => {
 
   const platform = {
     name: 'google_ads',
+    account: [],
+    payload: ({ hashes: { subject }, visit }: Conversion) =>
+      subject ? { item: { subject, gclid: visit?.clicks.gclid?.id } } : { skip: 'no_identifier' },
     confirmation: {
       request: (requestId: string) => ({ method: 'GET', url: requestId, headers: {} }),
       verdict: () => verdict,
@@ -46,7 +52,9 @@ describe('Confirmations', () => {
         return { status: 200, headers: {}, text: '', json: {} };
       },
     } as unknown as PlatformClient;
-    const destination = { platform, connection: CONNECTION } as Destination;
+    const siteConnection = { settings: {}, version: 9, versions: [] };
+    const site = { settings: {} };
+    const destination = { platform, connection: CONNECTION, siteConnection, site } as unknown as Destination;
     confirmations = new Confirmations(
       {
         find: () => (isConnected ? destination : undefined),
@@ -117,6 +125,40 @@ describe('Confirmations', () => {
   it('reports the reason of a rejection', async () => {
     verdict = { kind: 'rejected', reason: 'PROCESSING_ERROR' };
     expect(await confirm('r1')).toMatchObject({ status: 'rejected', reason: 'PROCESSING_ERROR', nextTry: undefined });
+  });
+
+  describe('if the platform refused an identifier', () => {
+    const outcomeWith = (refused: Verdict, { sent = {}, personal = PERSONAL as unknown } = {}) => {
+      verdict = refused;
+      const received = { site: 'shop.example', time: new Date(NOW_MS).toISOString(), data: DATA, personal };
+      const details = { requestId: 'r1', bodySha256: 'b', ...sent };
+      const due = { site: 'shop.example', platform: 'google_ads', details } as DueDelivery;
+      return confirmations.confirm({ due, received: received as unknown as ReceivedConversion, attempt: 3 });
+    };
+    const withoutClick: Verdict = { kind: 'without', identifiers: ['click'], reason: 'INVALID_GCLID' };
+    const withoutEmail: Verdict = { kind: 'without', identifiers: ['email'], reason: 'INVALID' };
+    const refused = { status: 'rejected', nextTry: undefined };
+
+    it('sends the conversion again without it, as a new body', async () => {
+      const outcome = await outcomeWith(withoutClick);
+      expect(outcome).toMatchObject({ status: 'deferred', reason: 'identifier_refused', without: ['click'] });
+      expect(outcome).toMatchObject({
+        unknown: false,
+        unknownSince: undefined,
+        bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      });
+      expect(delayOf(outcome)).toBe(0);
+    });
+
+    it('ends with the refusal if nothing else identifies the person, or it was sent without another one', async () => {
+      expect(await outcomeWith(withoutEmail)).toMatchObject({ ...refused, reason: 'INVALID', bodySha256: 'b' });
+      const again = await outcomeWith(withoutClick, { sent: { requestId: 'r2', without: ['phone'] } });
+      expect(again).toMatchObject({ ...refused, reason: 'INVALID_GCLID', without: ['phone'], bodySha256: 'b' });
+    });
+
+    it('ends with the refusal if the person was erased since', async () => {
+      expect(await outcomeWith(withoutClick, { personal: null })).toMatchObject(refused);
+    });
   });
 
   it('defers each conversion to a request of its own if only some of them count', async () => {

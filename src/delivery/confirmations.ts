@@ -5,11 +5,13 @@ import { CLOCK, type Clock } from '../kernel/clock.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { isRequestId, shorten } from '../platforms/common-verdict.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
+import { asOfIn } from '../sites/connections/connection.js';
 import { AccessTokens } from './connections/access-tokens.js';
 import { Connections } from './connections/connections.js';
 import { PlatformClient } from './connections/platform-client.js';
+import { digestWithout } from './decide-attempt.js';
 import type { DueDelivery } from './deliveries.projection.js';
-import { isoTime, type OutcomeDetails } from './delivery.js';
+import { IDENTIFIER_REFUSED, isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
@@ -42,7 +44,8 @@ export class Confirmations {
     const { bodySha256, eventId, siteVersion, settings, payloadVersion, reopened, without, requestId } = due.details;
     const { conversionId } = received.data;
     const uncounted = isCounted(received.data) ? undefined : true;
-    const details = await this.statusOf(site, platform, requestId as string);
+    const status = await this.statusOf(site, platform, requestId as string);
+    const details = this.withoutRefused({ due, received, attempt }, status);
     const isLate = this.clock.nowMs() - Date.parse(received.time) > DAY_MS;
     // Platforms do not confirm after a day: accepted is then final.
     const nextTry = isLate && details.status === 'accepted' ? undefined : details.nextTry;
@@ -52,6 +55,19 @@ export class Confirmations {
     const outcome = { conversionId, platform, attempt, ...sent, ...details, nextTry, uncounted } as const;
     this.metrics.count(outcome);
     return outcome;
+  }
+
+  /** If identifiers were refused, the conversion is sent again without them, as after a refusal in the answer to an attempt. */
+  private withoutRefused({ due, received, attempt }: ConfirmationRequest, details: OutcomeDetails): OutcomeDetails {
+    if (!details.without) return details;
+    const { without: identifiers, ...refused } = details;
+    const { platform, details: sent } = due;
+    const destination = this.connections.find(due.site, platform);
+    const terms = { received, platform, attempt, ...sent, asOf: asOfIn(sent) };
+    const bodySha256 = destination && digestWithout(terms, destination, identifiers, sent.bodySha256);
+    if (bodySha256 === undefined) return refused;
+    const again = { status: 'deferred', reason: IDENTIFIER_REFUSED, unknown: false } as const;
+    return { ...refused, ...again, without: identifiers, bodySha256, nextTry: isoTime(this.clock.nowMs()) };
   }
 
   private statusOf(site: string, platform: ConnectionName, requestId: string): Promise<OutcomeDetails> {
@@ -88,6 +104,8 @@ export class Confirmations {
           return { ...call, status: 'confirmed' };
         case 'rejected':
           return { ...call, status: 'rejected', reason: shorten(verdict.reason) };
+        case 'without':
+          return { ...call, status: 'rejected', reason: shorten(verdict.reason), without: verdict.identifiers };
         case 'misconfigured':
           // The platform refused the conversion for something that a person can fix: it is sent again after that.
           await this.connections.park(site, name, shorten(verdict.reason));

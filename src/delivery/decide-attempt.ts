@@ -1,3 +1,4 @@
+import type { OptionalIdentifier } from '../platforms/optional-identifiers.js';
 import type { Platform, Settings } from '../platforms/platform.js';
 import type { SettingsAsOf, SiteConnection } from '../sites/connections/connection.js';
 import type { Site } from '../sites/site.js';
@@ -70,6 +71,26 @@ export function attemptUntilMs(
 
 export function settingsOf(terms: AttemptTerms, target: AttemptTarget): Settings {
   return settingsAsOf(target.siteConnection, asOfOf(terms, target));
+}
+
+/**
+ * The digest of the payload without identifiers that the platform refused; undefined if that is not sent: some were left out before, or
+ * nothing is left that identifies the person. `refused`: the digest of the refused one.
+ */
+export function digestWithout(
+  terms: AttemptTerms,
+  target: AttemptTarget,
+  without: readonly OptionalIdentifier[],
+  refused: string | undefined,
+): string | undefined {
+  if (terms.without || !terms.received.personal) return undefined;
+  const { withhold } = target.site.settings;
+  const payload = buildPayload(terms.received, target.platform, settingsOf(terms, target), {
+    ...terms,
+    withhold,
+    without,
+  });
+  return 'skip' in payload || payload.bodySha256 === refused ? undefined : payload.bodySha256;
 }
 
 export function unknownSinceOf({ unknownSince, maybeSentAt }: AttemptTerms): string | undefined {

@@ -19,17 +19,17 @@ import {
   attemptUntilMs,
   DISCONNECTED,
   decideAttempt,
+  digestWithout,
   GAVE_UP,
   isOfEarlierSite,
   recordedAsOf,
-  settingsOf,
   unknownSinceOf,
 } from './decide-attempt.js';
 import { type Decided, FIND_CHANGES, type FindChanges } from './decided.js';
 import { IDENTIFIER_REFUSED, isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.js';
-import { buildPayload, type DeliveryPayload } from './payload/payload.js';
+import type { DeliveryPayload } from './payload/payload.js';
 import { traceFieldsOf, withOptOut } from './received-conversion.js';
 import { nextAttemptMs, type RetryRules } from './retry-schedule.js';
 import { enqueueParts } from './several-actions.js';
@@ -225,12 +225,8 @@ export class PlatformDelivery {
     details: OutcomeDetails,
     without: readonly OptionalIdentifier[],
   ): OutcomeDetails {
-    if (request.without) return details;
-    const settings = settingsOf(request, destination);
-    const { withhold } = destination.site.settings;
-    const payload = buildPayload(request.received, destination.platform, settings, { ...request, withhold, without });
-    if ('skip' in payload || payload.bodySha256 === details.bodySha256) return details;
-    const { bodySha256 } = payload;
+    const bodySha256 = digestWithout(request, destination, without, details.bodySha256);
+    if (bodySha256 === undefined) return details;
     return this.deferred(request, destination, { ...details, reason: IDENTIFIER_REFUSED, bodySha256, without });
   }
 

@@ -7,6 +7,7 @@ const PROCESSING: Verdict = { kind: 'retry', reason: 'timeout' };
 const LATER: Verdict = { kind: 'retry', reason: 'server_error', afterMs: 6 };
 const MUCH_LATER: Verdict = { kind: 'retry', reason: 'server_error', afterMs: 60 };
 const SPLIT: Verdict = { kind: 'split', reason: 'PARTIAL_SUCCESS' };
+const WITHOUT: Verdict = { kind: 'without', identifiers: ['click'], reason: 'INVALID_GCLID' };
 const MISCONFIGURED: Verdict = { kind: 'misconfigured', reason: 'INVALID_CONVERSION_ACTION_ID' };
 
 describe('combineVerdicts', () => {
@@ -27,6 +28,12 @@ describe('combineVerdicts', () => {
       'one that a person has to fix',
       [DELIVERED, MISCONFIGURED, REJECTED],
       { kind: 'misconfigured', reason: 'INVALID_CONVERSION_ACTION_ID (222)' },
+    ],
+    ['one without identifiers, beside one that is delivered', [DELIVERED, WITHOUT, REJECTED], WITHOUT],
+    [
+      'without several identifiers',
+      [WITHOUT, { ...WITHOUT, identifiers: ['email'] }],
+      { ...WITHOUT, identifiers: ['click', 'email'] },
     ],
     ['a single one, delivered', [DELIVERED], DELIVERED],
     ['a single one, rejected', [REJECTED], REJECTED],

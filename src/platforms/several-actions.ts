@@ -41,6 +41,9 @@ export function combineVerdicts(all: readonly ActionVerdict[]): Verdict {
   if (split) return split.verdict;
   const [longest] = retries.sort((one, other) => (other.afterMs ?? 0) - (one.afterMs ?? 0));
   if (longest) return longest;
+  const without = of('without').map(({ verdict }) => verdict);
+  if (without[0])
+    return { ...without[0], identifiers: [...new Set(without.flatMap(({ identifiers }) => identifiers))] };
   const rejections = of('rejected').map(({ action, verdict }) => ({ action, reason: verdict.reason }));
   const [only] = rejections;
   if (!only) return { kind: 'delivered' };

@@ -106,6 +106,11 @@ describe('google_ads', () => {
         { ...UPLOAD_CONNECTION, settings: { ...UPLOAD_SETTINGS, 'field.shop': 'orderId' } },
         /^field\.shop cannot be sent/,
       ],
+      [
+        'a preset in an upload',
+        { ...UPLOAD_CONNECTION, settings: { ...UPLOAD_SETTINGS, presets: 'coupon' } },
+        /^presets cannot be sent/,
+      ],
     ])('refuse %s', (_, connection, message) => {
       expect(googleAds.check?.(connection)).toMatch(message);
     });
@@ -593,6 +598,24 @@ describe('google_ads', () => {
       ]);
     });
 
+    it.each([
+      ['UNPARSEABLE_GCLID', 'gclid', ['click']],
+      ['UNPARSEABLE_WBRAID', 'wbraid', ['click']],
+      ['INVALID_USER_IDENTIFIER', 'user_identifiers.hashed_email', ['email']],
+      ['INVALID_USER_IDENTIFIER', 'user_identifiers.hashedPhoneNumber', ['phone']],
+      ['UNSUPPORTED_USER_IDENTIFIER', 'user_identifiers', ['email', 'phone']],
+    ])('names the identifiers that %s at %s refuses', (code, path, identifiers) => {
+      const fieldPathElements = [
+        { fieldName: 'conversions', index: 0 },
+        ...path.split('.').map((fieldName) => ({ fieldName })),
+      ];
+      const error = { errorCode: { conversionUploadError: code }, location: { fieldPathElements } };
+      expect(googleAds.verdict(answer(200, partly([{}, accepted], error)), 2)).toMatchObject([
+        { kind: 'without', identifiers, reason: code },
+        { kind: 'delivered' },
+      ]);
+    });
+
     const retry = (afterMs?: number) => ({ kind: 'retry', reason: 'server_error', afterMs });
     it.each<[string, string, object]>([
       ['conversionUploadError', 'ORDER_ID_ALREADY_IN_USE', { kind: 'delivered' }],
@@ -608,12 +631,7 @@ describe('google_ads', () => {
         'EXPIRED_EVENT',
         'CONVERSION_PRECEDES_EVENT',
         'CONVERSION_TRACKING_NOT_ENABLED_AT_IMPRESSION_TIME',
-        'UNPARSEABLE_GCLID',
-        'UNPARSEABLE_GBRAID',
-        'UNPARSEABLE_WBRAID',
         'GBRAID_WBRAID_BOTH_SET',
-        'INVALID_USER_IDENTIFIER',
-        'UNSUPPORTED_USER_IDENTIFIER',
         'ORDER_ID_CONTAINS_PII',
         'TOO_MANY_CONVERSIONS_IN_REQUEST',
         'INVALID_CUSTOMER_FOR_CLICK',
@@ -658,7 +676,7 @@ describe('google_ads', () => {
         },
         {
           rejected: [
-            ...['CLICK_NOT_FOUND', 'UNPARSEABLE_GCLID', 'DATA_CONSTRAINT_VIOLATION', 'CONVERSION_NOT_FOUND'],
+            ...['CLICK_NOT_FOUND', 'EXPIRED_EVENT', 'DATA_CONSTRAINT_VIOLATION', 'CONVERSION_NOT_FOUND'],
             ...['CONVERSION_EXPIRED', 'ADJUSTMENT_PRECEDES_CONVERSION', 'TOO_MANY_ADJUSTMENTS'],
           ],
         },
@@ -794,14 +812,15 @@ describe('google_ads', () => {
         'CLICK_NOT_FOUND',
         'EVENT_TOO_OLD',
         'CONVERSION_PRECEDES_CLICK',
-        'INVALID_GCLID',
-        'INVALID_GBRAID',
-        'INVALID_WBRAID',
         'DENIED_CONSENT',
         'UNKNOWN_CONSENT',
         'INVALID_OPERATING_ACCOUNT_FOR_CLICK',
       ].map((reason): [string, string[], object] => ['FAILED', [reason], { kind: 'rejected', reason }]),
-      ['FAILED', ['INVALID_GCLID', 'EVENT_TOO_OLD'], { kind: 'rejected', reason: 'INVALID_GCLID, EVENT_TOO_OLD' }],
+      ['FAILED', ['INVALID_CLICK', 'EVENT_TOO_OLD'], { kind: 'rejected', reason: 'INVALID_CLICK, EVENT_TOO_OLD' }],
+      ...['INVALID_GCLID', 'INVALID_GBRAID', 'INVALID_WBRAID'].map((reason): [string, string[], object] => {
+        return ['FAILED', [reason], { kind: 'without', identifiers: ['click'], reason }];
+      }),
+      ['FAILED', ['INVALID_GCLID', 'EVENT_TOO_OLD'], { kind: 'split', reason: 'INVALID_GCLID, EVENT_TOO_OLD' }],
       ['FAILED', [], { kind: 'rejected', reason: 'FAILED' }],
       ['FAILED', ['INVALID_GCLID', 'DUPLICATE_GCLID'], { kind: 'split', reason: 'INVALID_GCLID, DUPLICATE_GCLID' }],
       ['PARTIAL_SUCCESS', ['INVALID_GCLID'], { kind: 'split', reason: 'INVALID_GCLID' }],
@@ -821,7 +840,7 @@ describe('google_ads', () => {
           delivered: ['DUPLICATE_GCLID', 'DUPLICATE_TRANSACTION_ID'],
           server_error: ['TOO_RECENT_CLICK', 'INTERNAL_ERROR'],
         },
-        { rejected: ['EVENT_TOO_OLD', 'INVALID_GCLID', 'DENIED_CONSENT'] },
+        { rejected: ['EVENT_TOO_OLD', 'INVALID_CLICK', 'DENIED_CONSENT'] },
         (reason) => confirm(status('FAILED', String(reason))) as Verdict,
       );
     });

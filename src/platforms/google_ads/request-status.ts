@@ -1,8 +1,10 @@
 import { listAt, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import { rowOf, verdictOfRow } from '../error-table.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { refusedFields } from '../refused-fields.js';
 import { combineVerdicts } from '../several-actions.js';
 import { PROCESSING_ERRORS } from './errors.js';
+import { identifiersOfCode } from './identifier-at.js';
 
 const PREFIX = /^PROCESSING_ERROR_(?:REASON_)?/;
 
@@ -60,7 +62,7 @@ function combined(reasons: readonly string[], verdicts: readonly Verdict[]): Ver
 
 function verdictOfReason(reason: string): Verdict {
   const row = rowOf(PROCESSING_ERRORS, reason);
-  return row ? verdictOfRow(row, reason) : { kind: 'rejected', reason };
+  return row ? verdictOfRow(row, reason) : refusedFields(identifiersOfCode(reason), reason);
 }
 
 function errorReasons(status: unknown): readonly string[] {

@@ -87,7 +87,8 @@ export function check({ settings }: Connection): string | undefined {
   for (const [name, value] of Object.entries(settings)) {
     const problem = name.startsWith('event.') ? actionsProblem(name, value, DIGITS, ACTION) : undefined;
     if (problem !== undefined) return problem;
-    if (name.startsWith('field.') && isUpload(settings)) {
+    // Google accepts a customer type in an upload from allow-listed accounts only, and has no field for a coupon there.
+    if ((name.startsWith('field.') || name === 'presets') && isUpload(settings)) {
       return `${name} cannot be sent with mode=upload: leave it out, or use mode=data_manager`;
     }
   }

@@ -1,14 +1,18 @@
-import { at, shorten, textAt } from '../common-verdict.js';
+import { at, listAt, shorten, textAt } from '../common-verdict.js';
 import { rowOf, verdictOfRow } from '../error-table.js';
 import type { Verdict } from '../platform.js';
+import { refusedFields } from '../refused-fields.js';
 import { UPLOAD_ERRORS } from './errors.js';
+import { identifiersOfCode } from './identifier-at.js';
 
 /** The verdict on the conversion, or on the request, that an error of the Google Ads API refers to. */
 export function verdictOfUploadError(error: unknown): Verdict {
   const [category, code] = codeOf(error);
   if (code === undefined) return { kind: 'rejected', reason: shorten(textAt(error, 'message') ?? 'unknown error') };
   const row = rowOf(UPLOAD_ERRORS, code, category);
-  return row ? verdictOfRow(row, code, { afterMs: retryDelayMs(error) }) : { kind: 'rejected', reason: code };
+  if (row) return verdictOfRow(row, code, { afterMs: retryDelayMs(error) });
+  const fields = listAt(error, 'location', 'fieldPathElements').map((element) => textAt(element, 'fieldName') ?? '');
+  return refusedFields(identifiersOfCode(code, fields.join('.')), code);
 }
 
 /** Splits `{"conversionUploadError":"CLICK_NOT_FOUND"}` into category and code. */

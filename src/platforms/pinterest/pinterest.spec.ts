@@ -137,6 +137,18 @@ describe('pinterest', () => {
     });
   });
 
+  it.each([
+    ["'em' is not a SHA-256 digest.", ['email']],
+    ["'user_data.zp' is invalid.", ['address']],
+    ["'client_ip_address' is invalid.", ['device']],
+  ])('names the identifier that an event was refused for: %s', (error_message, identifiers) => {
+    const events = counted(processed, { status: 'failed', error_message, warning_message: null });
+    expect(pinterest.verdict(answer(200, events), 2)).toEqual([
+      { kind: 'delivered' },
+      { kind: 'without', identifiers, reason: error_message, requestId: undefined },
+    ]);
+  });
+
   it('limits a batch so that its answer fits into 64 KiB', () => {
     const withWarning = { ...processed, warning_message: 'w'.repeat(500) };
     const body = JSON.stringify(counted(...Array(pinterest.batchMax).fill(withWarning)));

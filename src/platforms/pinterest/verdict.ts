@@ -1,6 +1,18 @@
 import { retryAfterMs } from '../../http/retry-after.js';
 import { at, shorten, textAt, unreadable, verdictOfOne, verdictOfStatus } from '../common-verdict.js';
+import type { OptionalIdentifier } from '../optional-identifiers.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { refusedFields } from '../refused-fields.js';
+
+const IDENTIFIERS: ReadonlyMap<string, OptionalIdentifier> = new Map([
+  ['em', 'email'],
+  ['ph', 'phone'],
+  ...['ct', 'st', 'zp', 'country'].map((name) => [name, 'address'] as const),
+  ['external_id', 'externalId'],
+  ['click_id', 'click'],
+  ['client_ip_address', 'device'],
+  ['client_user_agent', 'device'],
+]);
 
 export function verdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[] {
   // When some events failed, the status may be 422; its details probably contain the same list as a 200.
@@ -24,6 +36,11 @@ export function testVerdict(response: PlatformResponse): Verdict {
 function verdictOfEvent(event: unknown, response: PlatformResponse): Verdict {
   const status = at(event, 'status');
   if (status === 'processed') return { kind: 'delivered' };
-  if (status === 'failed') return { kind: 'rejected', reason: shorten(textAt(event, 'error_message') ?? 'failed') };
+  if (status === 'failed') {
+    const message = textAt(event, 'error_message') ?? 'failed';
+    // As in `'event_time' is too old.`
+    const [, field = ''] = /^'(?:user_data\.)?(\w+)'/.exec(message) ?? [];
+    return refusedFields([IDENTIFIERS.get(field)], shorten(message));
+  }
   return { kind: 'retry', reason: 'server_error', afterMs: retryAfterMs(response) };
 }

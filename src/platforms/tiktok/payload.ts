@@ -5,6 +5,7 @@ import { hasAmount, quantityOf } from '../items.js';
 import { isLimited, unlessEmpty, withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
+import { presetValue } from '../presets.js';
 import { eventSourceOf, groupOf } from './event-source.js';
 
 /** Standard events; any other name is a custom event. */
@@ -67,21 +68,26 @@ function isIdentified({ ttclid, ttp, email, phone, external_id, ip, user_agent }
 
 function properties(conversion: Conversion, settings: Settings): object | undefined {
   const { value, currency, orderId, items } = conversion;
+  const brand = presetValue(conversion, settings, 'brand') || undefined;
   const withAmount = hasAmount(conversion) && isAccepted(currency, settings);
   return unlessEmpty({
     value: withAmount ? value : undefined,
     currency: withAmount ? currency : undefined,
     order_id: orderId,
-    ...(items?.length && { content_type: 'product', contents: items.map((item) => contentOf(item, withAmount)) }),
+    ...(items?.length && {
+      content_type: 'product',
+      contents: items.map((item) => contentOf(item, withAmount, brand)),
+    }),
     ...customObject(settings, conversion),
   });
 }
 
-function contentOf(item: Item, withAmount: boolean): object {
+function contentOf(item: Item, withAmount: boolean, brand: string | undefined): object {
   return {
     content_id: item.id,
     content_name: item.name,
     content_category: item.category,
+    brand,
     quantity: quantityOf(item),
     price: withAmount ? item.price : undefined,
   };

@@ -1,5 +1,6 @@
 import { limitedDataUseField, requiredField, requiredSecret, testEventCode, versionField } from '../fields.js';
 import type { Field } from '../platform.js';
+import { presetsField } from '../presets.js';
 
 export const API_VERSION = 'v1.3';
 
@@ -37,5 +38,6 @@ export const fields: readonly Field[] = [
       /^[A-Z]{3}(, ?[A-Z]{3})*$/.test(value) ? undefined : 'must be ISO 4217 codes separated by commas: EUR,USD',
   },
   limitedDataUseField,
+  presetsField(['brand']),
   versionField('api_version', 'Version of the Business API.', API_VERSION),
 ];
