@@ -35,6 +35,7 @@ DECLARE
   stale     integer[];
   held_sites text[];
   closed_sites text[];
+  replaced  integer[];
   paused    integer[];
   since     bigint;
   time_ms   bigint;
@@ -138,9 +139,6 @@ BEGIN
     SELECT i.n, c.stream, (i.weak OR NOT c.weak) AND drawn - make_interval(secs => i.span) < CASE WHEN c.at > drawn
              THEN coalesce((SELECT min(s.after_time) FROM cc.clock_steps s WHERE s.before_time >= c.at), c.at) ELSE c.at END AS live
       FROM input i JOIN cc.dedup c ON c.site = i.site AND c.key = i.key
-  ), replaced_claims AS (
-    UPDATE cc.dedup c SET stream = i.stream, weak = i.weak, at = drawn
-      FROM input i JOIN held h ON h.n = i.n AND NOT h.live WHERE c.site = i.site AND c.key = i.key
   ), new_claims AS (
     INSERT INTO cc.dedup (site, key, stream, weak, at)
     SELECT site, key, stream, weak, drawn FROM input i WHERE key IS NOT NULL AND n NOT IN (SELECT h.n FROM held h)
@@ -183,8 +181,14 @@ BEGIN
     CASE WHEN noted THEN (
       SELECT json_agg(json_build_object('position', position, 'site', site, 'subject', encode(subject, 'hex'),
                                         'time', time_ms, 'inline', inline))
-        FROM winners WHERE inline IS NOT NULL) END
-    INTO outcome, notes;
+        FROM winners WHERE inline IS NOT NULL) END,
+    (SELECT array_agg(h.n) FROM held h WHERE NOT h.live)
+    INTO outcome, notes, replaced;
+  IF replaced IS NOT NULL THEN
+    UPDATE cc.dedup c SET stream = r.stream, weak = coalesce(r.weak, false), at = drawn
+      FROM json_to_recordset(batch) AS r (n integer, stream uuid, site text, key uuid, weak boolean)
+     WHERE r.n = ANY (replaced) AND c.site = r.site AND c.key = r.key;
+  END IF;
   IF notes IS NOT NULL THEN PERFORM cc.write_inline(notes); END IF;
   IF newest > drawn AND outcome ->> 'first' IS NOT NULL THEN
     INSERT INTO cc.clock_steps (position, before_time, after_time) VALUES ((outcome ->> 'first')::bigint, newest, drawn);
