@@ -1,12 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import { ConnectSource, RotateSource } from '../src/sites/sources/source.commands.js';
+import { followSite } from '../src/cli/follow-site.js';
+import { DeliveryOutdated, type ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
+import { ConversionReceiver, receivedOf } from '../src/conversions/receive-conversion.handler.js';
+import { SourceDeliveries } from '../src/conversions/sources/source-deliveries.js';
+import { type Delivery, storedDelivery } from '../src/conversions/sources/source-delivery.js';
+import type { StoredEvent } from '../src/log/event.js';
+import type { LoadedSource } from '../src/sites/sources/loaded-source.js';
+import { Matcher } from '../src/visitors/matcher.js';
 import { type Fixture, readFixture } from '../src/sources/fixtures.js';
 import type { Source } from '../src/sources/source.js';
 import { SOURCES } from '../src/sources/sources.js';
+import { commandLine } from './support/command-line.js';
+import { temporaryFolder } from './support/folders.js';
+import { SECRET_KEY } from './support/secret-key.js';
 import { metrics, post, type Reply, send, type TestSite, useService } from './support/service.js';
 
 const SECRET = 'whsec_of_the_test';
-const { operator, service, openSite } = await useService();
+const { databaseUrl, operator, service, openSite } = await useService();
+const environment = {
+  DATABASE_URL: databaseUrl,
+  SECRET_KEY,
+  PORT: String(service.port),
+  DATA_DIR: temporaryFolder('cc-sources-'),
+};
+const { run, json } = commandLine(environment);
 
 const sourceOf = (name: string) => SOURCES.find((each) => each.name === name) as Source;
 const fixtureOf = (source: string, name: string) => readFixture(source, name) as Fixture;
@@ -251,4 +269,105 @@ it('accepts the secret itself from tools that do not sign', async () => {
     });
   expect((await request('wrong')).status).toBe(401);
   expect((await request(SECRET)).status).toBe(200);
+});
+
+describe('the command line', () => {
+  it('connects a source, shows its rules and disconnects it', async () => {
+    const { host } = await openSite();
+    const { id, url, secret, state } = await json(`sources connect segment --site ${host}`);
+    expect(url).toBe(`https://${host}/__cc/sources/segment/${id}`);
+    expect([state, typeof secret]).toEqual(['active', 'string']);
+    const shown = await json(`sources show segment --site ${host}`);
+    expect(shown).toMatchObject({ id, url, state, rules: { 'Order Completed': { event: "'purchase'" } } });
+    expect(JSON.stringify(shown)).not.toContain(secret);
+    expect(await json(`sources list --site ${host}`)).toMatchObject([{ id, source: 'segment' }]);
+    await json(`sources disconnect segment --site ${host} --yes`);
+    expect(await json(`sources list --site ${host}`)).toEqual([]);
+    await service.refreshSites();
+    const path = new URL(url).pathname;
+    expect((await send(service, { method: 'POST', path, body: '{}', headers: { Host: host } })).status).toBe(404);
+  });
+
+  it('gives the URL of a source before its sender makes a secret', async () => {
+    const { host } = await openSite();
+    const { id, url, secret, state } = await json(`sources connect stripe --site ${host}`);
+    expect([state, secret]).toEqual(['no_secret', undefined]);
+    await service.refreshSites();
+    const to = { site: { host } as TestSite, keyId: id, name: 'stripe' };
+    expect((await play(to, 'checkout.session.completed')).status).toBe(401);
+    const again = await json(`sources connect stripe --site ${host} --set secret=${SECRET}`);
+    expect(again).toMatchObject({ id, url, state: 'active' });
+    await service.refreshSites();
+    expect((await play(to, 'checkout.session.completed')).status).toBe(200);
+  });
+
+  it.each(FIRST)('plays a documented delivery of %s', async (name, fixture) => {
+    const { site } = await connected(name);
+    const played = await json(`sources trigger ${name} ${fixture} --site ${site.host}`);
+    expect(played).toEqual({ status: 200, ok: true, outcome: 'received', conversionId: expect.any(String) });
+    expect(await operator.conversions(site.host)).toHaveLength(1);
+  });
+
+  it('names what is wrong with a rule, and changes nothing', async () => {
+    const { site } = await connected('shopify');
+    const { code, stderr } = await run(`sources set shopify --site ${site.host} --map`, 'orders/paid:value=total');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('orders/paid:value "total" is neither a JSON pointer')]);
+    expect((await json(`sources show shopify --site ${site.host}`)).mapping).toEqual({});
+  });
+
+  it('applies changed rules to stored deliveries, after a dry run, and once', async () => {
+    const to = await connected('woocommerce');
+    const { raw, topic } = fixtureOf('woocommerce', 'order.created');
+    await deliver(to, raw.replace('"status": "processing"', '"status": "on-hold"'), topic);
+    const apply = (...words: string[]) => json(`sources apply woocommerce --site ${to.site.host}`, ...words);
+    const nothing = { deliveries: 1, converted: 0, erased: 0, reasons: { condition: 1 } };
+    expect(await apply()).toEqual(nothing);
+    await json(`sources set woocommerce --site ${to.site.host} --map`, 'order.created:when=/status = on-hold');
+    await service.refreshSites();
+    expect(await apply('--dry-run')).toEqual({ ...nothing, converted: 1, reasons: {}, dryRun: true });
+    expect(await operator.conversions(to.site.host)).toEqual([]);
+    expect(await apply()).toEqual({ ...nothing, converted: 1, reasons: {} });
+    expect(await apply()).toEqual({ ...nothing, reasons: { order_known: 1 } });
+    const { email: _, ...documented } = fixtureOf('woocommerce', 'order.created').conversion;
+    const events = await operator.conversions(to.site.host);
+    expect(events).toMatchObject([{ type: 'conversion.received.v1', data: documented }]);
+    const [stored] = await ignored(to.site);
+    const hashes = ({ delivery: _delivery, payloadKey: _key, address: _address, ...others }: Record<string, unknown>) =>
+      others;
+    expect(hashes(events[0]?.personal as Record<string, unknown>)).toEqual(hashes(stored?.personal as never));
+  });
+
+  it('applies no rules to the delivery of a person who was erased', async () => {
+    const to = await connected('woocommerce');
+    const { raw, topic } = fixtureOf('woocommerce', 'order.created');
+    await deliver(to, raw.replace('"status": "processing"', '"status": "on-hold"'), topic);
+    const [before] = await ignored(to.site);
+    expect(before?.personal).not.toBeNull();
+    await json(`visitors erase --site ${to.site.host} --email john.doe@example.com --yes`);
+    expect((await ignored(to.site)).find(({ type }) => type === 'inbound.delivery_ignored.v1')?.personal).toBeNull();
+    await json(`sources set woocommerce --site ${to.site.host} --map`, 'order.created:when=');
+    expect(await json(`sources apply woocommerce --site ${to.site.host}`)).toMatchObject({ converted: 0, erased: 1 });
+    expect(await operator.conversions(to.site.host)).toEqual([]);
+  });
+});
+
+it('does not bring back what an erasure has deleted while rules are applied', async () => {
+  const to = await connected('woocommerce');
+  const { raw, topic } = fixtureOf('woocommerce', 'order.created');
+  await deliver(to, raw.replace('"status": "processing"', '"status": "on-hold"'), topic);
+  await json(`sources set woocommerce --site ${to.site.host} --map`, 'order.created:when=');
+  const { log, postgres, settings } = service.services;
+  const site = (await followSite(service.services, to.site.host))();
+  const source = site.sources.get(to.keyId) as LoadedSource;
+  const matcher = new Matcher(postgres, () => {});
+  const receiver = new ConversionReceiver(log, matcher, postgres.clock);
+  const receive = async (command: ReceiveConversion) => receivedOf(await receiver.receive(command), {});
+  const deliveries = new SourceDeliveries({ log, clock: postgres.clock, rules: settings, receive });
+  const readAt = await log.head();
+  const [event] = (await ignored(to.site)) as StoredEvent<'inbound.delivery_ignored.v1'>[];
+  const delivery = storedDelivery(source, event?.data as never, event?.personal as never) as Delivery;
+  await json(`visitors erase --site ${to.site.host} --email john.doe@example.com --yes`);
+  await expect(deliveries.store(site, source, { ...delivery, readAt })).rejects.toThrow(DeliveryOutdated);
+  await matcher.close();
+  expect(await operator.conversions(to.site.host)).toEqual([]);
 });

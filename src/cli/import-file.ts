@@ -1,11 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { extname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConversionImporter } from '../conversions/import/conversion-importer.js';
 import { openCsv } from '../conversions/import/csv-lines.js';
 import { DryRunLog } from '../conversions/import/dry-run-log.js';
 import type { LineSource, ReadOptions } from '../conversions/import/import-options.js';
-import { type ImportCounts, type ImportResult, requireSite, runImport } from '../conversions/import/import-run.js';
+import { type ImportCounts, type ImportResult, runImport } from '../conversions/import/import-run.js';
 import { openNdjson } from '../conversions/import/ndjson-lines.js';
 import { RejectedFile } from '../conversions/import/rejected-file.js';
 import { type Encoding, openSource, type SourceBytes } from '../conversions/import/source-bytes.js';
@@ -15,13 +14,13 @@ import { counted } from '../kernel/counted.js';
 import { UserError } from '../kernel/errors.js';
 import { findClaims } from '../log/claims.js';
 import type { SiteKey } from '../sites/site.js';
-import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { Matcher } from '../visitors/matcher.js';
 import { CLI_ACTOR } from './cli-actor.js';
+import { followSite } from './follow-site.js';
 import { MemoryBound } from './memory-bound.js';
 import { ImportProgress } from './output/import-progress.js';
 import { table } from './output/table.js';
-import type { CliDependencies, Session } from './session.js';
+import type { Session } from './session.js';
 
 export type FileFormat = 'csv' | 'ndjson';
 
@@ -126,23 +125,6 @@ async function importSource(
   }
   noteTimes(session, request, result);
   noteUnused(session, result);
-}
-
-/** Its settings and connections are followed while the import runs. */
-async function followSite(
-  { log, secrets, postgres, settings }: CliDependencies,
-  host: string,
-): Promise<() => LoadedSite> {
-  const directory = new SiteDirectory(log, secrets, {
-    authFailureLimit: settings.authFailureLimit,
-    authFailureWindowMs: settings.authFailureWindowMs,
-    instance: randomUUID(),
-    clock: postgres.clock,
-  });
-  await directory.start();
-  const site = () => requireSite(directory.find(host), host);
-  site();
-  return site;
 }
 
 function importKey(trial: boolean): SiteKey {

@@ -10,6 +10,8 @@ import {
 import { requireConnected, requireSource } from '../sites/sources/source.handlers.js';
 import { sourceDocument } from '../sites/sources/source-document.js';
 import { changedMapping, type Mapping } from '../sources/mapping/mapping.js';
+import { applySource } from './apply-source.js';
+import { FROM_HELP, OPTIONAL_TO_HELP, readBound } from './arguments/bound-argument.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
 import { card } from './output/table.js';
@@ -137,6 +139,18 @@ export function addSources(program: Command, session: Session): void {
       const document = { ...sourceDocument(site, connection), ...(options.dryRun && { dryRun: true }) };
       await output.show(options.json, document, () => card({ ...document, mapping: undefined }));
     });
+
+  subcommand(
+    sources,
+    'apply <source>',
+    'Apply the current rules to stored deliveries that are no conversion',
+    'sources apply shopify --site shop.example --from 2026-03-01 --dry-run',
+  )
+    .requiredOption('--site <host>', 'site that the source belongs to')
+    .option('--from <when>', `${FROM_HELP}; default: the start of the log`, readBound)
+    .option('--to <when>', OPTIONAL_TO_HELP, readBound)
+    .option('--dry-run', 'count what would become a conversion, and store nothing')
+    .action((source: string, options: Parameters<typeof applySource>[2]) => applySource(session, source, options));
 
   subcommand(
     sources,

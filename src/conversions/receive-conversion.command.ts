@@ -40,6 +40,19 @@ export interface ConversionDelivery {
   readonly conversionId: string;
   readonly data: SourceDelivery;
   readonly personal: StoredDelivery;
+  /**
+   * Of a delivery that was stored: the head of the log before it was read. The conversion is refused with `DeliveryOutdated` if the
+   * person may have been erased since: it must not bring back what an erasure has deleted.
+   */
+  readonly readAt?: number | undefined;
+}
+
+export class DeliveryOutdated extends Error {
+  override readonly name = 'DeliveryOutdated';
+
+  constructor() {
+    super('The log has something newer about the person');
+  }
 }
 
 /** A sender's conversion, authenticated and validated. It holds raw personal values; the handler passes on only their hashes. */

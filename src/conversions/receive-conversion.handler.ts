@@ -19,7 +19,7 @@ import { type CurrentDecision, type Decision, decideOnRecord, sentData } from '.
 import { differences } from './differences.js';
 import { type Person, personOf } from './person.js';
 import { receiptOf } from './receipt.js';
-import { ConversionKnown, ReceiveConversion, type Received } from './receive-conversion.command.js';
+import { ConversionKnown, DeliveryOutdated, ReceiveConversion, type Received } from './receive-conversion.command.js';
 import { RecentEventIds } from './recent-event-ids.js';
 import { withStoredSpelling } from './stored-spelling.js';
 
@@ -112,7 +112,9 @@ export class ConversionReceiver {
     let prepared = first;
     for (let lookups = 1; ; lookups += 1) {
       const { command, person, opening, claim, asOf } = prepared;
-      const outcome = await this.append(command, opening, claim, asOf);
+      const readAt = command.delivery?.readAt;
+      const outcome = await this.append(command, opening, claim, readAt === undefined ? asOf : asRead(asOf, readAt));
+      if (outcome.status === 'stale' && readAt !== undefined) throw new DeliveryOutdated();
       if (outcome.status !== 'stale') return { prepared, outcome };
       const { site } = command.loadedSite;
       const record = lookups < LOOKUPS_MAX ? await this.matcher.find(site, person) : UNREADABLE;
@@ -221,6 +223,11 @@ export function duplicateOf(
   const { visit: _, payloadKey: __, ...personal } = opening.personal;
   const differs = differences(first && isOpening(first) ? first : undefined, data, personal);
   return { ...opening, type: 'conversion.deduplicated.v1', data: { ...data, firstConversionId, differs }, personal };
+}
+
+/** Any erasure since then makes it outdated: its event has no subject. */
+function asRead(asOf: AsOf | undefined, readAt: number): AsOf {
+  return { ...asOf, position: Math.min(asOf?.position ?? readAt, readAt), found: true };
 }
 
 /** Whether the claim is refused if the earlier one is stored, and otherwise for the same reason. */

@@ -35,7 +35,7 @@ export interface DeliveryResult {
 }
 
 interface Dependencies {
-  readonly log: Pick<EventLog, 'append' | 'find' | 'readStream'>;
+  readonly log: Pick<EventLog, 'append' | 'find' | 'findOpened' | 'readStream'>;
   readonly clock: Clock;
   readonly rules: ReceiveRules;
   /** Stores the conversion; its deliveries are not waited for. */
@@ -59,7 +59,7 @@ export class SourceDeliveries {
     const { fields, isCorrection } = decision;
     const conversionId = conversionIdOf(site, key, delivery.data, fields, isCorrection);
     const personal: StoredDelivery = delivery.stored;
-    const made = { conversionId, data: delivery.data, personal };
+    const made = { conversionId, data: delivery.data, personal, readAt: delivery.readAt };
     const { rules } = this.dependencies;
     try {
       const command = new ReceiveConversion(site, key, fields, rules, trace, made);
@@ -71,6 +71,17 @@ export class SourceDeliveries {
       if (!(error instanceof ConversionKnown)) throw error;
       return this.known(site, key, delivery, conversionId);
     }
+  }
+
+  /** What `store` would do, without storing anything. */
+  async preview(site: LoadedSite, source: LoadedSource, delivery: Delivery): Promise<DeliveryResult> {
+    const decision = await this.decide(site, delivery);
+    if (decision.kind === 'ignored') return { outcome: 'ignored', reason: decision.reason };
+    const { fields, isCorrection } = decision;
+    const conversionId = conversionIdOf(site, keyOf(source, false), delivery.data, fields, isCorrection);
+    const opened = await withLogTimeout(this.dependencies.log.findOpened(CONVERSION, [conversionId]));
+    if (opened.has(conversionId)) return { outcome: 'ignored', reason: 'order_known', conversionId };
+    return { outcome: isCorrection ? 'corrected' : 'received', conversionId };
   }
 
   /** Reads the order of a correction that says nothing about the person. */

@@ -34,6 +34,8 @@ export interface Delivery extends DeliveredPerson {
   readonly stored: StoredDelivery;
   readonly topic: CompiledTopic;
   readonly values: DeliveryValues;
+  /** Of one that was stored: the head of the log before it was read. */
+  readonly readAt?: number;
 }
 
 export type DeliveryDecision =
