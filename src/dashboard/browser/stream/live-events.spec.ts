@@ -64,7 +64,10 @@ describe('live events', () => {
     expect(kindOf('user.added.v1')).toBeUndefined();
     expect(typesOf('conversion.failed.v1')).toEqual(['conversion.failed.v1']);
     expect(typesOf(undefined)).toBeUndefined();
-    expect(typesOf('refused')).toEqual(['auth.failed.v1', 'auth.throttled.v1', 'inbound.rejected.v1']);
+    expect(typesOf('refused')).toEqual([
+      ...['auth.failed.v1', 'auth.throttled.v1', 'inbound.rejected.v1'],
+      ...['inbound.deliveries_refused.v1', 'inbound.delivery_ignored.v1'],
+    ]);
     // The service accepts 50 types in a request.
     for (const group of Object.keys(EVENT_GROUPS) as EventGroup[]) expect(typesOf(group)?.length).toBeLessThan(50);
   });
