@@ -354,14 +354,31 @@ describe('retries over the management API', () => {
     expect(await requests(one)).toEqual([]);
     const { body: delivered } = await retry({ order: 'R-2' });
     expect(delivered).toMatchObject({ requested: 0, connections: { meta: { byStatus: { delivered: 1 } } } });
+    expect([dry.body.deliveries, delivered.deliveries]).toEqual([[], []]);
+    const head = await log.head();
     const { body: many } = await retry({ platform: 'meta', from: '2000-01-01' });
     expect(many.requested).toBeGreaterThan(0);
+    expect(many).toMatchObject({
+      after: head,
+      deliveries: expect.arrayContaining([{ conversionId: one, connection: 'meta' }]),
+    });
+    expect(many.deliveries).toHaveLength(many.requested);
     expect(await requests(one)).toMatchObject([{ actor: `user:${user.id}`, data: { platform: 'meta' } }]);
     expect(await requests(two)).toEqual([]);
     expect((await retry({ conversion: one })).body).toMatchObject({
       requested: 0,
       connections: { meta: { byStatus: { queued: 1 } } },
     });
+  });
+
+  it('name the attempts that a later one has resolved', async () => {
+    const [resolved, refused] = [await store('V-1', [FAILED, { status: 'delivered' }]), await store('V-2', [FAILED])];
+    const lines = async (conversion: string) =>
+      (await operator(`/sites/${SITE}/sync-log?conversion=${conversion}`)).body.items;
+    const [delivered, failed] = await lines(resolved as string);
+    expect(failed).toMatchObject({ status: 'failed', resolved: { status: 'delivered', time: delivered.time } });
+    expect(delivered.resolved).toBeUndefined();
+    expect((await lines(refused as string))[0].resolved).toBeUndefined();
   });
 
   it('are carried out once with an Idempotency-Key, and continue with the cursor', async () => {

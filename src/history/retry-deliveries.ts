@@ -51,6 +51,10 @@ export interface RetryResult {
   /** Deliveries that were requested, or would be. */
   requested: number;
   readonly connections: Record<string, ReplayCounts>;
+  /** Those that were requested; not of a dry run. */
+  readonly deliveries: { readonly conversionId: string; readonly connection: string }[];
+  /** Position of the log before they were requested: their outcomes come after it. */
+  readonly after: number;
   /** The request continues with this cursor: it was too large for one. */
   next?: RetryCursor;
   /** Payload that a dry run for one delivery would send. */
@@ -99,6 +103,8 @@ export async function retryDeliveries(
   const result: RetryResult = {
     requested: 0,
     connections: {},
+    deliveries: [],
+    after: await log.head(),
     ...(next !== undefined && { next: { before: next, until } }),
   };
   for (const [index, { conversion, connection, position }] of targets.entries()) {
@@ -113,6 +119,8 @@ export async function retryDeliveries(
         ? { requested: 0, byStatus: { disconnected: 1 } }
         : await commands.execute(new ReplayDeliveries(actor, replay));
       add(result, connection.platform, counts);
+      if (!dryRun && counts.requested > 0)
+        result.deliveries.push({ conversionId: conversion, connection: connection.platform });
       if (dryRun && targets.length === 1 && counts.requested === 1)
         result.preview = await previewOf(dependencies, site, connection, conversion, replay);
     }

@@ -47,6 +47,10 @@ export const syncLineSchema = z
     httpStatus: z.int().optional(),
     durationMs: z.int(),
     nextTry: time.optional(),
+    resolved: z
+      .object({ time, status: z.string() })
+      .optional()
+      .meta({ description: 'The later attempt of the same delivery that the platform accepted.' }),
     window: z.record(z.string(), z.unknown()).optional(),
     payload: z.object({ conversions: z.int(), bot_traffic_removed: z.int() }).optional(),
     since: time.optional(),

@@ -79,6 +79,12 @@ const retriedSchema = z
     dryRun: z.boolean(),
     requested: z.int().meta({ description: 'Deliveries that are sent again, or would be.' }),
     connections: z.record(z.string(), countsSchema),
+    deliveries: z
+      .array(z.object({ conversionId: z.uuid(), connection: z.string() }))
+      .meta({ description: 'Those that are sent again; none in a dry run.' }),
+    after: z.int().meta({
+      description: 'Position of the log before they were requested. The sync log has their outcomes after it.',
+    }),
     next: z.string().optional().meta({ description: 'There may be more: repeat the request with this cursor.' }),
     preview: z
       .object({ status: z.enum(['sent', 'skipped']), reason: z.string().optional(), payload: z.unknown().optional() })

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { SITE } from '../../events/site.events.js';
 import { type AttemptEvent, findAttempts } from '../../history/find-attempts.js';
 import { redactEvent } from '../../history/redact-event.js';
+import { withResolutions } from '../../history/resolved-attempts.js';
 import { withConversions } from '../../history/with-conversions.js';
 import { readLagging } from '../../log/read-lagging.js';
 import { lineOf } from '../../outbound/sync-log.js';
@@ -80,7 +81,8 @@ export class EventsController {
           { ...site, since: scopeOf(caller, site).since },
           search,
         );
-        return { items: await withConversions(log, events.map(toLine), openings), ...more };
+        const lines = await withResolutions(log, events.map(toLine));
+        return { items: await withConversions(log, lines, openings), ...more };
       },
       cursor,
     );

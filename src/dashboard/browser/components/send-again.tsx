@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { api } from '../api.js';
 import type { Delivery } from '../conversion-story.js';
 import { connectionTitle } from '../format.js';
@@ -6,10 +6,10 @@ import { useData } from '../hooks/use-data.js';
 import { type Problem, problemOf } from '../problem.js';
 import { nextKey, sendAgainRequest, sendPreview } from '../views/send-again-view.js';
 import { CopyText } from './basics.js';
-import { FormDialog } from './forms/dialog.js';
+import { Dialog, FormDialog } from './forms/dialog.js';
 import { SelectField } from './forms/fields.js';
 import { Show } from './frame.js';
-import { toast } from './toasts.js';
+import { SendResults, type Sent } from './send-results.js';
 
 interface SendAgainProps {
   site: string;
@@ -25,6 +25,7 @@ interface SendAgainProps {
 /** Shows what would be sent before it is sent. */
 export function SendAgain({ site, conversion, deliveries, chosen, onChoose, onSent, onClose }: SendAgainProps) {
   const key = useRef<string>(crypto.randomUUID());
+  const [sent, setSent] = useState<Sent>();
   const delivery = deliveries.find(({ platform }) => platform === chosen) ?? (deliveries[0] as Delivery);
   const title = connectionTitle(delivery.platform);
   const request = (dryRun: boolean) =>
@@ -39,20 +40,27 @@ export function SendAgain({ site, conversion, deliveries, chosen, onChoose, onSe
     key.current = nextKey(key.current, problem, () => crypto.randomUUID());
   };
   const send = async () => {
-    const { requested } = await request(false).catch((error: unknown) => {
+    const answer = await request(false).catch((error: unknown) => {
       renewKey(problemOf(error));
       dryRun.reload();
       throw error;
     });
     renewKey();
-    if (requested === 0) {
+    if (answer.requested === 0) {
       // It may have changed since the dry run: another person sent it, or the platform was disconnected.
       dryRun.reload();
       throw new Error(`Nothing was sent to ${title}: the delivery has changed meanwhile.`);
     }
-    toast(`Sent to ${title} again`);
+    setSent(answer);
     onSent();
+    return 'replaced' as const;
   };
+  if (sent)
+    return (
+      <Dialog title="Send again" closeLabel="Close" onClose={onClose}>
+        <SendResults site={site} sent={sent} conversion={conversion} />
+      </Dialog>
+    );
   return (
     <FormDialog
       title="Send again"

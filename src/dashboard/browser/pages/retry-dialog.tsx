@@ -3,6 +3,7 @@ import { api, clock, type Schemas } from '../api.js';
 import { Button, CopyJson } from '../components/basics.js';
 import { Dialog } from '../components/forms/dialog.js';
 import { ProblemNote, Show } from '../components/frame.js';
+import { SendResults, type Sent } from '../components/send-results.js';
 import { Table } from '../components/table.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle, counted, formatNumber } from '../format.js';
@@ -39,12 +40,14 @@ interface Preview extends RetrySummary {
 
 type Answer = Schemas['RetriedDeliveries'];
 
-/** What would be sent again, by a dry run of the same selection, and then sending it. Closing it stops the sending. */
+/** What would be sent again, by a dry run of the same selection, and then sending it. Closing it stops the sending. What comes back is shown until it is closed. */
 export function RetryDialog({ site, filters, statuses, selections, onSent, onClose }: RetryDialogProps) {
   // What arrives after the preview is not sent with it.
   const [openedMs] = useState(() => clock.exactMs());
   const [sent, setSent] = useState(0);
   const [end, setEnd] = useState<RetryEnd>('stopped');
+  const [results, setResults] = useState<Sent>();
+  const [isDone, setDone] = useState(false);
   const action = useAction();
   const { current: closing } = useRef(new AbortController());
   useEffect(() => () => closing.abort(), []);
@@ -70,9 +73,13 @@ export function RetryDialog({ site, filters, statuses, selections, onSent, onClo
     setSent(sum);
     // Until it is known, and if a request fails.
     setEnd('stopped');
-    const add = ({ requested }: Answer) => {
+    const add = ({ requested, deliveries, after }: Answer) => {
       sum += requested;
       setSent(sum);
+      setResults((before) => ({
+        deliveries: [...(before?.deliveries ?? []), ...deliveries],
+        after: before?.after ?? after,
+      }));
     };
     const previewed = previewedOf(selections, preview.data?.stop);
     const stop = await retry(false, previewed, add).finally(() => sum > 0 && onSent());
@@ -80,16 +87,21 @@ export function RetryDialog({ site, filters, statuses, selections, onSent, onClo
     setEnd(reached);
     toast(retriedText(sum, count, reached));
     if (reached === 'limited') preview.reload();
+    else if (sum > 0) setDone(true);
     else if (!closing.signal.aborted) onClose();
   };
   return (
     <Dialog title="Send again" onClose={onClose}>
-      <Show of={preview}>{(summary) => <Summary summary={summary} statuses={statuses} />}</Show>
+      {!isDone && <Show of={preview}>{(summary) => <Summary summary={summary} statuses={statuses} />}</Show>}
       <ProblemNote problem={action.problem} />
-      {sent > 0 && <p role="status">{retriedText(sent, count, action.isBusy ? 'complete' : end)}.</p>}
+      {sent > 0 && !isDone && <p role="status">{retriedText(sent, count, action.isBusy ? 'complete' : end)}.</p>}
+      {results && results.deliveries.length > 0 && <SendResults site={site} sent={results} />}
       <div class="buttons">
-        <Button label={action.isBusy ? 'Stop' : preview.data && count === 0 ? 'Close' : 'Cancel'} onClick={onClose} />
-        {count > 0 && (
+        <Button
+          label={action.isBusy ? 'Stop' : isDone || (preview.data && count === 0) ? 'Close' : 'Cancel'}
+          onClick={onClose}
+        />
+        {count > 0 && !isDone && (
           <Button
             kind="primary"
             label={action.isBusy ? 'Sending …' : `Send ${formatNumber(count)} again`}

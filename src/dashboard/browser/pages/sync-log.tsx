@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, clock, type Schemas } from '../api.js';
-import { Button, StatusBadge, Time } from '../components/basics.js';
+import { Badge, Button, StatusBadge, Time } from '../components/basics.js';
 import { Empty, Page, Panel, ProblemNote } from '../components/frame.js';
 import { SyncLogFilterBar } from '../components/sync-log-filter-bar.js';
 import { type Column, PagedTable } from '../components/table.js';
@@ -158,7 +158,7 @@ function Subject({ site, line: { conversionId, orderId, kind } }: { site: string
   return <a href={conversionPath(site, conversionId)}>{orderId ?? <code>{conversionId.slice(-12)}</code>}</a>;
 }
 
-function Reason({ reason, platform, httpStatus, nextTry, count, reasons, payload }: SyncLine) {
+function Reason({ reason, platform, httpStatus, nextTry, resolved, count, reasons, payload }: SyncLine) {
   if (reasons)
     return (
       <span class="dim">
@@ -169,8 +169,14 @@ function Reason({ reason, platform, httpStatus, nextTry, count, reasons, payload
     <span class="dim">
       {(reason && reasonText(reason, platform)) ??
         (payload ? counted(payload.conversions, 'conversion') : httpStatus === undefined ? '' : `HTTP ${httpStatus}`)}
-      {nextTry !== undefined && ' · next '}
-      {nextTry !== undefined && <Time time={nextTry} />}
+      {resolved && (
+        <>
+          {' · '}
+          <Badge tone="ok">resolved by a later attempt</Badge> <Time time={resolved.time} as="age" />
+        </>
+      )}
+      {!resolved && nextTry !== undefined && ' · next '}
+      {!resolved && nextTry !== undefined && <Time time={nextTry} />}
     </span>
   );
 }

@@ -11,6 +11,7 @@ import {
 } from './retry-view.js';
 
 const ID = '01980000-0000-7000-8000-000000000000';
+const NONE = { dryRun: true, deliveries: [], after: 0 };
 
 describe('a retry of the sync log', () => {
   it('sends again only what was not accepted', () => {
@@ -36,7 +37,7 @@ describe('a retry of the sync log', () => {
   const pages =
     (count: number) =>
     async (_: object, cursor = '0') => ({
-      ...{ dryRun: false, requested: 5, connections: {} },
+      ...{ dryRun: false, requested: 5, connections: {}, deliveries: [], after: 0 },
       ...(Number(cursor) + 1 < count && { next: String(Number(cursor) + 1) }),
     });
 
@@ -87,7 +88,7 @@ describe('a retry of the sync log', () => {
       const page = left.slice(0, limit);
       looked.push(...page);
       const next = left.length > limit && { next: formatRetryCursor({ before: page.at(-1) as number, until: 99 }) };
-      return { ...{ dryRun: false, requested: page.length, connections: {} }, ...next };
+      return { ...{ dryRun: false, requested: page.length, connections: {}, deliveries: [], after: 0 }, ...next };
     };
     const selections = [{ connection: 'one' }, { connection: 'other' }];
     /** What a preview of so many requests looks at, and then sending, whose requests look at more at once. */
@@ -125,8 +126,8 @@ describe('a retry of the sync log', () => {
 
   it('adds up what is sent, and tells what is not', () => {
     const answers = [
-      { dryRun: true, requested: 2, connections: { meta: { requested: 2, byStatus: { failed: 2, delivered: 1 } } } },
-      { dryRun: true, requested: 1, connections: { meta: { requested: 1, byStatus: { failed: 1, delivered: 2 } } } },
+      { ...NONE, requested: 2, connections: { meta: { requested: 2, byStatus: { failed: 2, delivered: 1 } } } },
+      { ...NONE, requested: 1, connections: { meta: { requested: 1, byStatus: { failed: 1, delivered: 2 } } } },
     ];
     expect(summarize(answers, ['failed', 'skipped'])).toEqual({
       requested: 3,
@@ -136,7 +137,7 @@ describe('a retry of the sync log', () => {
 
   it('shows the payload of a single delivery only', () => {
     const preview = { status: 'sent' as const, payload: { a: 1 } };
-    const one = { dryRun: true, requested: 1, connections: {}, preview };
+    const one = { ...NONE, requested: 1, connections: {}, preview };
     expect(summarize([one], ['failed']).preview).toEqual(preview);
     expect(summarize([one, one], ['failed']).preview).toBeUndefined();
   });

@@ -1,7 +1,13 @@
 import { nextKey, sendAgainRequest, sendPreview } from './send-again-view.js';
 
 const FAILED = { platform: 'meta', status: 'failed' };
-const ANSWER = { dryRun: true, requested: 1, connections: { meta: { requested: 1, byStatus: { failed: 1 } } } };
+const ANSWER = {
+  deliveries: [],
+  after: 0,
+  dryRun: true,
+  requested: 1,
+  connections: { meta: { requested: 1, byStatus: { failed: 1 } } },
+};
 
 describe('sending a delivery again', () => {
   it('forces only what the platform has accepted', () => {
