@@ -70,6 +70,7 @@ const TABLES = [
   'refusal_statistics',
   'consent_statistics',
   'field_statistics',
+  'event_statistics',
   'attributions',
   'identifier_statistics',
   'auth_failures',

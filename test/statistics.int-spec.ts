@@ -1,4 +1,4 @@
-import type { AttentionItem } from '../src/admin/attention/attention-items.js';
+import type { AttentionItem } from '../src/app/attention/attention-item.js';
 import type { DoctorDependencies } from '../src/app/doctor/check.js';
 import { runChecks } from '../src/app/doctor/run-checks.js';
 import { allProjections } from '../src/app/projections.js';
@@ -121,6 +121,39 @@ describe('totals', () => {
     expect((await boss(`/sites/${(await openSite()).host}/unused-fields`)).body.items).toEqual([]);
   });
 
+  it('name the events that were received and where they go, as of a rebuild too', async () => {
+    const { host, events } = await openSite();
+    const google = { customer_id: '1234567890', client_id: 'c', client_secret: 's', refresh_token: 'r' };
+    const settings = { ...google, 'event.purchase': '111' };
+    expect((await boss.put(`/sites/${host}/connections/google_ads`, { settings })).status).toBe(200);
+    await events.decided('received', JANE, { event: 'order_completed' });
+    await events.decided('received', JOHN, { event: 'order_completed' });
+    await events.decided('received', JOHN);
+    await events.decided('received', JOHN, { event: 'refund', correction: true });
+    await events.decided('received', JOHN, { event: 'trial', trial: true });
+    await events.decided('filtered', JOHN, { event: 'filtered' });
+    await catchUp();
+    const platform = 'google_ads';
+    const items = [
+      {
+        ...{ event: 'order_completed', conversions: 2, lastSeen: expect.stringMatching(/:(?:00|15|30|45):00\.000Z$/) },
+        connections: [{ platform, state: 'not_mapped', suggestion: { event: 'purchase', value: '111' } }],
+      },
+      { event: 'purchase', conversions: 1, lastSeen: expect.any(String), connections: [{ platform, state: 'sent' }] },
+    ];
+    expect((await boss(`/sites/${host}/received-events`)).body.items).toEqual(items);
+    await runner.rebuild('statistics');
+    expect((await boss(`/sites/${host}/received-events`)).body.items).toEqual(items);
+    const attention = async () => (await boss(`/sites/${host}/attention`)).body;
+    expect(await attention()).toMatchObject({
+      health: 'warning',
+      items: [{ kind: 'events_unmapped', platform, count: 1, detail: expect.stringContaining('order_completed (2)') }],
+    });
+    const mapped = { settings: { 'event.order_completed': '111' } };
+    expect((await boss.put(`/sites/${host}/connections/google_ads`, mapped)).status).toBe(200);
+    expect(await attention()).toMatchObject({ health: 'ok', items: [] });
+  });
+
   it('are answered also if their value is larger than any number', async () => {
     const { host, events } = await openSite();
     const visit: SampleVisit = { source: 'google' };
@@ -194,7 +227,7 @@ describe('series', () => {
       { ...of, quarter: '2026-03-29T22:00:00Z', conversions: 1_000 },
     ]);
     await insert('totals', [{ site: host, minute: '2026-03-28T22:59:00Z', conversions: 1, bot_traffic_removed: 2 }]);
-    const none = { accepted: 0, confirmed: 0, rejected: 0, failed: 0, skipped: 0 };
+    const none = { accepted: 0, confirmed: 0, rejected: 0, failed: 0, skipped: 0, expired: 0 };
     await insert('delivery_statistics', [
       { ...none, site: host, quarter: '2026-03-28T22:45:00Z', platform: 'meta', delivered: 3, failed: 1, skipped: 9 },
       { ...none, site: host, quarter: '2026-03-29T21:45:00Z', platform: 'meta', delivered: 0, skipped: 9 },
@@ -368,7 +401,7 @@ describe('attention', () => {
     for (const name of ['deliveries', 'statistics']) await runner.catchUp(name);
     const item = { kind: 'connection_parked', severity: 'error', site: host, platform: 'meta', count: 1 };
     const { body } = await boss(`/sites/${host}/attention`);
-    expect(body).toMatchObject({ asOf: { position: await log.head() }, items: [item] });
+    expect(body).toMatchObject({ asOf: { position: await log.head() }, health: 'error', items: [item] });
     const accepted = await events.decided('received', JANE);
     await events.outcome(accepted, 'accepted', 'meta', { nextTry: '2026-01-01T00:00:00.000Z', requestId: '1' });
     await runner.catchUp('deliveries');
@@ -380,9 +413,40 @@ describe('attention', () => {
     await analyst.post('/tokens', { name: 'CI', scopes: ['read'], expiresInDays: 3 });
     const { body: visible } = await analyst('/attention');
     expect(visible.items).toEqual([...body.items, expect.objectContaining({ kind: 'token_expiring' })]);
+    expect(visible.health).toBe('error');
     const { host: other } = await openSite();
     const stranger = await admin.signedIn('operator', [other]);
     expect((await stranger('/attention')).body.items).toEqual([]);
+  });
+
+  it('has errors first, and names what became too old and what was refused of what', async () => {
+    const { host, events } = await openSite();
+    await boss.put(`/sites/${host}/connections/meta`, { settings: { pixel_id: '1', access_token: 'token' } });
+    await boss.put(`/sites/${host}/connections/tiktok`, { settings: { pixel_code: 'C', access_token: 'token' } });
+    for (let index = 0; index < 6; index += 1) {
+      const id = await events.decided('received', JANE);
+      await events.outcome(id, 'failed', 'meta', { reason: '100 Invalid parameter' });
+      await events.outcome(id, 'skipped', 'meta', { reason: 'event_not_selected', attempt: 2 });
+      await events.outcome(id, 'accepted', 'google_ads', { nextTry: '2026-01-01T00:00:00.000Z', requestId: '1' });
+    }
+    const late = await events.decided('received', JANE);
+    await events.outcome(late, 'skipped', 'tiktok', { reason: 'too_old' });
+    await events.outcome(late, 'failed', 'meta', { reason: 'gave_up' });
+    const accepted = await events.decided('received', JANE);
+    await events.outcome(accepted, 'accepted', 'meta', { nextTry: '2026-01-01T00:00:00.000Z', requestId: '1' });
+    for (const name of ['deliveries', 'statistics']) await runner.catchUp(name);
+    const { body } = await boss(`/sites/${host}/attention`);
+    expect(body).toMatchObject({
+      health: 'error',
+      items: [
+        { kind: 'deliveries_expired', severity: 'error', platform: 'meta', count: 1 },
+        { kind: 'deliveries_expired', severity: 'error', platform: 'tiktok', count: 1 },
+        {
+          ...{ kind: 'deliveries_failing', severity: 'warning', platform: 'meta', count: 7 },
+          detail: '7 of 8 refused in the last 24 hours, 1 not confirmed yet.',
+        },
+      ],
+    });
   });
 
   it('has the whole request that resumes a site or enables its webhook', async () => {

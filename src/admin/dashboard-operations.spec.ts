@@ -26,6 +26,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'GET /api/v1/jobs/{id}/file': 'History has a link to it, which the browser downloads.',
   'GET /api/v1/oauth-apps/{platform}': 'GET /api/v1/oauth-apps has the same about each.',
   'GET /api/v1/sites/{site}': 'GET /api/v1/sites has the same about each.',
+  'GET /api/v1/sites/{site}/attention': 'GET /api/v1/attention has the same about each site, and what concerns none.',
   'GET /api/v1/users/{id}': 'GET /api/v1/users has the same about each.',
 };
 

@@ -15,7 +15,13 @@ const CHECKS_WITHIN_MS = 10_000;
 const SHARED_MS = 15_000;
 
 const checkSchema = z
-  .object({ name: z.string(), ok: z.boolean(), detail: z.string(), fix: z.string().optional() })
+  .object({
+    name: z.string(),
+    ok: z.boolean(),
+    detail: z.string(),
+    fix: z.string().optional(),
+    warning: z.literal(true).optional().meta({ description: 'The installation works, and something needs attention.' }),
+  })
   .meta({ id: 'HealthCheck' });
 const healthSchema = z.object({ ok: z.boolean(), time, checks: z.array(checkSchema) }).meta({ id: 'Health' });
 

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { UNKNOWN_FIELDS } from '../conversions/inbound/inbound-fields.js';
 import type { Site } from '../sites/site.js';
 import { readMatchQuality } from '../statistics/match-quality.js';
+import { readReceivedEvents } from '../statistics/received-events.js';
 import { readSeries } from '../statistics/series.js';
 import { readSources } from '../statistics/sources.js';
 import { readTotals } from '../statistics/totals.js';
@@ -17,6 +18,7 @@ import {
   allTotalsSchema,
   matchQualitySchema,
   periodQuery,
+  receivedEventsSchema,
   seriesQuery,
   seriesSchema,
   siteTotalsSchema,
@@ -95,6 +97,14 @@ export class StatisticsController {
   async unusedFields(@SiteParam() site: Site, @Query({ schema: periodQuery }) query: z.output<typeof periodQuery>) {
     const { items, ...report } = await readUnusedFields(this.dependencies.postgres, site.host, this.period(query));
     return { ...report, items: items.map((item) => ({ ...item, ...rightName(item) })) };
+  }
+
+  @Get('sites/:site/received-events')
+  @Requires('read')
+  @ApiOperation({ summary: 'The events of the conversions of a site, and where they go' })
+  @Returns(receivedEventsSchema, 'The 200 most frequent ones. Without trial conversions and corrections.')
+  async receivedEvents(@SiteParam() site: Site, @Query({ schema: periodQuery }) query: z.output<typeof periodQuery>) {
+    return readReceivedEvents(this.dependencies.postgres, site, this.period(query));
   }
 
   private readSources(sites: readonly string[], query: z.output<typeof sourcesQuery>) {

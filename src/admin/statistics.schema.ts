@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { UserError } from '../kernel/errors.js';
+import { STANDARD_EVENTS } from '../platforms/standard-event.js';
 import { CONNECTION_CHANGES } from '../statistics/annotations.js';
 import { INTERVALS, isTimeZone, type Period } from '../statistics/buckets.js';
+import { EVENT_ROUTES } from '../statistics/received-events.js';
 import { GROUPINGS } from '../statistics/sources.js';
-import { host, time } from './schemas.js';
+import { connectionName, host, time } from './schemas.js';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
 
@@ -191,3 +193,31 @@ export const unusedFieldsSchema = z
     ),
   })
   .meta({ id: 'UnusedFields' });
+
+const eventRoute = z.object({
+  platform: connectionName,
+  state: z.enum(EVENT_ROUTES).meta({
+    description:
+      '`not_mapped`: the platform has no event of this name, and gets nothing. `not_selected`: the connection leaves it out. With the settings as they are now.',
+  }),
+  suggestion: z
+    .object({
+      event: z.enum(STANDARD_EVENTS).meta({ description: 'What it probably is, by its name.' }),
+      value: z.string().meta({ description: "The platform's name or id for `event.<name>`." }),
+    })
+    .optional(),
+});
+
+export const receivedEventsSchema = z
+  .object({
+    ...totalsFields,
+    items: z.array(
+      z.object({
+        event: z.string().meta({ description: 'As the sender names it.' }),
+        conversions: count,
+        lastSeen: time.meta({ description: 'The beginning of the last quarter of an hour with one.' }),
+        connections: z.array(eventRoute),
+      }),
+    ),
+  })
+  .meta({ id: 'ReceivedEvents' });

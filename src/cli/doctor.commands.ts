@@ -22,9 +22,9 @@ export function addDoctor(program: Command, session: Session): void {
   );
 }
 
-function checkLines({ name, ok, detail, fix }: Check, layout: Layout): string {
+function checkLines({ name, ok, detail, fix, warning }: Check, layout: Layout): string {
   const lines = [
-    `${checkMark(layout, ok)}  ${name.padEnd(NAME_WIDTH)}  ${wrapped(printable(oneLine(detail)), layout, INDENT)}`,
+    `${checkMark(layout, ok, warning)}  ${name.padEnd(NAME_WIDTH)}  ${wrapped(printable(oneLine(detail)), layout, INDENT)}`,
   ];
   if (fix) lines.push(`${' '.repeat(INDENT)}${wrapped(`→ ${printable(oneLine(fix))}`, layout, INDENT)}`);
   return `${lines.join('\n')}\n`;

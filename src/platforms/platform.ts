@@ -29,6 +29,8 @@ export interface Platform extends Manifest {
   baseUrl(settings: Settings): string;
   /** The customer sets the URL: without an operator's endpoint, it must be on the public internet. */
   readonly customerAddress?: boolean;
+  /** The platform's names of standard events, which need no mapping. Undefined: it has only ids. */
+  readonly eventNames?: ReadonlyMap<string, string>;
   /** Names of the settings that identify the account or pixel that conversions go to. */
   readonly account: readonly string[];
   /** The maximum number of conversions in one request. */

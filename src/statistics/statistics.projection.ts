@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import { CONVERSION, type ConversionData, type ConversionPersonal, isCounted } from '../events/conversion.events.js';
-import type { OutcomeType, Reopening } from '../events/delivery.events.js';
+import type { Outcome, OutcomeType, Reopening } from '../events/delivery.events.js';
 import { INBOUND } from '../events/inbound.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projections/projection.js';
@@ -28,6 +28,8 @@ const COLUMN_OF_OUTCOME = {
   'conversion.skipped.v1': 'skipped',
 } as const satisfies Partial<Record<OutcomeType, string>>;
 
+const EXPIRED_REASONS: readonly string[] = ['gave_up', 'too_old'];
+
 const IN_QUARTER = { site: 'text', quarter: 'timestamptz' } as const;
 
 /**
@@ -40,11 +42,11 @@ export function statisticsProjection(firstMax = FIRST_MAX): Projection {
     name: 'statistics',
     tables: [
       ...['conversion_statistics', 'delivery_statistics', 'refusal_statistics', 'consent_statistics'],
-      ...['field_statistics', 'attributions', 'attribution_limits', 'identifier_statistics'],
+      ...['field_statistics', 'event_statistics', 'attributions', 'attribution_limits', 'identifier_statistics'],
     ],
     bySite: true,
     prunedBy: { attributions: 'quarter', attribution_limits: 'quarter', identifier_statistics: 'quarter' },
-    reducers: [CONVERSIONS, OUTCOMES, REFUSALS, CONSENT],
+    reducers: [CONVERSIONS, OUTCOMES, EXPIRED, REFUSALS, CONSENT],
     async fold(page: Page): Promise<void> {
       await foldConversions(page, firstMax);
       await foldDeliveries(page);
@@ -92,6 +94,7 @@ class Conversions {
   readonly visits = new Map<string, Visit | undefined>();
   /** Rows of fields that were sent and not used. */
   readonly fields: object[] = [];
+  readonly events: object[] = [];
 
   add(row: PageRow): void {
     if (row.type === REOPENED) {
@@ -114,6 +117,7 @@ class Conversions {
     if (row.type === RECEIVED) {
       const personal = row.personal() as ConversionPersonal | null;
       this.received.push(countedConversion({ position: row.position, site, timeMs, data, personal }));
+      this.events.push({ site, quarter: quarterOf(timeMs), event: data.event, conversions: 1 });
       counts.conversions += 1;
       value.add(data.value ?? 0);
       if (data.matched) counts.matched += 1;
@@ -130,13 +134,23 @@ const CONVERSIONS: Reducer<Conversions> = {
   add: (conversions, row) => conversions.add(row),
 };
 const OUTCOMES = new CountReducer(Object.keys(COLUMN_OF_OUTCOME), ['platform', 'nextTry', 'uncounted']);
+/** Deliveries that ended because they were too old. Not counted by reason: those of platforms are countless. */
+const EXPIRED: Reducer<object[]> = {
+  types: ['conversion.failed.v1', 'conversion.skipped.v1'],
+  start: () => [],
+  add(rows, row) {
+    const { platform, reason = '', uncounted } = row.data() as Outcome;
+    if (uncounted !== undefined || !EXPIRED_REASONS.includes(reason)) return;
+    rows.push({ site: row.site, quarter: quarterOf(row.timeMs), platform, expired: 1 });
+  },
+};
 const REFUSALS = listEvents<StoredEvent<'inbound.rejected.v1'>>({
   categories: [INBOUND],
   types: ['inbound.rejected.v1'],
 });
 
 async function foldConversions(page: Page, firstMax: number): Promise<void> {
-  const { byCurrency, received, visits, fields } = await page.reduce(CONVERSIONS);
+  const { byCurrency, received, visits, fields, events } = await page.reduce(CONVERSIONS);
   const joins = await readJoins(page, visits);
   for (const { site, quarter, currency } of joins.counted) byCurrency.of(site, quarter, currency).counts.matched += 1;
   await addAttributions(page.tx, received, firstMax);
@@ -145,6 +159,7 @@ async function foldConversions(page: Page, firstMax: number): Promise<void> {
   await addToRows(page.tx, 'conversion_statistics', { ...IN_QUARTER, currency: 'text' }, columns, byCurrency.rows());
   const unused = { dropped: 'bigint', unknown: 'bigint' } as const;
   await addToRows(page.tx, 'field_statistics', { ...IN_QUARTER, field: 'text' }, unused, fields);
+  await addToRows(page.tx, 'event_statistics', { ...IN_QUARTER, event: 'text' }, { conversions: 'bigint' }, events);
   await joinAttributions(page.tx, joins.known);
 }
 
@@ -189,7 +204,9 @@ async function foldDeliveries(page: Page): Promise<void> {
     const column = COLUMN_OF_OUTCOME[type as keyof typeof COLUMN_OF_OUTCOME];
     rows.push({ site, quarter: quarterOf(minute), platform, [column]: count });
   }
-  const columns = Object.fromEntries(Object.values(COLUMN_OF_OUTCOME).map((column) => [column, 'bigint' as const]));
+  rows.push(...(await page.reduce(EXPIRED)));
+  const names = [...Object.values(COLUMN_OF_OUTCOME), 'expired'];
+  const columns = Object.fromEntries(names.map((column) => [column, 'bigint' as const]));
   await addToRows(page.tx, 'delivery_statistics', { ...IN_QUARTER, platform: 'text' }, columns, rows);
 }
 

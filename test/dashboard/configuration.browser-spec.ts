@@ -296,6 +296,32 @@ describe('the configuration of a site in the dashboard', () => {
     expect(segment.settings['event.purchase']).toBe('Bought It');
   });
 
+  it('leads from an event that goes nowhere to its mapping', async () => {
+    const site = await test.newSite();
+    const { page } = test;
+    const google = { customer_id: '1234567890', client_id: 'c', client_secret: 's', refresh_token: 'r' };
+    const settings = { ...google, 'event.purchase': '111' };
+    const endpoint = `${test.sandbox.url}/google_ads`;
+    await test.succeed(`/sites/${site.host}/connections/google_ads`, 'PUT', { settings, endpoint });
+    await test.service.refreshSites();
+    await test.sendConversion(site, 'ORD-1', 'order_completed');
+    await test.sendConversion(site, 'ORD-2');
+    const health = async () => (await test.api(`/sites/${site.host}/attention`)).body.health;
+    await eventually(health, (found) => found === 'warning');
+    await test.open(`/sites/${site.host}/overview`);
+    await page.getByRole('link', { name: 'Map: 1 event goes nowhere at Google Ads' }).click();
+    await test.at(`/sites/${site.host}/mapping?platform=google_ads`);
+    const row = test.row('order_completed');
+    await row.getByText('Google Ads: not mapped').waitFor();
+    await test.row('sent to 1 platform').getByText('purchase').waitFor();
+    await row.getByRole('button', { name: 'Map as purchase order_completed' }).click();
+    await test.click('Save');
+    await test.message('Saved');
+    await row.getByText('sent to 1 platform').waitFor();
+    expect(await health()).toBe('ok');
+    await page.getByRole('navigation').getByRole('link', { name: 'Mapping', exact: true }).waitFor();
+  });
+
   it('exports the events of the site to a file', async () => {
     const { host } = await test.newSite();
     const { page } = test;

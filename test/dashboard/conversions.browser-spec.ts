@@ -39,7 +39,8 @@ describe('conversions in the dashboard', () => {
     await payload.getByText('ORD-1').waitFor();
     await test.dialog().getByText('Segment accepted it already.').waitFor();
     await test.dialog().getByRole('button', { name: 'Send to Segment' }).click();
-    await test.message('Sent to Segment again');
+    await test.dialog().getByText('1 delivery requested: 1 accepted.').waitFor();
+    await test.dialog().getByRole('button', { name: 'Close' }).click();
     await page.getByText('2 attempts').waitFor();
     await test.click('Copy as curl');
     await test.dialog().getByText('X-CC-Api-Key: <key>').waitFor();
@@ -138,6 +139,49 @@ describe('conversions in the dashboard', () => {
     await platformRow('Segment').getByText('Connected').waitFor();
   });
 
+  it('shows the worst first, and counts it in the sidebar and in the title', async () => {
+    const site = await test.newDeliveringSite();
+    const { page } = test;
+    const google = { customer_id: '1234567890', client_id: 'c', client_secret: 's', refresh_token: 'r' };
+    const connections = `/sites/${site.host}/connections`;
+    const settings = { ...google, 'event.purchase': '111' };
+    await test.succeed(`${connections}/google_ads`, 'PUT', { settings, endpoint: `${test.sandbox.url}/google_ads` });
+    const expired = { pixel_id: '1', access_token: 't', access_token_expires: '2020-01-01' };
+    await test.succeed(`${connections}/meta`, 'PUT', { settings: expired, endpoint: `${test.sandbox.url}/meta` });
+    await test.service.refreshSites();
+    await test.sendConversion(site, 'ORD-1', 'order_completed');
+    const kinds = async () => {
+      const { body } = await test.api(`/sites/${site.host}/attention`);
+      return body.items.map(({ kind }: { kind: string }) => kind).join();
+    };
+    await eventually(kinds, (found) => found === 'connection_expiring,events_unmapped');
+    await test.open(`/sites/${site.host}/overview?days=1`);
+    const list = page.getByRole('region', { name: 'Needs attention' }).getByRole('listitem');
+    await list.first().waitFor();
+    expect(await list.evaluateAll((items) => items.map(({ className }) => className))).toEqual(['error', 'warning']);
+    await list.last().getByText('1 event goes nowhere at Google Ads').waitFor();
+    const link = (name: RegExp) => page.getByRole('navigation').getByRole('link', { name });
+    await link(/^Integrations 1 needs attention$/).waitFor();
+    await link(/^Mapping 1 needs attention$/).waitFor();
+    expect(await page.title()).toBe('(2) Overview · Clean Conversions');
+    await platformRow('Meta').getByText('Sign in again').waitFor();
+    await platformRow('Google Ads').getByText('Events unmapped').waitFor();
+    await test.open(`/sites/${site.host}/integrations`);
+    const cards = page.locator('.card:not(.off)');
+    await cards.nth(2).waitFor();
+    const titles = async () => (await cards.getByRole('heading').allTextContents()).join();
+    await eventually(titles, (found) => found === 'Meta,Google Ads,Segment');
+  });
+
+  it('shows a check that warns as what needs attention, and not as well', async () => {
+    const site = await test.newDeliveringSite();
+    await test.succeed(`/sites/${site.host}/connections/segment/pause`, 'POST', undefined);
+    await test.open('/settings/health');
+    await test.page.locator('.panel-head').getByText('needs attention').waitFor();
+    await test.row('attention').getByText('warning', { exact: true }).waitFor();
+    await test.row('attention').getByText(`connection_paused (segment of ${site.host})`).waitFor();
+  });
+
   it('filters the sync log in the address, exports what matches, and shows what a retry would send', async () => {
     const site = await test.newDeliveringSite();
     await test.sendConversion(site, 'ORD-2');
@@ -211,10 +255,27 @@ describe('conversions in the dashboard', () => {
     await test.dialog().getByText('2 deliveries would be sent now.').waitFor();
     await test.dialog().getByRole('button', { name: 'Send 2 again' }).click();
     await test.message('2 deliveries are sent again');
+    await test.dialog().getByText('2 deliveries requested: 2 accepted.').waitFor();
+    await test.dialog().getByRole('button', { name: 'Close' }).click();
     await test.dialog().waitFor({ state: 'detached' });
     await test.click('Remove the filters');
     await shownLines('delivered', 2);
-    expect(await test.row('failed').count()).toBe(2);
+    await shownLines('resolved by a later attempt', 2);
+  });
+
+  it('says which of what was sent again is refused once more, and why', async () => {
+    const site = await test.newDeliveringSite();
+    await test.behave(site, 'refuse');
+    await test.sendConversion(site, 'ORD-1');
+    await test.open(`/sites/${site.host}/sync-log`);
+    await shownLines('failed', 1);
+    await test.click('Retry …');
+    await test.dialog().getByRole('button', { name: 'Send 1 again' }).click();
+    await test.dialog().getByText('1 delivery requested: 1 refused.').waitFor();
+    await test.dialog().getByText('1 delivery refused by Segment: malformed JSON').waitFor();
+    await test.dialog().getByRole('button', { name: 'Close' }).click();
+    await shownLines('failed', 2);
+    expect(await test.row('resolved by a later attempt').count()).toBe(0);
   });
 
   it('says that a preview which took a minute is not complete, and sends no more than it looked at', async () => {
@@ -247,7 +308,8 @@ describe('conversions in the dashboard', () => {
     expect(requests).toMatchObject([{ dryRun: true }]);
     await test.dialog().getByRole('button', { name: 'Send 1 again' }).click();
     await test.message('1 delivery is sent again');
-    await test.dialog().waitFor({ state: 'detached' });
+    await test.dialog().getByText('1 delivery requested: 1 accepted.').waitFor();
+    await test.dialog().getByRole('button', { name: 'Close' }).click();
     await shownLines('delivered', 1);
     expect(await test.row('failed').count()).toBe(2);
   });

@@ -158,8 +158,9 @@ async function multiplySamples(client) {
   await multiply(
     'delivery_statistics',
     ['site', 'platform'],
-    ['delivered', 'accepted', 'confirmed', 'rejected', 'failed', 'skipped'],
+    ['delivered', 'accepted', 'confirmed', 'rejected', 'failed', 'skipped', 'expired'],
   );
+  await multiply('event_statistics', ['site', 'event'], ['conversions']);
   await multiply(
     'attributions',
     ['site', 'part', 'other', 'source', 'medium', 'campaign', 'click', 'matched', 'currency'],
@@ -179,7 +180,7 @@ async function multiplySamples(client) {
   // Google Ads confirms what it accepted after half an hour.
   await client.query(
     `INSERT INTO cc.delivery_statistics
-     SELECT site, quarter, 'google_ads', 0, 0, delivered, 0, 0, skipped FROM cc.delivery_statistics
+     SELECT site, quarter, 'google_ads', 0, 0, delivered, 0, 0, skipped, 0 FROM cc.delivery_statistics
       WHERE site = $1 AND platform = 'meta' AND quarter < now() - interval '1 hour'
      ON CONFLICT (site, quarter, platform) DO UPDATE SET confirmed = excluded.confirmed`,
     [SHOP],

@@ -117,6 +117,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /sites/{site}/series': read,
   'GET /sites/{site}/sources': read,
   'GET /sites/{site}/match-quality': read,
+  'GET /sites/{site}/received-events': read,
   'GET /sites/{site}/unused-fields': read,
   'GET /sites/{site}/events': read,
   'GET /sites/{site}/sync-log': read,

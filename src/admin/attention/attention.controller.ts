@@ -1,6 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { z } from 'zod';
+import { serviceAttention, sitesAttention } from '../../app/attention/attention.js';
+import { healthOf, worstFirst } from '../../app/attention/attention-item.js';
+import { tokenItems } from '../../app/attention/service-items.js';
 import type { Site } from '../../sites/site.js';
 import { operatesAll, type Principal, seesSite } from '../../users/access.js';
 import { TokensService } from '../../users/tokens.service.js';
@@ -8,11 +10,7 @@ import { Caller, Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
 import { SiteParam } from '../sites/site.param.js';
-import { asOfSchema } from '../statistics.schema.js';
-import { serviceAttention, sitesAttention } from './attention.js';
-import { attentionItemSchema, tokenItems } from './attention-items.js';
-
-const attentionSchema = z.object({ asOf: asOfSchema, items: z.array(attentionItemSchema) }).meta({ id: 'Attention' });
+import { attentionSchema } from './attention.schema.js';
 
 @ApiTags('Statistics')
 @Controller()
@@ -31,14 +29,16 @@ export class AttentionController {
     const { asOf, items } = await sitesAttention(this.dependencies, sites);
     const tokens = tokenItems(await this.tokens.list(caller.userId), this.dependencies.postgres.clock.nowMs());
     const ofService = operatesAll(caller) ? await serviceAttention(this.dependencies) : [];
-    return { asOf, items: [...items, ...ofService, ...tokens] };
+    const all = worstFirst([...items, ...ofService, ...tokens]);
+    return { asOf, health: healthOf(all), items: all };
   }
 
   @Get('sites/:site/attention')
   @Requires('read')
   @ApiOperation({ summary: 'What needs attention at a site' })
   @Returns(attentionSchema, 'With the action for each.')
-  ofSite(@SiteParam() site: Site) {
-    return sitesAttention(this.dependencies, [site]);
+  async ofSite(@SiteParam() site: Site) {
+    const { asOf, items } = await sitesAttention(this.dependencies, [site]);
+    return { asOf, health: healthOf(items), items };
   }
 }

@@ -12,6 +12,8 @@ export interface Check {
   readonly detail: string;
   /** What the operator has to do. */
   readonly fix?: string;
+  /** The installation works, and something needs attention. */
+  readonly warning?: true;
 }
 
 export type Finding = Omit<Check, 'name'>;

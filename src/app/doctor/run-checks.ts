@@ -1,4 +1,5 @@
 import type { Settings } from '../../kernel/settings/settings.js';
+import { attention } from './attention-check.js';
 import { cells } from './cells-check.js';
 import { type Check, check, type DoctorDependencies, type Finding } from './check.js';
 import { appendOnly, checkpoints, clock, database, durability, partitions, schema } from './database-checks.js';
@@ -24,6 +25,7 @@ const DATABASE_CHECKS: readonly (readonly [string, Examine])[] = [
   ['deliveries', deliveries],
   ['owed', owed],
   ['webhooks', webhooks],
+  ['attention', attention],
   ['kafka', kafka],
   ['cells', cells],
   ['retention', retention],

@@ -32,6 +32,7 @@ export function paint({ hasColours }: Layout, colour: Colour, text: string): str
 export const MARK_WIDTH = 6;
 
 /** The first word of a line that states the result of a check. */
-export function checkMark(layout: Layout, ok: boolean): string {
+export function checkMark(layout: Layout, ok: boolean, isWarning = false): string {
+  if (isWarning) return paint(layout, 'yellow', 'warn');
   return ok ? paint(layout, 'green', 'ok  ') : paint(layout, 'red', 'FAIL');
 }

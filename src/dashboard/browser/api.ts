@@ -69,6 +69,17 @@ export function whenSignedOut(listener: () => void): () => void {
   return () => onSignedOut.delete(listener);
 }
 
+const onChanged = new Set<() => void>();
+
+/** Called when the API has changed something. */
+export function whenChanged(listener: () => void): () => void {
+  onChanged.add(listener);
+  return () => onChanged.delete(listener);
+}
+
+/** Requests that change nothing although they have a body. */
+const READS = /\/preview$/;
+
 type Request = (
   method: Method,
   path: string,
@@ -91,7 +102,10 @@ function requestWith<M extends Method>(method: M) {
     );
     reachability.answered();
     clock.observe(response.headers.get('date'));
-    if (response.ok) return data as Answer<M, Path>;
+    if (response.ok) {
+      if (method !== 'get' && !READS.test(path)) for (const listener of onChanged) listener();
+      return data as Answer<M, Path>;
+    }
     if (response.status === 401) for (const listener of onSignedOut) listener();
     throw new RequestFailed(
       toProblem(response.status, error),

@@ -2,18 +2,20 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { reachability } from './api.js';
-import { Button } from './components/basics.js';
+import { Badge, Button } from './components/basics.js';
 import { ErrorBoundary } from './components/error-boundary.js';
 import { Dialog } from './components/forms/dialog.js';
 import { Choice } from './components/forms/fields.js';
 import { Search } from './components/forms/search.js';
 import { RowKeysHint } from './components/table.js';
 import { useNewPage } from './focus.js';
+import { AttentionContext, useReadAttention } from './hooks/use-attention.js';
 import { useShortcuts } from './hooks/use-shortcuts.js';
 import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
 import { moveToRow, useRowKeys } from './row-keys.js';
 import { hasAllSites, mayOperateAll, type Site, useSession } from './session.js';
 import { applyTheme, readTheme, THEMES } from './theme.js';
+import { type BadgeOfPage, type Badges, totalOf } from './views/attention-view.js';
 
 /** Sidebar, search and main area. */
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -23,6 +25,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const [lastSite, setLastSite] = useState(named.site);
   // Pages outside of a site keep the one that was open, so that the sidebar leads back to it.
   const site = sites.find(({ host }) => host === (named.site ?? lastSite)) ?? sites[0];
+  const attention = useReadAttention(site?.host, path);
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [shown, setShown] = useState<'search' | 'help'>();
   useEffect(() => {
@@ -37,44 +40,47 @@ export function Shell({ children }: { children: ComponentChildren }) {
     else if (shortcut.kind === 'row') moveToRow(shortcut.step);
     else if (site) route(pathOf(site.host, shortcut.page));
   });
+  const { badges, items } = attention;
   return (
-    <div class="shell">
-      <a class="skip" href="#main">
-        Skip to the content
-      </a>
-      <div class="top">
-        <button
-          type="button"
-          aria-expanded={isMenuOpen}
-          aria-controls="sidebar"
-          onClick={() => setMenuOpen(!isMenuOpen)}
-        >
-          Menu
-        </button>
-        <Brand />
-        <button type="button" aria-label="Search" onClick={() => setShown('search')}>
-          Search
-        </button>
+    <AttentionContext.Provider value={attention}>
+      <div class="shell">
+        <a class="skip" href="#main">
+          Skip to the content
+        </a>
+        <div class="top">
+          <button
+            type="button"
+            aria-expanded={isMenuOpen}
+            aria-controls="sidebar"
+            onClick={() => setMenuOpen(!isMenuOpen)}
+          >
+            Menu <Count badge={totalOf(items)} />
+          </button>
+          <Brand />
+          <button type="button" aria-label="Search" onClick={() => setShown('search')}>
+            Search
+          </button>
+        </div>
+        <nav id="sidebar" aria-label="Main" class={isMenuOpen ? 'open' : ''}>
+          <Brand />
+          <SiteSwitcher site={site} />
+          <button type="button" class="search" onClick={() => setShown('search')}>
+            Go to … <kbd>/</kbd>
+          </button>
+          {site && <SiteLinks site={site} path={path} badges={badges} />}
+          <h2>Installation</h2>
+          <NavLink path="/settings" current={path} title="Settings" badge={badges.settings} />
+          <Account />
+        </nav>
+        <main id="main" tabIndex={-1}>
+          <ConnectionBanner />
+          <ErrorBoundary key={path}>{children}</ErrorBoundary>
+        </main>
+        <RowKeysHint />
+        {shown === 'search' && <Search site={site?.host} onClose={() => setShown(undefined)} />}
+        {shown === 'help' && <ShortcutHelp onClose={() => setShown(undefined)} />}
       </div>
-      <nav id="sidebar" aria-label="Main" class={isMenuOpen ? 'open' : ''}>
-        <Brand />
-        <SiteSwitcher site={site} />
-        <button type="button" class="search" onClick={() => setShown('search')}>
-          Go to … <kbd>/</kbd>
-        </button>
-        {site && <SiteLinks site={site} path={path} />}
-        <h2>Installation</h2>
-        <NavLink path="/settings" current={path} title="Settings" />
-        <Account />
-      </nav>
-      <main id="main" tabIndex={-1}>
-        <ConnectionBanner />
-        <ErrorBoundary key={path}>{children}</ErrorBoundary>
-      </main>
-      <RowKeysHint />
-      {shown === 'search' && <Search site={site?.host} onClose={() => setShown(undefined)} />}
-      {shown === 'help' && <ShortcutHelp onClose={() => setShown(undefined)} />}
-    </div>
+    </AttentionContext.Provider>
   );
 }
 
@@ -119,7 +125,7 @@ function SiteSwitcher({ site }: { site: Site | undefined }) {
   );
 }
 
-function SiteLinks({ site, path }: { site: Site; path: string }) {
+function SiteLinks({ site, path, badges }: { site: Site; path: string; badges: Badges }) {
   const groups = [...new Set(SITE_PAGES.map(({ group }) => group))];
   return (
     <>
@@ -127,7 +133,7 @@ function SiteLinks({ site, path }: { site: Site; path: string }) {
         <div key={group ?? ''}>
           {group && <h2>{group}</h2>}
           {SITE_PAGES.filter((page) => page.group === group).map(({ page, title }) => (
-            <NavLink key={page} path={pathOf(site.host, page)} current={path} title={title} />
+            <NavLink key={page} path={pathOf(site.host, page)} current={path} title={title} badge={badges[page]} />
           ))}
         </div>
       ))}
@@ -135,12 +141,31 @@ function SiteLinks({ site, path }: { site: Site; path: string }) {
   );
 }
 
-function NavLink({ path, current, title }: { path: string; current: string; title: string }) {
+interface NavLinkProps {
+  path: string;
+  current: string;
+  title: string;
+  badge: BadgeOfPage | undefined;
+}
+
+function NavLink({ path, current, title, badge }: NavLinkProps) {
   const isCurrent = current === path || current.startsWith(`${path}/`);
   return (
     <a href={path} class="link" aria-current={isCurrent ? 'page' : undefined}>
-      {title}
+      {title} <Count badge={badge} />
     </a>
+  );
+}
+
+/** How much needs attention. */
+function Count({ badge }: { badge: BadgeOfPage | undefined }) {
+  if (!badge) return null;
+  const { count, tone } = badge;
+  return (
+    <Badge tone={tone}>
+      {count}
+      <span class="hidden"> {count === 1 ? 'needs' : 'need'} attention</span>
+    </Badge>
   );
 }
 

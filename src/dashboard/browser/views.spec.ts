@@ -14,17 +14,21 @@ import {
 describe('a connection on the page', () => {
   it('comes first if it needs attention', () => {
     const items = [
-      { connected: false },
-      { connected: true, state: 'active' as const },
-      { connected: true, state: 'parked' as const },
-      { connected: true, state: 'paused' as const },
+      { platform: 'x', connected: false },
+      { platform: 'meta', connected: true, state: 'active' as const },
+      { platform: 'tiktok', connected: true, state: 'active' as const },
+      { platform: 'ga4', connected: true, state: 'parked' as const },
+      { platform: 'reddit', connected: true, state: 'paused' as const },
+      { platform: 'pinterest', connected: true, state: 'active' as const },
     ];
-    expect(orderedConnections(items).map((item) => connectionState(item)[1])).toEqual([
-      'Needs attention',
-      'Paused',
-      'Connected',
-      'Not connected',
-    ]);
+    const found: Readonly<Record<string, 'error' | 'warning'>> = { tiktok: 'warning', pinterest: 'error' };
+    const ordered = orderedConnections(items, (platform) => (found[platform] ? [{ severity: found[platform] }] : []));
+    expect(ordered.map(({ platform }) => platform)).toEqual(['ga4', 'pinterest', 'tiktok', 'reddit', 'meta', 'x']);
+    expect(
+      orderedConnections(items)
+        .map(({ platform }) => platform)
+        .slice(0, 2),
+    ).toEqual(['ga4', 'reddit']);
   });
 
   it('is a new one of a platform if it has a name of its own that no other has', () => {

@@ -2,7 +2,7 @@ import type { Platform } from '../platform.js';
 import { withPresets } from '../presets.js';
 import { BASE, request, test } from './client.js';
 import { manifest } from './manifest.js';
-import { correction, payload } from './payload.js';
+import { correction, EVENT_NAMES, payload } from './payload.js';
 import { check, fields, isApp, PRESETS } from './settings.js';
 import { verdict } from './verdict.js';
 
@@ -18,6 +18,7 @@ export const platform: Platform = {
     refund_event: 'refund',
   },
   check,
+  eventNames: EVENT_NAMES,
   account: ['measurement_id', 'firebase_app_id'],
   // A request has one client id, and conversions have different ones.
   batchMax: 1,

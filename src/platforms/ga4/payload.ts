@@ -8,7 +8,7 @@ import type { Payload, Settings, Skip } from '../platform.js';
 import { isEventName } from './names.js';
 import { isApp } from './settings.js';
 
-const EVENTS: ReadonlyMap<string, string> = new Map([
+export const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
   ['purchase', 'purchase'],
   ['lead', 'generate_lead'],
   ['signup', 'sign_up'],
@@ -89,7 +89,7 @@ function campaignEvents({ visit, payloadVersion }: Conversion, sessionId: string
 
 /** Spaces and dashes become underscores; an event whose name is then still invalid has to be mapped. */
 function eventName(event: string, settings: Settings): string | undefined {
-  const name = mappedEvent(settings, event) ?? EVENTS.get(event) ?? event.replace(/[\s-]+/g, '_');
+  const name = mappedEvent(settings, event) ?? EVENT_NAMES.get(event) ?? event.replace(/[\s-]+/g, '_');
   return isEventName(name) ? name : undefined;
 }
 

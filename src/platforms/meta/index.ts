@@ -6,7 +6,7 @@ import { BASE, request, test } from './client.js';
 import { ERRORS } from './errors.js';
 import { listAccount } from './list-account.js';
 import { manifest } from './manifest.js';
-import { payload } from './payload.js';
+import { EVENT_NAMES, payload } from './payload.js';
 import { check, fields, PRESETS } from './settings.js';
 import { verdict } from './verdict.js';
 
@@ -21,6 +21,7 @@ export const platform: Platform = {
   fields,
   demo: { pixel_id: '1234567890', access_token: 'demo-access-token' },
   check,
+  eventNames: EVENT_NAMES,
   account: ['pixel_id'],
   batchMax: 1_000,
   limits: (_, { source }) => (source === 'physical_store' ? STORE_LIMITS : LIMITS),

@@ -9,7 +9,7 @@ import type { Payload, Settings, Skip } from '../platform.js';
 import { LEAD_EVENT_SOURCE } from './settings.js';
 
 /** Standard events; any other name is a custom event. */
-const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
+export const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
   ['purchase', 'Purchase'],
   ['lead', 'Lead'],
   ['signup', 'CompleteRegistration'],

@@ -4,7 +4,7 @@ import { authorization } from './authorization.js';
 import { BASE, request, test, token } from './client.js';
 import { listAccount } from './list-account.js';
 import { manifest } from './manifest.js';
-import { payload } from './payload.js';
+import { EVENT_NAMES, payload } from './payload.js';
 import { check, fields, PRESETS } from './settings.js';
 import { verdict } from './verdict.js';
 
@@ -13,6 +13,7 @@ export const platform: Platform = {
   fields,
   demo: { ad_account_id: '123456789012', access_token: 'demo-access-token' },
   check,
+  eventNames: EVENT_NAMES,
   account: ['ad_account_id'],
   // Pinterest accepts 1,000 events, but its answer describes each one and only 64 KiB of an answer are read.
   batchMax: 100,

@@ -7,7 +7,7 @@ import { listOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 /** Pinterest accepts only its own event names. */
-const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
+export const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
   ['purchase', 'checkout'],
   ['lead', 'lead'],
   ['signup', 'signup'],

@@ -3,7 +3,7 @@ import { authorization } from './authorization.js';
 import { BASE, request, test, token } from './client.js';
 import { listAccount } from './list-account.js';
 import { manifest } from './manifest.js';
-import { payload } from './payload.js';
+import { EVENT_NAMES, payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
 
@@ -15,6 +15,7 @@ export const platform: Platform = {
   fields,
   demo: { pixel_id: 't2_demo1', access_token: 'demo-access-token' },
   check,
+  eventNames: EVENT_NAMES,
   account: ['pixel_id'],
   batchMax: 1_000,
   limits: () => LIMITS,

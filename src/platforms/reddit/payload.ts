@@ -7,7 +7,7 @@ import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 import { allowsAmount, allowsItemCount, type EventType, eventType, isEventName } from './event-type.js';
 
-const EVENTS: ReadonlyMap<string, string> = new Map([
+export const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
   ['purchase', 'PURCHASE'],
   ['lead', 'LEAD'],
   ['signup', 'SIGN_UP'],
@@ -25,7 +25,7 @@ const ACTION_SOURCES: Readonly<Record<ConversionSource, string>> = {
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const { event, source = conversion.visit ? 'website' : 'other', visit } = conversion;
-  const name = mappedEvent(settings, event) ?? EVENTS.get(event) ?? event;
+  const name = mappedEvent(settings, event) ?? EVENT_NAMES.get(event) ?? event;
   if (!isEventName(name)) return { skip: 'event_not_mapped' };
   const clickId = visit?.clicks.rdt_cid?.id || undefined;
   const user = userOf(conversion, settings);

@@ -2,7 +2,7 @@ import type { Platform } from '../platform.js';
 import { withPresets } from '../presets.js';
 import { BASE, request } from './client.js';
 import { manifest } from './manifest.js';
-import { payload } from './payload.js';
+import { EVENT_NAMES, payload } from './payload.js';
 import { fields, PRESETS } from './settings.js';
 import { verdict } from './verdict.js';
 
@@ -13,6 +13,7 @@ export const platform: Platform = {
   fields,
   demo: { write_key: 'demo-write-key' },
   // The write key identifies the source. Segment recognises a duplicate in all its sources.
+  eventNames: EVENT_NAMES,
   account: [],
   // Segment accepts 2,500 events but silently drops what exceeds 500 kB: 100 events leave 5 kB for each.
   batchMax: 100,

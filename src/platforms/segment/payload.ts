@@ -5,7 +5,7 @@ import { externalIdOf } from '../external-id.js';
 import { withholdsPersonal, withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
-const EVENTS: ReadonlyMap<string, string> = new Map([
+export const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
   ['purchase', 'Order Completed'],
   ['signup', 'Signed Up'],
 ]);
@@ -34,7 +34,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
       messageId: messageId(conversion),
       userId: user,
       anonymousId,
-      event: mappedEvent(settings, event) ?? EVENTS.get(event) ?? event,
+      event: mappedEvent(settings, event) ?? EVENT_NAMES.get(event) ?? event,
       timestamp: new Date(conversion.timeMs).toISOString(),
       properties: {
         ...customObject(settings, conversion),

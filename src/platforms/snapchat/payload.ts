@@ -7,7 +7,7 @@ import { listOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 /** Snapchat accepts only its own event names and has none for a lead: SIGN_UP is the closest. */
-const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
+export const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
   ['purchase', 'PURCHASE'],
   ['lead', 'SIGN_UP'],
   ['signup', 'SIGN_UP'],

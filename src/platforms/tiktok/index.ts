@@ -6,7 +6,7 @@ import { ERRORS } from './errors.js';
 import { isOffline } from './event-source.js';
 import { listAccount } from './list-account.js';
 import { manifest } from './manifest.js';
-import { payload } from './payload.js';
+import { EVENT_NAMES, payload } from './payload.js';
 import { fields } from './settings.js';
 import { verdict } from './verdict.js';
 
@@ -21,6 +21,7 @@ export const platform: Platform = {
   demo: { pixel_code: 'DEMOPIXELCODE', access_token: 'demo-access-token' },
   // Without a mapping a purchase is sent as CompletePayment, its earlier name at TikTok.
   initialSettings: { 'event.purchase': 'Purchase' },
+  eventNames: EVENT_NAMES,
   account: ['pixel_code', 'crm_event_set_id', 'offline_event_set_id', 'app_id'],
   batchMax: 1_000,
   limits: (settings, conversion) => (isOffline(conversion, settings) ? OFFLINE_LIMITS : LIMITS),

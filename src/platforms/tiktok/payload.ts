@@ -9,7 +9,7 @@ import { presetValue } from '../presets.js';
 import { eventSourceOf, groupOf } from './event-source.js';
 
 /** Standard events; any other name is a custom event. */
-const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
+export const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
   ['purchase', 'CompletePayment'],
   ['lead', 'SubmitForm'],
   ['signup', 'CompleteRegistration'],

@@ -402,7 +402,18 @@ CREATE TABLE cc.delivery_statistics (
   rejected  bigint NOT NULL,
   failed    bigint NOT NULL,
   skipped   bigint NOT NULL,
+  -- Of the failed and skipped ones: they became too old before the platform took them.
+  expired   bigint NOT NULL,
   PRIMARY KEY (site, quarter, platform)
+) WITH (fillfactor = 70);
+
+-- Names of events, as senders state them.
+CREATE TABLE cc.event_statistics (
+  site        text COLLATE "C" NOT NULL,
+  quarter     timestamptz(0) NOT NULL,
+  event       text COLLATE "C" NOT NULL,
+  conversions bigint NOT NULL,
+  PRIMARY KEY (site, quarter, event)
 ) WITH (fillfactor = 70);
 
 CREATE TABLE cc.refusal_statistics (

@@ -1,7 +1,9 @@
 import { type ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { useAttention } from '../hooks/use-attention.js';
 import { type Loaded } from '../hooks/use-data.js';
 import { type Problem } from '../problem.js';
+import { tabTitle } from '../views/attention-view.js';
 import { Button } from './basics.js';
 
 interface PanelProps {
@@ -38,9 +40,11 @@ interface PageProps {
 
 /** The content of the main area. The title is also that of the browser's tab. */
 export function Page({ title, note, actions, children }: PageProps) {
+  const { items } = useAttention();
+  const tab = tabTitle(title, items);
   useEffect(() => {
-    document.title = `${title} · Clean Conversions`;
-  }, [title]);
+    document.title = tab;
+  }, [tab]);
   return (
     <>
       <header class="page-head">

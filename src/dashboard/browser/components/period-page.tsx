@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
 import type { Schemas } from '../api.js';
 import { zoneName } from '../format.js';
+import { useAttention } from '../hooks/use-attention.js';
 import { areSettled, useData } from '../hooks/use-data.js';
 import type { ChosenPeriod } from '../hooks/use-period.js';
 import { withQuery } from '../navigation.js';
@@ -28,7 +29,6 @@ interface Span {
 
 /** The requests for what the page shows. */
 interface Reads<Totals> {
-  attention(): Promise<Schemas['Attention']>;
   totals(query: Span): Promise<Totals>;
   series(query: Span & { interval: 'hour' | 'day'; timeZone: string }): Promise<Series>;
   sources(query: Span & { by: Grouping; limit: number }): Promise<Schemas['Sources']>;
@@ -52,7 +52,8 @@ interface PeriodPageProps<Totals> {
 /** What needs attention, the figures of a period with their comparison, and one chart beside the sources. */
 export function PeriodPage<Totals extends { asOf: Schemas['AsOf'] }>(props: PeriodPageProps<Totals>) {
   const { title, site, period, sum, actions, intro, end, children } = props;
-  const { attention, figures, sources } = usePeriodData(props);
+  const { figures, sources } = usePeriodData(props);
+  const attention = useAttention();
   const { path, query } = useLocation();
   // The parts below them load on their own.
   const isShown = areSettled(attention, figures);
@@ -72,7 +73,11 @@ export function PeriodPage<Totals extends { asOf: Schemas['AsOf'] }>(props: Peri
         <>
           <ProblemNote problem={attention.problem} retry={attention.reload} />
           {attention.data && (
-            <Attention items={attention.data.items} withSite={site === undefined} onChanged={period.refresh} />
+            <Attention
+              items={site === undefined ? attention.data.items : attention.items}
+              withSite={site === undefined}
+              onChanged={period.refresh}
+            />
           )}
           <Show of={figures}>
             {({ totals, before, series }) => (
@@ -111,7 +116,6 @@ function usePeriodData<Totals>({ site, period, read }: PeriodPageProps<Totals>) 
   const { days, now, before, openedMs } = period;
   const { interval, ...span } = now;
   const { interval: _, ...earlier } = before;
-  const attention = useData(`attention ${site}`, read.attention, openedMs);
   const figures = useData(
     `figures ${site} ${days}`,
     async () => {
@@ -129,7 +133,7 @@ function usePeriodData<Totals>({ site, period, read }: PeriodPageProps<Totals>) 
     () => read.sources({ ...span, by, limit: SOURCES_SHOWN }),
     openedMs,
   );
-  return { attention, figures, sources };
+  return { figures, sources };
 }
 
 function PeriodChoice({ period: { days, choose, refresh } }: { period: ChosenPeriod }) {

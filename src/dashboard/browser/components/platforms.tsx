@@ -1,9 +1,11 @@
 import type { Schemas } from '../api.js';
 import { connectionTitle, formatNumber, formatShare, formatTime } from '../format.js';
+import { useAttention } from '../hooks/use-attention.js';
 import { pathOf, withQuery } from '../navigation.js';
+import { connectionHealth, itemsAt } from '../views/attention-view.js';
 import { type AcceptanceSlot, acceptanceSlots, acceptanceTone } from '../views/chart-view.js';
-import { type Connection, connectedNames, connectionState } from '../views/connection-view.js';
-import { type PlatformRow, platformRows, type Series } from '../views/overview-view.js';
+import { type Connection, connectedNames } from '../views/connection-view.js';
+import { acceptanceText, isOpen, type PlatformRow, platformRows, type Series } from '../views/overview-view.js';
 import { AsOf, Badge } from './basics.js';
 import { Empty, Panel } from './frame.js';
 import { type Column, Table } from './table.js';
@@ -18,8 +20,11 @@ interface PlatformsProps {
 /** A row per platform: its state in words, what it accepted over time, and what waits. */
 export function Platforms({ site, series, connections, waiting }: PlatformsProps) {
   const connected = connectedNames(connections);
-  const stateOf = ({ platform }: PlatformRow) =>
-    connectionState(connections.find((connection) => connection.platform === platform) ?? { connected: false });
+  const { items } = useAttention();
+  const stateOf = ({ platform }: PlatformRow) => {
+    const connection = connections.find((one) => one.platform === platform) ?? { connected: false };
+    return connectionHealth(connection, itemsAt(items, site, platform));
+  };
   return (
     <Panel title="Platforms" note={<AsOf time={waiting.asOf.time} />}>
       <Table
@@ -84,14 +89,10 @@ export function PlatformsOfAllSites({ series }: { series: Schemas['Series'] }) {
 function acceptanceColumn(series: Series): Column<PlatformRow> {
   return {
     title: 'Acceptance',
-    cell: ({ platform, acceptance, unconfirmed }) => (
-      <Acceptance
-        platform={connectionTitle(platform)}
-        share={acceptance}
-        unconfirmed={unconfirmed}
-        slots={acceptanceSlots(series, platform)}
-      />
-    ),
+    cell: (row) => {
+      const slots = isOpen(row) ? [] : acceptanceSlots(series, row.platform);
+      return <Acceptance platform={connectionTitle(row.platform)} text={acceptanceText(row)} slots={slots} />;
+    },
   };
 }
 
@@ -133,15 +134,13 @@ const [WIDTH, GAP, HEIGHT] = [4, 1, 18];
 
 interface AcceptanceProps {
   platform: string;
-  share: number | null;
-  /** Accepted, and not confirmed yet. */
-  unconfirmed: number;
+  text: string;
   slots: readonly AcceptanceSlot[];
 }
 
-/** The share that a platform accepted, and how it changed: a bar for each part of the period. */
-function Acceptance({ platform, share, unconfirmed, slots }: AcceptanceProps) {
-  if (share === null) return <span class="dim">{unconfirmed > 0 ? 'none confirmed yet' : 'nothing sent'}</span>;
+/** What a platform accepted, and how that changed: a bar for each part of the period. */
+function Acceptance({ platform, text, slots }: AcceptanceProps) {
+  if (slots.every(({ acceptance }) => acceptance === null)) return <span class="dim">{text}</span>;
   const worst = slots
     .filter(({ acceptance }) => acceptance !== null)
     .reduce((one, other) => ((other.acceptance ?? 1) < (one.acceptance ?? 1) ? other : one));
@@ -171,7 +170,7 @@ function Acceptance({ platform, share, unconfirmed, slots }: AcceptanceProps) {
           </rect>
         ))}
       </svg>
-      {formatShare(share)}
+      {text}
     </span>
   );
 }

@@ -20,7 +20,6 @@ export function AllSites() {
       title="All sites"
       period={period}
       read={{
-        attention: () => api.GET('/api/v1/attention'),
         totals: (query) => api.GET('/api/v1/totals', { query }),
         series: (query) => api.GET('/api/v1/series', { query }),
         sources: (query) => api.GET('/api/v1/sources', { query }),

@@ -6,6 +6,7 @@ import { Confirm } from '../components/forms/dialog.js';
 import { Page, ProblemNote, Show } from '../components/frame.js';
 import { attempt, toast } from '../components/toasts.js';
 import { connectionTitle } from '../format.js';
+import { useAttention } from '../hooks/use-attention.js';
 import { useData } from '../hooks/use-data.js';
 import { changeDialog, leaveDialog, openDialog, useDialog } from '../hooks/use-dialog.js';
 import { useFinishedSignIn } from '../hooks/use-finished-sign-in.js';
@@ -13,12 +14,18 @@ import { withQuery } from '../navigation.js';
 import { problemOf } from '../problem.js';
 import { type Site, useSession } from '../session.js';
 import { onceForButton } from '../used-button.js';
+import {
+  type AttentionItem,
+  attentionDetail,
+  attentionTitle,
+  connectionHealth,
+  itemsAt,
+} from '../views/attention-view.js';
 import { type TestView, testView } from '../views/connection-test-view.js';
 import {
   type Connection,
   connectedNames,
   connectionNamed,
-  connectionState,
   fieldTitle,
   isOnSandbox,
   orderedConnections,
@@ -37,6 +44,7 @@ export function Integrations({ site: { host } }: { site: Site }) {
     return { platforms: platforms.items, connections: connections.items };
   });
   const { isWriter } = useSession();
+  const { items } = useAttention();
   const { path, query, route } = useLocation();
   const dialog = useDialog(isWriter);
   const [signedIn, setSignedIn] = useState<{ connection: string; signIn: string }>();
@@ -60,7 +68,7 @@ export function Integrations({ site: { host } }: { site: Site }) {
           return (
             <>
               <div class="cards">
-                {orderedConnections(connections).map((connection) => (
+                {orderedConnections(connections, (platform) => itemsAt(items, host, platform)).map((connection) => (
                   <ConnectionCard
                     key={connection.platform}
                     site={host}
@@ -114,6 +122,9 @@ export function Integrations({ site: { host } }: { site: Site }) {
   );
 }
 
+/** What the state and its reason say already. */
+const OF_STATE: readonly AttentionItem['kind'][] = ['connection_parked', 'connection_paused'];
+
 interface CardProps {
   site: string;
   connection: Connection;
@@ -130,7 +141,8 @@ function ConnectionCard(props: CardProps) {
   const [tested, setTested] = useState<TestView>();
   const { platform, connected, reason, next, since, settings } = connection;
   const title = connectionTitle(platform);
-  const [tone, words] = connectionState(connection);
+  const found = itemsAt(useAttention().items, props.site, platform);
+  const [tone, words] = connectionHealth(connection, found);
   const shown = Object.entries(settings).filter(([, value]) => value !== true);
   const facts = shown.slice(0, 4).map(([name, value]) => ({
     name: fieldTitle(name),
@@ -152,6 +164,13 @@ function ConnectionCard(props: CardProps) {
         </p>
       )}
       {step !== undefined && <p class="dim">{step}</p>}
+      {found
+        .filter(({ kind }) => !OF_STATE.includes(kind))
+        .map((item) => (
+          <p key={item.kind}>
+            <strong>{attentionTitle(item)}.</strong> <span class="dim">{attentionDetail(item)}</span>
+          </p>
+        ))}
       {connected && (
         <Facts
           rows={since === undefined ? facts : [...facts, { name: 'Since', value: <Time time={since} as="day" /> }]}

@@ -1,17 +1,20 @@
 import { useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api } from '../api.js';
-import { Badge, Button, CopyJson } from '../components/basics.js';
+import { api, clock } from '../api.js';
+import { Badge, Button, CopyJson, Time } from '../components/basics.js';
 import { Choice, Form, TextField } from '../components/forms/fields.js';
 import { Empty, Loading, Page, Panel, ProblemNote, Show } from '../components/frame.js';
+import { Table } from '../components/table.js';
 import { toast } from '../components/toasts.js';
-import { connectionTitle } from '../format.js';
+import { connectionTitle, counted } from '../format.js';
 import { useData, useGet } from '../hooks/use-data.js';
 import { useSettled } from '../hooks/use-settled.js';
 import { pathOf, withQuery } from '../navigation.js';
 import { type Site, useSession } from '../session.js';
 import type { Connection } from '../views/connection-view.js';
-import { isEdited, type MappingRow, mappingChanges, mappingRows } from '../views/mapping-view.js';
+import { eventRows, isEdited, type MappingRow, mappingChanges, mappingRows } from '../views/mapping-view.js';
+
+const RECEIVED_MS = 30 * 24 * 60 * 60 * 1_000;
 
 /** How events and fields are named for each platform, with what the platform would get. */
 export function Mapping({ site }: { site: Site }) {
@@ -83,18 +86,77 @@ function Editor({ site, connection, rows, onRows, onSaved }: EditorProps) {
   };
   const isReadOnly = !isWriter;
   const list = (kind: MappingRow['kind']) => <Rows kind={kind} rows={rows} isReadOnly={isReadOnly} onChange={onRows} />;
+  const add = (name: string, value: string) => onRows([...rows, { kind: 'event', name, value }]);
   return (
-    <div class="two">
-      <Form verb="Save" isReadOnly={isReadOnly} isReady={isEdited(settings, rows)} onSubmit={save}>
-        <Panel title="Events" note="your event → the platform’s name or id">
-          {list('event')}
-        </Panel>
-        <Panel title="Fields" note="the platform’s field → your value, or a text in quotes">
-          {list('field')}
-        </Panel>
-      </Form>
-      {!isReadOnly && <Preview site={site} platform={platform} changes={changes} />}
-    </div>
+    <>
+      <ReceivedEvents site={site} connection={connection} rows={rows} onMap={isReadOnly ? undefined : add} />
+      <div class="two">
+        <Form verb="Save" isReadOnly={isReadOnly} isReady={isEdited(settings, rows)} onSubmit={save}>
+          <Panel title="Events" note="your event → the platform’s name or id">
+            {list('event')}
+          </Panel>
+          <Panel title="Fields" note="the platform’s field → your value, or a text in quotes">
+            {list('field')}
+          </Panel>
+        </Form>
+        {!isReadOnly && <Preview site={site} platform={platform} changes={changes} />}
+      </div>
+    </>
+  );
+}
+
+interface ReceivedEventsProps {
+  site: string;
+  connection: Connection;
+  rows: readonly MappingRow[];
+  onMap: ((event: string, value: string) => void) | undefined;
+}
+
+/** The events that were received, and where they go with the settings as they are stored. */
+function ReceivedEvents({ site, connection, rows, onMap }: ReceivedEventsProps) {
+  const { platform, settings } = connection;
+  const [from] = useState(() => new Date(clock.nowMs() - RECEIVED_MS).toISOString());
+  const received = useData(`received events ${site} ${JSON.stringify(settings)}`, () =>
+    api.GET('/api/v1/sites/{site}/received-events', { path: { site }, query: { from } }),
+  );
+  return (
+    <Panel title="Received events" note="of the last 30 days, and where they go">
+      <Show of={received}>
+        {({ items }) => (
+          <Table
+            label="Received events"
+            rows={eventRows(items, platform, rows)}
+            rowKey={({ event }) => event}
+            empty={<Empty title="No conversion was received in the last 30 days" />}
+            columns={[
+              { title: 'Event', kind: 'code', cell: ({ event }) => event },
+              { title: 'Conversions', kind: 'number', isMinor: true, cell: ({ conversions }) => conversions },
+              { title: 'Last seen', isMinor: true, cell: ({ lastSeen }) => <Time time={lastSeen} as="age" /> },
+              {
+                title: 'Where it goes',
+                kind: 'text',
+                cell: ({ sentTo, notSent }) => (
+                  <div class="badges">
+                    {sentTo > 0 && <Badge tone="ok">sent to {counted(sentTo, 'platform')}</Badge>}
+                    {notSent.map(({ connection, words, tone }) => (
+                      <Badge key={connection} tone={tone}>
+                        {words}
+                      </Badge>
+                    ))}
+                  </div>
+                ),
+              },
+              {
+                title: connectionTitle(platform),
+                cell: ({ event, mapTo }) =>
+                  mapTo &&
+                  onMap && <Button label={mapTo.label} about={event} onClick={() => onMap(event, mapTo.value)} />,
+              },
+            ]}
+          />
+        )}
+      </Show>
+    </Panel>
   );
 }
 

@@ -14,7 +14,6 @@ import { firstSteps, nextStep, progressText } from '../views/first-steps-view.js
 
 /** What needs attention, the figures of a period with their comparison, one chart, and a row per platform. */
 export function Overview({ site }: { site: Site }) {
-  const { sites } = useSession();
   const period = usePeriod();
   const { days, now, openedMs } = period;
   const path = { site: site.host };
@@ -45,9 +44,6 @@ export function Overview({ site }: { site: Site }) {
       site={site.host}
       period={period}
       read={{
-        // A user who sees a single site has no other page that tells about the service and their tokens.
-        attention: () =>
-          sites.length === 1 ? api.GET('/api/v1/attention') : api.GET('/api/v1/sites/{site}/attention', { path }),
         totals: (query) => api.GET('/api/v1/sites/{site}/totals', { path, query }),
         series: (query) => api.GET('/api/v1/sites/{site}/series', { path, query }),
         sources: (query) => api.GET('/api/v1/sites/{site}/sources', { path, query }),

@@ -1,7 +1,7 @@
 import type { Schemas } from '../api.js';
-import { connectionTitle, counted, formatNumber } from '../format.js';
-import { pathOf, withQuery } from '../navigation.js';
-import { withoutCommands } from './connection-view.js';
+import { connectionTitle, counted, formatNumber, type Tone } from '../format.js';
+import { pathOf, type SitePage, withQuery } from '../navigation.js';
+import { type Connection, connectionState, withoutCommands } from './connection-view.js';
 
 export type AttentionItem = Schemas['AttentionItem'];
 
@@ -10,7 +10,8 @@ export function attentionTitle({
   kind,
   platform,
   severity,
-}: Pick<AttentionItem, 'kind' | 'platform' | 'severity'>): string {
+  count = 0,
+}: Pick<AttentionItem, 'kind' | 'platform' | 'severity' | 'count'>): string {
   const subject = connectionTitle(platform ?? '');
   const expires = severity === 'error' ? 'has expired' : 'expires';
   const titles: Readonly<Record<AttentionItem['kind'], string>> = {
@@ -20,7 +21,9 @@ export function attentionTitle({
     connection_paused: `${subject} is paused`,
     connection_expiring: `The sign-in at ${subject} ${expires}`,
     deliveries_owed: `Deliveries to ${subject} are late`,
+    deliveries_expired: `Conversions became too old for ${subject}`,
     deliveries_failing: `${subject} refuses conversions`,
+    events_unmapped: `${counted(count, 'event')} ${count === 1 ? 'goes' : 'go'} nowhere at ${subject}`,
     consent_unknown: `${subject} does not know the consent of people`,
     consent_choice: 'Personal data leaves without consent',
     webhook_disabled: 'The webhook is disabled',
@@ -40,13 +43,16 @@ export function attentionDetail({ kind, detail, count }: Pick<AttentionItem, 'ki
   return [withoutCommands(detail) ?? detail, affected].filter(Boolean).join(' · ');
 }
 
-function affectedOf(kind: AttentionItem['kind'], count: number): string {
+function affectedOf(kind: AttentionItem['kind'], count: number): string | undefined {
+  // Its title and its text have the numbers.
+  if (kind === 'events_unmapped' || kind === 'deliveries_failing') return undefined;
   // The service counts up to 10,000.
   const waiting = count >= 10_000 ? `more than ${formatNumber(10_000)} conversions` : counted(count, 'conversion');
   if (kind === 'connection_parked' || kind === 'connection_paused')
     return `${waiting} ${count === 1 ? 'is' : 'are'} waiting, none lost`;
   if (kind === 'deliveries_owed') return `${waiting} ${count === 1 ? 'is' : 'are'} waiting`;
-  if (kind === 'deliveries_failing' || kind === 'consent_unknown') return `${counted(count, 'conversion')} refused`;
+  if (kind === 'consent_unknown') return `${counted(count, 'conversion')} refused`;
+  if (kind === 'deliveries_expired') return `${counted(count, 'conversion')} not sent`;
   if (kind === 'consent_choice') return `${counted(count, 'statement')} in 30 days`;
   if (kind === 'webhook_failing') return counted(count, 'failed push', 'failed pushes');
   return `${counted(count, 'event')} behind`;
@@ -83,9 +89,87 @@ export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }
       : { kind: 'test', label: 'Test', site };
   }
   if (platform === undefined) return undefined;
-  if (kind === 'deliveries_failing' || kind === 'deliveries_owed' || kind === 'consent_unknown')
+  if (kind === 'events_unmapped')
+    return open(mayWrite ? 'Map' : 'Show', withQuery(pathOf(site, 'mapping'), { platform }));
+  if (kind.startsWith('deliveries_') || kind === 'consent_unknown')
     return open('Show deliveries', withQuery(pathOf(site, 'sync-log'), { platform }));
   if (kind === 'connection_paused' && mayWrite) return { kind: 'resume', label: 'Resume', site, connection: platform };
   const label = kind !== 'connection_paused' && mayWrite ? 'Reconnect' : 'Show';
   return open(label, withQuery(pathOf(site, 'integrations'), { connection: platform }));
 }
+
+/** At the open site, and what concerns no site. */
+export function attentionOf(items: readonly AttentionItem[], site: string | undefined): AttentionItem[] {
+  return items.filter((item) => item.site === undefined || item.site === site);
+}
+
+type BadgePage = SitePage | 'settings';
+
+export interface BadgeOfPage {
+  readonly count: number;
+  readonly tone: Tone;
+}
+
+export type Badges = Readonly<Partial<Record<BadgePage, BadgeOfPage>>>;
+
+/** How much needs attention on each page, as bad as the worst of it. */
+export function badgesOf(items: readonly Pick<AttentionItem, 'kind' | 'severity' | 'site'>[]): Badges {
+  const badges: Partial<Record<BadgePage, BadgeOfPage>> = {};
+  for (const item of items) {
+    const page = pageOf(item);
+    const { count = 0, tone } = badges[page] ?? {};
+    badges[page] = { count: count + 1, tone: tone === 'bad' ? tone : severityTone(item) };
+  }
+  return badges;
+}
+
+/** Of all pages together. */
+export function totalOf(items: readonly Pick<AttentionItem, 'severity'>[]): BadgeOfPage | undefined {
+  const [first] = items;
+  if (!first) return undefined;
+  const worst = items.find(({ severity }) => severity === 'error') ?? first;
+  return { count: items.length, tone: severityTone(worst) };
+}
+
+function pageOf({ kind, site }: Pick<AttentionItem, 'kind' | 'site'>): BadgePage {
+  if (site === undefined) return 'settings';
+  if (kind.startsWith('site_')) return 'site';
+  if (kind.startsWith('webhook_')) return 'webhook';
+  if (kind === 'events_unmapped') return 'mapping';
+  if (kind === 'consent_choice') return 'consent';
+  return kind === 'key_expiring' ? 'keys' : 'integrations';
+}
+
+export function severityTone({ severity }: Pick<AttentionItem, 'severity'>): Tone {
+  return severity === 'error' ? 'bad' : 'warn';
+}
+
+/** The title of the browser's tab, with how much needs attention. */
+export function tabTitle(title: string, items: readonly unknown[]): string {
+  return `${items.length > 0 ? `(${items.length}) ` : ''}${title} · Clean Conversions`;
+}
+
+/** At a connection, the worst first. */
+export function itemsAt(items: readonly AttentionItem[], site: string, connection: string): AttentionItem[] {
+  return items.filter((item) => item.site === site && item.platform === connection);
+}
+
+/** The worst of the state of a connection and of what needs attention at it; the worst item comes first. */
+export function connectionHealth(
+  connection: Pick<Connection, 'connected' | 'state' | 'needsReconnection'>,
+  items: readonly Pick<AttentionItem, 'kind' | 'severity'>[],
+): [Tone, string] {
+  const [tone, words] = connectionState(connection);
+  const [worst] = items;
+  if (tone === 'bad' || !connection.connected || worst === undefined) return [tone, words];
+  if (worst.kind === 'connection_paused') return [tone, words];
+  return [severityTone(worst), ATTENTION_WORDS[worst.kind] ?? 'Needs attention'];
+}
+
+const ATTENTION_WORDS: Readonly<Partial<Record<AttentionItem['kind'], string>>> = {
+  deliveries_owed: 'Late',
+  deliveries_expired: 'Too late',
+  deliveries_failing: 'Refuses',
+  events_unmapped: 'Events unmapped',
+  connection_expiring: 'Sign in again',
+};

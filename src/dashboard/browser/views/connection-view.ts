@@ -54,11 +54,19 @@ export function withoutCommands(text: string | undefined): string | undefined {
   return step.trim() === '' ? undefined : step.trim();
 }
 
-/** What needs attention first, then connected platforms, then the others; each in the order of a receipt. */
-export function orderedConnections<Item extends Pick<Connection, 'connected' | 'state'>>(
+/**
+ * The worst first, then connected platforms, then the others; each in the order of a receipt. `found`: what needs attention at a
+ * connection, the worst first.
+ */
+export function orderedConnections<Item extends Pick<Connection, 'connected' | 'state' | 'platform'>>(
   items: readonly Item[],
+  found: (connection: string) => readonly Pick<Schemas['AttentionItem'], 'severity'>[] = () => [],
 ): Item[] {
-  const rank = ({ connected, state }: Item) => (!connected ? 3 : state === 'parked' ? 0 : state === 'paused' ? 1 : 2);
+  const rank = ({ connected, state, platform }: Item) => {
+    if (!connected) return 3;
+    const severity = state === 'parked' ? 'error' : (found(platform)[0]?.severity ?? (state === 'paused' && 'warning'));
+    return severity === 'error' ? 0 : severity === 'warning' ? 1 : 2;
+  };
   return [...items].sort((one, other) => rank(one) - rank(other));
 }
 

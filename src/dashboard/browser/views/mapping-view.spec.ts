@@ -1,4 +1,4 @@
-import { isEdited, mappingChanges, mappingRows } from './mapping-view.js';
+import { eventRows, isEdited, mappingChanges, mappingRows } from './mapping-view.js';
 
 const SETTINGS = { pixel_id: '1', 'event.purchase': 'Purchase', 'field.plan': 'source', access_token: true as const };
 
@@ -33,5 +33,40 @@ describe('a mapping', () => {
     expect(isEdited(settings, undefined)).toBe(false);
     expect(isEdited(settings, mappingRows(settings))).toBe(false);
     expect(isEdited(settings, [])).toBe(true);
+  });
+});
+
+describe('received events', () => {
+  const received = {
+    ...{ event: 'order_completed', conversions: 69, lastSeen: '2026-01-01T00:00:00.000Z' },
+    connections: [
+      { platform: 'meta', state: 'sent' as const },
+      {
+        platform: 'google_ads',
+        state: 'not_mapped' as const,
+        suggestion: { event: 'purchase' as const, value: '111' },
+      },
+      { platform: 'linkedin', state: 'not_mapped' as const },
+      { platform: 'x', state: 'not_selected' as const },
+    ],
+  };
+  const rowOf = (chosen: string, rows: Parameters<typeof eventRows>[2] = []) => eventRows([received], chosen, rows)[0];
+
+  it('say where they go', () => {
+    expect(rowOf('meta')).toEqual({
+      ...{ event: 'order_completed', conversions: 69, lastSeen: '2026-01-01T00:00:00.000Z', sentTo: 1 },
+      notSent: [
+        { connection: 'google_ads', words: 'Google Ads: not mapped', tone: 'warn' },
+        { connection: 'linkedin', words: 'LinkedIn: not mapped', tone: 'warn' },
+        { connection: 'x', words: 'X: not selected', tone: 'plain' },
+      ],
+    });
+  });
+
+  it('are mapped to what is suggested, or to what is typed', () => {
+    expect(rowOf('google_ads')?.mapTo).toEqual({ label: 'Map as purchase', value: '111' });
+    expect(rowOf('linkedin')?.mapTo).toEqual({ label: 'Map', value: '' });
+    expect(rowOf('x')?.mapTo).toBeUndefined();
+    expect(rowOf('linkedin', [{ kind: 'event', name: 'order_completed', value: '' }])?.mapTo).toBeUndefined();
   });
 });

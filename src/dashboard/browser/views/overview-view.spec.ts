@@ -1,6 +1,8 @@
 import {
+  acceptanceText,
   changeOf,
   groupingOf,
+  type PlatformRow,
   periodsOf,
   platformRows,
   pointsOf,
@@ -122,5 +124,24 @@ describe('the overview', () => {
     expect(valuesText([value('EUR')])).not.toContain('+');
     expect(valuesText([value('EUR'), value('USD'), value('GBP'), value('SEK')])).toMatch(/ \+ 2 more currencies$/);
     expect(sumTotals([])).toMatchObject({ conversions: 0, matchRate: null });
+  });
+});
+
+describe('what a platform accepted', () => {
+  const row = (more: Partial<PlatformRow>): PlatformRow => ({
+    ...{ platform: 'x', accepted: 0, rejected: 0, failed: 0, skipped: 0, queued: 0, unconfirmed: 0, acceptance: null },
+    ...more,
+  });
+
+  it('is a share once it has reported on most', () => {
+    expect(acceptanceText(row({}))).toBe('nothing sent');
+    expect(acceptanceText(row({ accepted: 99, failed: 1, acceptance: 0.99, unconfirmed: 100 }))).toBe('99%');
+  });
+
+  it('is told in numbers before', () => {
+    expect(acceptanceText(row({ failed: 5, rejected: 1, acceptance: 0, unconfirmed: 200 }))).toBe(
+      '6 of 206 refused, 200 not confirmed yet',
+    );
+    expect(acceptanceText(row({ unconfirmed: 3 }))).toBe('3 not confirmed yet');
   });
 });

@@ -127,6 +127,21 @@ export function platformRows(
   });
 }
 
+/** Whether the platform has reported on less than half of what it was sent: a share would say little. */
+export function isOpen({ accepted, rejected, failed, unconfirmed }: PlatformRow): boolean {
+  return unconfirmed > accepted + rejected + failed;
+}
+
+/** The share that the platform accepted; in numbers while it has reported on less than half. */
+export function acceptanceText(row: PlatformRow): string {
+  const { accepted, rejected, failed, unconfirmed, acceptance } = row;
+  const refused = rejected + failed;
+  if (!isOpen(row)) return acceptance === null ? 'nothing sent' : formatShare(acceptance);
+  const sent = formatNumber(accepted + refused + unconfirmed);
+  const open = `${formatNumber(unconfirmed)} not confirmed yet`;
+  return refused > 0 ? `${formatNumber(refused)} of ${sent} refused, ${open}` : open;
+}
+
 /** The connections that have outcomes. */
 function platformsOf({ buckets }: Pick<Series, 'buckets'>): string[] {
   return [...new Set(buckets.flatMap(({ platforms }) => Object.keys(platforms)))];

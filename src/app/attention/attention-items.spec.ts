@@ -4,7 +4,9 @@ import type { End } from '../../outbound/reporting-window.js';
 import type { SiteConnection } from '../../sites/connections/connection.js';
 import type { Site } from '../../sites/site.js';
 import { DEFAULT_SITE_SETTINGS } from '../../sites/site-settings.js';
-import { certificateItems, projectionItems, type SiteState, siteItems, tokenItems } from './attention-items.js';
+import { healthOf, worstFirst } from './attention-item.js';
+import { certificateItems, projectionItems, tokenItems } from './service-items.js';
+import { type SiteState, siteItems } from './site-items.js';
 
 const NOW = '2026-06-01T12:00:00.000Z';
 const NOW_MS = Date.parse(NOW);
@@ -48,12 +50,25 @@ const webhook = {
 const items = (state: Partial<SiteState>) =>
   siteItems({
     ...{ site: site(), waiting: new Map(), outcomes: new Map(), unknownConsents: new Map(), denials: 0 },
+    ...{ unconfirmed: new Map(), unmapped: new Map() },
     ...{ lastPush: undefined, nowMs: NOW_MS },
     ...state,
   });
 const waiting = (lateMs: number) => new Map([['meta:second', { count: 84, dueMs: NOW_MS - lateMs }]]);
-const outcomes = (delivered: number, failed: number) =>
-  new Map([['meta:second', { delivered, failed, accepted: 0, confirmed: 0, rejected: 0, skipped: 1_000 }]]);
+const outcomes = (delivered: number, failed: number, expired = 0) =>
+  new Map([['meta:second', { delivered, failed, accepted: 0, confirmed: 0, rejected: 0, skipped: 1_000, expired }]]);
+
+describe('health', () => {
+  const [error, warning] = [{ severity: 'error' }, { severity: 'warning' }] as const;
+
+  it('is that of the worst part', () => {
+    expect([healthOf([]), healthOf([warning]), healthOf([warning, error])]).toEqual(['ok', 'warning', 'error']);
+  });
+
+  it('has errors before warnings', () => {
+    expect(worstFirst([warning, error, warning])).toEqual([error, warning, warning]);
+  });
+});
 
 describe('siteItems', () => {
   it('is empty for a site without trouble', () => {
@@ -140,11 +155,47 @@ describe('siteItems', () => {
       {
         kind: 'deliveries_failing',
         count: 20,
-        detail: 'The platform accepted 80 % of the last 24 hours.',
+        detail: '20 of 100 refused in the last 24 hours.',
         action: { route: '/sites/shop.example/sync-log?connection=meta%3Asecond' },
       },
     ]);
     expect(items({ site: active, outcomes: outcomes(0, 4) })).toEqual([]);
+  });
+
+  it('does not take what is not confirmed yet for refused', () => {
+    const of = (unconfirmed: number) => {
+      const state = { site: site({ connections: [connection('active')] }), outcomes: outcomes(0, 6) };
+      return items({ ...state, unconfirmed: new Map([['meta:second', unconfirmed]]) });
+    };
+    expect(of(200)).toEqual([]);
+    expect(of(20)).toMatchObject([
+      { kind: 'deliveries_failing', detail: '6 of 26 refused in the last 24 hours, 20 not confirmed yet.' },
+    ]);
+  });
+
+  it('reports conversions that became too old as an error', () => {
+    const active = site({ connections: [connection('active')] });
+    expect(items({ site: active, outcomes: outcomes(100, 2, 3) })).toMatchObject([
+      { kind: 'deliveries_expired', severity: 'error', platform: 'meta:second', count: 3 },
+    ]);
+  });
+
+  it('reports events that go nowhere at a platform', () => {
+    const events = ['a', 'b', 'c', 'd'].map((event) => ({ event, conversions: 17 }));
+    const of = (count: number) =>
+      items({
+        site: site({ connections: [connection('active')] }),
+        unmapped: new Map([['meta:second', events.slice(0, count)]]),
+      });
+    expect(of(0)).toEqual([]);
+    expect(of(2)).toEqual([
+      {
+        ...{ kind: 'events_unmapped', severity: 'warning', site: HOST, platform: 'meta:second', count: 2 },
+        detail: expect.stringContaining('a (17), b (17). Map them'),
+        action: { label: 'Map', method: 'PUT', route: '/sites/shop.example/connections/meta%3Asecond' },
+      },
+    ]);
+    expect(of(4)).toMatchObject([{ detail: expect.stringContaining('c (17) and 1 more.') }]);
   });
 
   it('reports a platform that does not know the consent of people, and what to send', () => {

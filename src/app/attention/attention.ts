@@ -10,14 +10,18 @@ import { type End, ownEnd, streamOf } from '../../outbound/reporting-window.js';
 import type { Postgres } from '../../postgres/postgres.js';
 import { asHeld } from '../../sites/holding.js';
 import type { Site } from '../../sites/site.js';
-import type { DeliveryCounts } from '../../statistics/series.js';
+import { type ReceivedEvent, readEvents, routeOf } from '../../statistics/received-events.js';
 import { type AsOf, readSnapshot } from '../../statistics/snapshot.js';
-import { type AttentionItem, certificateItems, projectionItems, siteItems } from './attention-items.js';
+import { type AttentionItem, worstFirst } from './attention-item.js';
+import type { Outcomes, UnmappedEvent } from './connection-items.js';
+import { certificateItems, projectionItems } from './service-items.js';
+import { siteItems } from './site-items.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const DENIALS_MS = 30 * DAY_MS;
+const EVENTS_MS = 7 * DAY_MS;
 
-interface AttentionDependencies {
+export interface AttentionDependencies {
   readonly settings: Settings;
   readonly postgres: Postgres;
   readonly log: EventLog;
@@ -38,22 +42,37 @@ export async function sitesAttention(
       count,
       dueMs: due.getTime(),
     }));
+    const unconfirmed = bySite(await readWaiting(client, sites, 'confirm'), ({ count }) => count);
     const outcomes = await readOutcomes(client, sites, new Date(nowMs - DAY_MS));
     const unknownConsents = await readUnknownConsents(client, sites, new Date(nowMs - DAY_MS));
     const denials = await readDenials(client, sites, new Date(nowMs - DENIALS_MS));
+    const hosts = sites.map(({ host }) => host);
+    const events = await readEvents(client, hosts, new Date(nowMs - EVENTS_MS), new Date(nowMs));
     const items = sites.flatMap((site) =>
       siteItems({
         site,
         waiting: waiting.get(site.host) ?? new Map(),
         outcomes: outcomes.get(site.host) ?? new Map(),
+        unconfirmed: unconfirmed.get(site.host) ?? new Map(),
+        unmapped: unmappedEvents(site, events.get(site.host) ?? []),
         unknownConsents: unknownConsents.get(site.host) ?? new Map(),
         denials: denials.get(site.host) ?? 0,
         lastPush: site.webhook && ownEnd(site.webhook, pushes.get(site.host)),
         nowMs,
       }),
     );
-    return { items };
+    return { items: worstFirst(items) };
   });
+}
+
+function unmappedEvents({ connections }: Site, events: readonly ReceivedEvent[]): Map<string, UnmappedEvent[]> {
+  const connected = connections.filter(({ disconnected }) => !disconnected);
+  return new Map(
+    connected.map((connection) => [
+      connection.platform,
+      events.filter(({ event }) => routeOf(connection, event).state === 'not_mapped'),
+    ]),
+  );
 }
 
 /** What needs attention whatever the site. */
@@ -79,11 +98,11 @@ async function readLastPushes(log: EventLog, sites: readonly Site[]): Promise<Ma
 
 /** By site and connection. */
 async function readOutcomes(client: ClientBase, sites: readonly Site[], from: Date) {
-  type Row = Omit<DeliveryCounts, 'acceptance'> & { site: string; platform: string };
+  type Row = Outcomes & { site: string; platform: string };
   const { rows } = await client.query<Row>(
     `SELECT site, platform, sum(delivered)::float8 AS delivered, sum(accepted)::float8 AS accepted,
             sum(confirmed)::float8 AS confirmed, sum(rejected)::float8 AS rejected, sum(failed)::float8 AS failed,
-            sum(skipped)::float8 AS skipped
+            sum(skipped)::float8 AS skipped, sum(expired)::float8 AS expired
        FROM cc.delivery_statistics WHERE site = ANY ($1) AND quarter >= $2 GROUP BY 1, 2`,
     [sites.map(({ host }) => host), from],
   );
