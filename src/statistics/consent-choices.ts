@@ -54,7 +54,10 @@ function choicesOf(platform: Platform, settings: Settings): ConsentChoices {
 }
 
 function wordsOf(platform: Platform, settings: Settings, withhold: Withhold): string {
-  const received = sampleReceived(0);
+  const { data, ...sample } = sampleReceived(0);
+  // The opt-out is the person's: what a sender states with a conversion is shown elsewhere.
+  const { sentConsent: _, ...stored } = data;
+  const received: ReceivedConversion = { ...sample, data: stored };
   const denied = withOptOut(received);
   const build = (received: ReceivedConversion): string | undefined => {
     const selected = isMapped(platform, settings) ? settings : { ...settings, 'event.purchase': '1' };

@@ -109,6 +109,6 @@ describe('the columns of a file', () => {
       expect(read(field, false)).toThrow(/No column holds email/);
       expect(read(field, true)).not.toThrow();
     }
-    expect(read('firstName', true)).toThrow(/No column holds email/);
+    expect(read('firstName', true)).toThrow(/^No column holds an email, phone, externalId or click id\. The file has/);
   });
 });

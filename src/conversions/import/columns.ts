@@ -125,7 +125,8 @@ export function readColumns(
     columns.set(field, index);
   }
   const isIdentifying = (field: string) => EMAILS.includes(field) || (withoutEmail && OTHERS.test(field));
-  if (![...columns.keys()].some(isIdentifying)) throw missing('email or hashed_email', 'email', header);
+  if (![...columns.keys()].some(isIdentifying))
+    throw missing(withoutEmail ? 'an email, phone, externalId or click id' : 'email or hashed_email', 'email', header);
   for (const field of defaults.keys()) if (!columns.has(field)) columns.set(field, -1);
   if (!columns.has('event')) throw missing('event', 'event', header);
   return [...columns].map(([field, index]) => ({ field, index }));

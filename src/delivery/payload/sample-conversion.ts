@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { IMPORT_KEY_ID } from '../../events/conversion.events.js';
 import { uuidv7 } from '../../kernel/uuid.js';
 import { FIRST_CLICK_KINDS } from '../../platforms/click-ids.js';
+import { CONSENT_FIELDS } from '../../platforms/conversion.js';
 import { PAYLOAD_VERSION } from '../../platforms/payload-version.js';
 import type { ReceivedConversion } from '../received-conversion.js';
 
@@ -13,6 +14,7 @@ export function sampleReceived(nowMs: number): ReceivedConversion {
   const time = new Date(nowMs).toISOString();
   const digest = (text: string) => hash('sha256', text);
   const clicks = FIRST_CLICK_KINDS.map((kind) => [kind, { id: `sample-${kind}`, timeMs: nowMs - CLICK_AGE_MS }]);
+  const granted = Object.fromEntries(CONSENT_FIELDS.map((field) => [field, 'granted' as const]));
   return {
     position: 0,
     site: 'shop.example',
@@ -29,6 +31,9 @@ export function sampleReceived(nowMs: number): ReceivedConversion {
       trial: false,
       matched: true,
       consent: 'granted',
+      personalization: 'granted',
+      eventId: 'sample-event',
+      sentConsent: { ...granted },
       payloadVersion: PAYLOAD_VERSION,
     },
     personal: {
@@ -42,6 +47,7 @@ export function sampleReceived(nowMs: number): ReceivedConversion {
       address: { city: 'Berlin', region: 'BE', postalCode: '10115', country: 'DE' },
       visit: {
         pageUrl: 'https://shop.example/thanks',
+        referrer: 'https://shop.example/checkout',
         ip: '192.0.2.1',
         userAgent: 'Mozilla/5.0 (sample)',
         visitorId: '01980000-0000-7000-8000-000000000000',
@@ -49,10 +55,13 @@ export function sampleReceived(nowMs: number): ReceivedConversion {
         cookies: {
           _fbp: `fb.1.${nowMs}.1`,
           _ga: '1111111111.2222222222',
+          _ga_session: String(Math.floor((nowMs - CLICK_AGE_MS) / 1_000)),
           _ttp: 'sample-ttp',
           _uetvid: 'sample-uetvid',
+          _scid: 'sample-scid',
+          _rdt_uuid: `${nowMs}.sample-rdt-uuid`,
         },
-        utm: { source: 'google', medium: 'cpc', campaign: 'sample' },
+        utm: { source: 'google', medium: 'cpc', campaign: 'sample', term: 'shoes', content: 'ad', id: '1' },
       },
     },
   };

@@ -33,14 +33,16 @@ export const customField: InboundField = {
     const custom: Record<string, string | number | boolean> = {};
     let count = 0;
     for (const [key, value] of entries) {
+      if (!isKey(key)) {
+        if (problems.add(`custom must have keys of 1 to ${KEY_MAX} characters without an email address`)) break;
+        continue;
+      }
       if (isAbsent(value)) continue;
       if (count === KEYS_MAX) {
         problems.add(`custom must have at most ${KEYS_MAX} keys`, 'the others are dropped');
         break;
       }
-      if (!isKey(key)) {
-        if (problems.add(`custom must have keys of 1 to ${KEY_MAX} characters without an email address`)) break;
-      } else if (!isValue(value)) {
+      if (!isValue(value)) {
         if (problems.add(`custom must have texts of at most ${TEXT_MAX} characters, numbers and booleans`)) break;
       } else {
         custom[key] = value;

@@ -133,7 +133,8 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
     schema: {
       type: 'string',
       maxLength: USER_AGENT_MAX,
-      pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
+      pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+      allOf: [{ pattern: STORABLE }],
       description: "The User-Agent of the customer's browser, never that of the sending program.",
       example: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0',
     },

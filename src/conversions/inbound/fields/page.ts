@@ -15,8 +15,8 @@ const CLICK_NAMES = new Map(
 
 /** The usual form of an address: which others browsers read is not for a schema. */
 const ADDRESS =
-  '^https?://([A-Za-z0-9]+(-[A-Za-z0-9]+)*[.])*[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*(:([0-9]{1,4}|[1-5][0-9]{4}))?([/?#]|$)';
-const addressSchema = { type: 'string', format: 'uri', maxLength: SENT_MAX, pattern: ADDRESS };
+  '^https?://([A-Za-z0-9]+(-[A-Za-z0-9]+)*[.])*[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*(:([0-9]{1,4}|[1-5][0-9]{4}))?([/?#][^\\u0000\\ud800-\\udfff]*)?$';
+const addressSchema = { type: 'string', maxLength: SENT_MAX, pattern: ADDRESS };
 
 export const pageFields: readonly InboundField[] = [
   {
