@@ -115,7 +115,7 @@ export function readDelivery(
     ...(hashes.subject !== undefined && { hashed_email: hashes.subject }),
     ...(hashes.phone !== undefined && { hashed_phone: hashes.phone }),
   };
-  // A text that is not valid is left out, as of a sender that is not strict: nobody is there to correct it.
+  // A text that is not valid is left out, as of a sender that is not strict: a webhook is not corrected and sent again.
   const reading = readInboundFields(known, { rawBody: '', clock, ...siteReading(site), isStrict: false });
   if (!reading.ok) return { kind: 'ignored', reason: reading.reason };
   const correction = isCorrection({ site, ...loaded }, reading.fields.event);
