@@ -16,7 +16,7 @@ import { type Site, useSession } from '../session.js';
 import { exportedText, readLines, saveFile, syncLogCsv } from '../sync-log-export.js';
 import { hasFilters, matchText, queryOf, readFilters, withFilter } from '../sync-log-filters.js';
 import { connectedNames } from '../views/connection-view.js';
-import { reasonText } from '../views/reason-view.js';
+import { nextStep, reasonText } from '../views/reason-view.js';
 import { retrySelections, retryStatuses } from '../views/retry-view.js';
 import { RetryDialog } from './retry-dialog.js';
 
@@ -158,7 +158,7 @@ function Subject({ site, line: { conversionId, orderId, kind } }: { site: string
   return <a href={conversionPath(site, conversionId)}>{orderId ?? <code>{conversionId.slice(-12)}</code>}</a>;
 }
 
-function Reason({ reason, platform, httpStatus, nextTry, resolved, count, reasons, payload }: SyncLine) {
+function Reason({ reason, platform, status, httpStatus, nextTry, resolved, count, reasons, payload }: SyncLine) {
   if (reasons)
     return (
       <span class="dim">
@@ -175,7 +175,7 @@ function Reason({ reason, platform, httpStatus, nextTry, resolved, count, reason
           <Badge tone="ok">resolved by a later attempt</Badge> <Time time={resolved.time} as="age" />
         </>
       )}
-      {!resolved && nextTry !== undefined && ' · next '}
+      {!resolved && nextTry !== undefined && ` · ${nextStep(status)} `}
       {!resolved && nextTry !== undefined && <Time time={nextTry} />}
     </span>
   );

@@ -1,4 +1,4 @@
-import { reasonText } from './reason-view.js';
+import { nextStep, reasonText } from './reason-view.js';
 
 describe('the reason of an outcome', () => {
   it('is in words if the service gives it, and otherwise what the platform said', () => {
@@ -15,4 +15,8 @@ describe('the reason of an outcome', () => {
   ])('says what %s needs of a person', (connection, text) => {
     expect(reasonText('no_identifier', connection)).toBe(text);
   });
+});
+
+it('what follows an accepted delivery is a confirmation, and otherwise an attempt', () => {
+  expect([nextStep('accepted'), nextStep('deferred')]).toEqual(['confirmation', 'next attempt']);
 });

@@ -32,6 +32,11 @@ const WORDS: Readonly<Record<string, string>> = {
   account_disconnected: 'its account is no longer connected',
 };
 
+/** What happens next to a delivery with this status: a platform that accepted it is asked whether it counts. */
+export function nextStep(status: string): string {
+  return status === 'accepted' ? 'confirmation' : 'next attempt';
+}
+
 /** What a platform said stays as it is. Where the platform is known, the text says what it needs. */
 export function reasonText(reason: string, connection?: string): string {
   if (!Object.hasOwn(WORDS, reason)) return reason;
