@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { ConnectSource, RotateSource } from '../src/sites/sources/source.commands.js';
 import { followSite } from '../src/cli/follow-site.js';
 import { DeliveryOutdated, type ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
 import { ConversionReceiver, receivedOf } from '../src/conversions/receive-conversion.handler.js';
@@ -7,10 +6,11 @@ import { SourceDeliveries } from '../src/conversions/sources/source-deliveries.j
 import { type Delivery, storedDelivery } from '../src/conversions/sources/source-delivery.js';
 import type { StoredEvent } from '../src/log/event.js';
 import type { LoadedSource } from '../src/sites/sources/loaded-source.js';
-import { Matcher } from '../src/visitors/matcher.js';
+import { ConnectSource, RotateSource } from '../src/sites/sources/source.commands.js';
 import { type Fixture, readFixture } from '../src/sources/fixtures.js';
 import type { Source } from '../src/sources/source.js';
 import { SOURCES } from '../src/sources/sources.js';
+import { Matcher } from '../src/visitors/matcher.js';
 import { commandLine } from './support/command-line.js';
 import { temporaryFolder } from './support/folders.js';
 import { SECRET_KEY } from './support/secret-key.js';
