@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { PoolClient } from 'pg';
 import { allProjections } from '../src/app/projections.js';
+import { externalIdKey } from '../src/events/person-keys.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
@@ -18,7 +19,9 @@ import { createDatabase, openDatabase } from './support/databases.js';
 import { ConversionEvents, type SampleVisit } from './support/statistics.js';
 import { eventually } from './support/waiting.js';
 
-const PEOPLE = ['aa', 'bb', 'cc', 'dd'].map((byte) => byte.repeat(32));
+/** The last one has no email. */
+const PEOPLE = [...['aa', 'bb', 'cc', 'dd'].map((byte) => byte.repeat(32)), externalIdKey('C-1')];
+const NO_EMAIL = PEOPLE.at(-1) as string;
 const [JANE, JOHN] = PEOPLE as [string, string];
 /** Rows of a site and a quarter; small, so that histories of a few events exceed it. */
 const FIRST_MAX = 3;
@@ -96,6 +99,23 @@ describe('the sources of a site', () => {
     await erasure.erase('cli', host, JANE);
     const sources = await readSources(postgres, { sites: [host], period: ALWAYS, by: 'campaign', limit: 100 });
     expect(sources).toMatchObject({ items: [], other: { conversions: 1 }, unknown: 1, unknownMatched: 1, matched: 2 });
+    await expectRebuildEqual();
+  });
+
+  it('count people without an email, and forget them when they are erased', async () => {
+    const { host, events } = openSite();
+    await events.decided('received', NO_EMAIL, {}, { visit: { campaign: 'spring' } });
+    await events.decided('received', JOHN, {}, { visit: { campaign: 'spring' } });
+    await events.decided('received', NO_EMAIL);
+    await catchUp();
+    const read = () => readSources(postgres, { sites: [host], period: ALWAYS, by: 'campaign', limit: 100 });
+    expect(await read()).toMatchObject({ items: [{ campaign: 'spring', conversions: 2 }], matched: 2 });
+    await erasure.erase('cli', host, NO_EMAIL);
+    expect(await read()).toMatchObject({
+      items: [{ campaign: 'spring', conversions: 1 }],
+      unknownMatched: 1,
+      matched: 2,
+    });
     await expectRebuildEqual();
   });
 
@@ -291,7 +311,7 @@ async function carryOut(step: Step, host: string, events: ConversionEvents, rece
       await events.decided(step.kind, PEOPLE[step.person] as string, step.data);
       return;
     case 'matched': {
-      received.push(await events.decided('received', PEOPLE[step.person] as string, {}, step));
+      received.push(await events.decided('received', PEOPLE[step.person] as string, {}, { visit: step.visit }));
       return;
     }
     case 'late': {

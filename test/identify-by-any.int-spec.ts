@@ -92,6 +92,7 @@ describe('a site that identifies people by their email', () => {
       return schema.anyOf.map((each: { required: string[] }) => each.required.join());
     };
     const byEmail = ['email', 'hashed_email'];
+    expect(await required(await openSite({ 'strict-fields': 'yes' }))).toEqual(byEmail);
     expect(await required(await openSite())).toEqual(byEmail);
     expect(await required(await openAny())).toEqual([...byEmail, 'phone', 'hashed_phone', 'externalId', 'clickIds']);
   });

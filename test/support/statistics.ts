@@ -1,4 +1,5 @@
 import type { OutcomeStatus } from '../../src/events/delivery.events.js';
+import { nameOfSubject } from '../../src/events/person-keys.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { NewEvent } from '../../src/log/event.js';
 import type { EventLog } from '../../src/log/event-log.js';
@@ -18,7 +19,7 @@ export class ConversionEvents {
     private readonly site: string,
   ) {}
 
-  /** Returns the id of the conversion. */
+  /** Returns the id of the conversion. `subject`: the hash of the email, or the key of a person without one. */
   async decided(
     kind: 'received' | 'deduplicated' | 'filtered',
     subject: string,
@@ -37,7 +38,7 @@ export class ConversionEvents {
     await this.append(conversionId, {
       type: `conversion.${kind}.v1`,
       data: { ...common, ...further, ...data },
-      personal: { subject, ...rest, ...(visit && { visit: toVisit(visit) }) } as object,
+      personal: { [nameOfSubject(subject)]: subject, ...rest, ...(visit && { visit: toVisit(visit) }) } as object,
       reference,
     });
     return conversionId;
@@ -54,7 +55,7 @@ export class ConversionEvents {
     return this.append(conversionId, {
       type: 'conversion.reopened.v1',
       data: { ...reopening, ...(joins !== undefined && { joins }) },
-      personal: { subject, visit: toVisit(visit) } as object,
+      personal: { [nameOfSubject(subject)]: subject, visit: toVisit(visit) } as object,
     });
   }
 
