@@ -1,5 +1,6 @@
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { clickKey, externalIdKey, phoneKey } from '../src/events/person-keys.js';
 import { subjectOf } from '../src/kernel/email.js';
 import { openSealer } from '../src/kernel/secret-key.js';
 import { readSettings } from '../src/kernel/settings/settings.js';
@@ -10,6 +11,7 @@ import { SECRET_KEY } from './support/secret-key.js';
 
 const SITE = 'erase.example';
 const JANE = 'jane@example.com';
+const PHONE_HASH = hash('sha256', '+16502530000');
 const BODY = { email: ' Jane@Example.com ' };
 const PATH = `/sites/${SITE}/erasures`;
 
@@ -19,7 +21,9 @@ const { log } = admin;
 const operator = await admin.signedIn('operator');
 await operator.post('/sites', { host: SITE });
 
-async function receive(email: string): Promise<string> {
+const receive = (email: string) => receiveOf({ subject: subjectOf(email) });
+
+async function receiveOf(personal: object): Promise<string> {
   const conversionId = randomUUID();
   await log.append({
     ...{ category: 'conversion', stream: conversionId, expected: 'new', site: SITE, actor: 'key:1' },
@@ -27,7 +31,7 @@ async function receive(email: string): Promise<string> {
       {
         type: 'conversion.received.v1',
         data: { conversionId, event: 'purchase', currency: 'EUR', trial: false, platforms: [] },
-        personal: { subject: subjectOf(email) },
+        personal,
       },
     ],
   });
@@ -55,6 +59,20 @@ describe('erasures in the management API', () => {
     const sealer = openSealer(readSettings({ SECRET_KEY, DATABASE_URL: admin.databaseUrl }));
     const list = openErasureList(erasureList, sealer, admin.postgres.pool);
     expect(await list.read()).toEqual([{ site: SITE, subject: subjectOf(JANE), position: expect.any(Number) }]);
+  });
+
+  it.each([
+    ['a phone', { phone: '+1 650 253 0000' }, phoneKey(PHONE_HASH), { phone: PHONE_HASH }],
+    ['an external id', { externalId: 'C-20817' }, externalIdKey('C-20817'), { externalId: 'C-20817' }],
+    ['a click id', { clickId: 'Cj0KCQiA' }, clickKey('Cj0KCQiA'), { clickIds: { gclid: 'Cj0KCQiA' } }],
+  ])('erase a person named by %s, with and without an email', async (_, named, person, stated) => {
+    const alone = await receiveOf({ person, ...stated });
+    const withEmail = await receiveOf({ subject: subjectOf(`${person}@example.com`), ...stated });
+    const other = await receive('other@example.com');
+    expect((await operator.post(PATH, { ...named, dryRun: true })).body).toMatchObject({ dryRun: true, events: 2 });
+    expect((await operator.post(PATH, named)).body).toMatchObject({ dryRun: false, events: 2 });
+    expect([await personalOf(alone), await personalOf(withEmail)]).toEqual([null, null]);
+    expect(await personalOf(other)).not.toBeNull();
   });
 
   it('are listed with who made them, when and how much, and nothing about the person', async () => {

@@ -956,6 +956,29 @@ describe('erasure', () => {
     expect((await run(`visitors consent ${email} maybe --site ${site.host}`)).code).toBe(2);
   });
 
+  // The consent of a phone is stated twice: a sender may have hashed it with its `+` or without.
+  it.each([
+    ['a phone', '--phone', '+16502530000', { phone: '+1 (650) 253-0000' }, 4],
+    ['an external id', '--external-id', 'C-20817', { externalId: 'C-20817' }, 3],
+    ['a click id', '--click-id', 'Cj0KCQiA', { clickIds: { gclid: 'Cj0KCQiA' } }, 3],
+  ])(
+    'finds a person without an email by %s, as the other commands about a person do',
+    async (_, option, name, stated, events) => {
+      const site = await openSite({ 'identify-by': 'any' });
+      const { id } = await convert(site, '', stated);
+      const named = `--site ${site.host} ${option} ${name}`;
+      expect(await json(`visitors consent denied ${named}`)).toMatchObject({
+        consent: { means: 'denied', by: 'operator' },
+      });
+      expect(await json(`visitors show ${named}`)).toMatchObject({ consent: { means: 'denied' } });
+      const later = await convert(site, '', stated);
+      expect((await opening(later.id)).data).toMatchObject({ consent: 'denied' });
+      expect(await json(`visitors erase ${named}`)).toMatchObject({ site: site.host, events });
+      expect((await opening(id)).personal).toBeNull();
+      expect((await run(`visitors show ${named}`)).code).toBe(1);
+    },
+  );
+
   it('is repeated from its list, without what the person did afterwards', async () => {
     const site = await openSite();
     const email = newEmail();

@@ -2,6 +2,7 @@ import { containsEmail } from '../../../kernel/email.js';
 import { SENT_CLICK_IDS } from '../../../platforms/click-ids.js';
 import type { InboundField, InboundFields } from '../inbound-field.js';
 import { addClickIds, readClickId } from './click-ids.js';
+import { STORABLE } from './texts.js';
 import { readUtm, utmNameOf } from './utm.js';
 
 /** Of the address as sent, which may have parameters that are not stored. */
@@ -15,8 +16,8 @@ const CLICK_NAMES = new Map(
 
 /** The usual form of an address: which others browsers read is not for a schema. */
 const ADDRESS =
-  '^https?://([A-Za-z0-9]+(-[A-Za-z0-9]+)*[.])*[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*(:([0-9]{1,4}|[1-5][0-9]{4}))?([/?#][^\\u0000\\ud800-\\udfff]*)?$';
-const addressSchema = { type: 'string', maxLength: SENT_MAX, pattern: ADDRESS };
+  '^https?://([A-Za-z0-9]+(-[A-Za-z0-9]+)*[.])*[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*(:([0-9]{1,4}|[1-5][0-9]{4}))?([/?#]|$)';
+const addressSchema = { type: 'string', maxLength: SENT_MAX, pattern: ADDRESS, allOf: [{ pattern: STORABLE }] };
 
 export const pageFields: readonly InboundField[] = [
   {
