@@ -95,12 +95,8 @@ function addPhone(hashes: PersonalHashes, phone: string, defaultCountry: string 
   hashes.phoneDigits = sha256(e164.slice(1));
 }
 
-/** Whether it has a hash. */
-export function isPhone(phone: string, defaultCountry: string | undefined): boolean {
-  return phone !== '' && e164Of(phone, defaultCountry) !== undefined;
-}
-
-function e164Of(phone: string, defaultCountry: string | undefined): string | undefined {
+/** The number in E.164, whose hash is sent; undefined if it is not a possible number. */
+export function e164Of(phone: string, defaultCountry: string | undefined): string | undefined {
   return internationalForm(phone) ?? parsePhone(phone, defaultCountry);
 }
 

@@ -18,6 +18,7 @@ export interface InboundFields {
   orderId?: string;
   firstName?: string;
   lastName?: string;
+  /** In E.164; as it was sent if it is not a possible number. */
   phone?: string;
   /** ISO 8601, UTC, with milliseconds. */
   occurredAt?: string;

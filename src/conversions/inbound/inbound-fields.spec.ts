@@ -54,8 +54,18 @@ describe('readInboundFields', () => {
       orderId: 'ORD-1001',
       firstName: 'Jane',
       lastName: 'Doe',
-      phone: '+1 (555) 010-4477',
+      phone: '+15550104477',
     });
+  });
+
+  it('reads a phone as it is hashed', () => {
+    const phoneOf = (phone: string, country?: string) => {
+      const reading = read({ ...valid, phone }, false, { country });
+      return reading.ok && reading.fields.phone;
+    };
+    expect(phoneOf('030 901820', 'DE')).toBe('+4930901820');
+    expect(phoneOf('030 901820')).toBe('030 901820');
+    expect(phoneOf('0049 (0)30 901820')).toBe('+4930901820');
   });
 
   it('requires only an email and an event, and defaults to USD', () => {

@@ -5,7 +5,7 @@ import { CURRENCIES, readCurrency } from '../../kernel/codes/currencies.js';
 import { isEmail, normaliseEmail } from '../../kernel/email.js';
 import { ownTrimmed } from '../../kernel/own-text.js';
 import { sentClickIds } from '../../platforms/sent-clicks.js';
-import { isName, isPhone } from '../hash-personal.js';
+import { e164Of, isName } from '../hash-personal.js';
 import { fieldRejection, type RejectionReason } from '../rejection-reason.js';
 import { addDigest, DIGEST_PATTERN, digestIn } from './fields/hashed.js';
 import { OPTIONAL_FIELDS, TOO_FAR_AHEAD } from './fields/optional-fields.js';
@@ -216,8 +216,10 @@ function unusableOf(fields: InboundFields, country: string | undefined): Unused[
   let unusable: Unused[] | undefined;
   if (!isName(firstName) && firstName.trim() !== '') unusable = [noName('firstName')];
   if (!isName(lastName) && lastName.trim() !== '') unusable = [...(unusable ?? []), noName('lastName')];
-  if (!isPhone(phone, fields.address?.country ?? country) && phone.trim() !== '')
-    unusable = [...(unusable ?? []), NO_PHONE];
+  const number = phone === '' ? undefined : e164Of(phone, fields.address?.country ?? country);
+  // Parsed once: what hashes it recognises this form without the library.
+  if (number !== undefined) fields.phone = number;
+  else if (phone.trim() !== '') unusable = [...(unusable ?? []), NO_PHONE];
   return unusable;
 }
 
