@@ -639,7 +639,7 @@ describe('the command line with a running service', () => {
       expect(stdout).toMatch(/^Conversion .*\n.*order ORD-1\n {2}key Shop, cc_\w+…\n\n.* {2}received from key:/);
       expect(stdout).toMatch(/cli:\S+ requested delivery to meta\n.*cli:\S+ requested delivery to meta as ORD-1-r2\n/);
       expect(stdout).toMatch(
-        /\nmeta: delivered\n.*attempt 1: failed, .+, HTTP 400, \d+ ms.*\n.*attempt 2: delivered, HTTP 200/,
+        /\nmeta: delivered\n.*attempt 1: refused, .+, HTTP 400, \d+ ms.*\n.*attempt 2: delivered, HTTP 200/,
       );
       expect(stdout).toMatch(/as ORD-1-r3.*\n {2}payload:\n {4}{\n[^}]* {6}"event_id": "ORD-1-r3"/);
     });
@@ -771,7 +771,7 @@ describe('the command line with a running service', () => {
       expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([]);
       expect({ code, ok }).toEqual({ code: 0, ok: true });
       expect(checks.map(({ name }: { name: string }) => name)).toEqual(
-        'node,settings,database,durability,standby,schema,append-only,partitions,checkpoints,claims,projections,deliveries,owed,webhooks,kafka,cells,retention,clock,erasures,disk,secret files,service'.split(
+        'node,settings,database,durability,standby,schema,append-only,partitions,checkpoints,claims,projections,deliveries,owed,webhooks,attention,kafka,cells,retention,clock,erasures,disk,secret files,service'.split(
           ',',
         ),
       );

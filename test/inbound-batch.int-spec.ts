@@ -292,7 +292,7 @@ describe('refused conversions', () => {
       }),
     });
     const text = await cli.text(`sync log --site ${site.host}`);
-    expect(text).toMatch(new RegExp(`inbound {3}rejected  2 email, .*  since .*  by ${by}\n`));
+    expect(text).toMatch(new RegExp(`inbound {3}refused  2 email, .*  since .*  by ${by}\n`));
     expect(json + text).not.toContain(secret);
     const stored = await operator.log.read({ types: ['inbound.rejected.v1'] });
     expect(stored.map((event) => event.site).sort()).toEqual([site.host, other.host].sort());

@@ -218,7 +218,7 @@ describe('the webhook of a running service', () => {
     expect(await lines(`sync log --site ${HOST} --from 2999-01-01`)).toEqual([]);
     const { stdout } = await cli(`sync log --site ${HOST}`);
     expect(stdout.split('\n')[1]).toMatch(
-      /^\S+Z {2}push +0 \+ 0 +\S+ {2}attempt 1 +failed +503, \d+ ms, HTTP 503, next attempt \S+Z$/,
+      /^\S+Z {2}push +0 \+ 0 +\S+ {2}attempt 1 +refused +503, \d+ ms, HTTP 503, next attempt \S+Z$/,
     );
     expect((await cli(`sync log --site ${HOST} --platform nothing`)).code).not.toBe(0);
   });

@@ -4,6 +4,7 @@ import { type Bound, positionRangeOf } from '../history/bound.js';
 import { type ConversionOfLine, withConversions } from '../history/with-conversions.js';
 import { counted } from '../kernel/counted.js';
 import { UserError } from '../kernel/errors.js';
+import { outcomeWord } from '../kernel/outcome-words.js';
 import { SYNC_STATUSES } from '../kernel/sync-statuses.js';
 import type { EventLog } from '../log/event-log.js';
 import { QUEUED_MAX, readNewestSyncLines, readQueuedLines, readSyncLog, type SyncLine } from '../outbound/sync-log.js';
@@ -123,7 +124,7 @@ function attemptCells(line: OrderLine): (string | undefined)[] {
     target.padEnd(13),
     conversionId ?? window?.stretchId,
     `attempt ${attempt}`.padEnd(10),
-    status.padEnd(9),
+    outcomeWord(status, reason).padEnd(9),
     details.filter(Boolean).join(', '),
   ];
 }
@@ -131,5 +132,12 @@ function attemptCells(line: OrderLine): (string | undefined)[] {
 function inboundCells({ time, kind, status, since, reasons = {}, sample = [] }: SyncLine): string[] {
   const counts = Object.entries(reasons).map(([reason, count]) => `${count} ${reason}`);
   const senders = new Set(sample.map(({ by }) => by));
-  return [time, kind.padEnd(8), status, counts.join(', '), `since ${since}`, `by ${[...senders].join(', ')}`];
+  return [
+    time,
+    kind.padEnd(8),
+    outcomeWord(status),
+    counts.join(', '),
+    `since ${since}`,
+    `by ${[...senders].join(', ')}`,
+  ];
 }

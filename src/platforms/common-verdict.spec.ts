@@ -73,14 +73,14 @@ describe('shorten', () => {
     expect(shorten(text)).toBe(short);
   });
 
-  it('returns at most 200 characters', () => {
-    expect(shorten('x'.repeat(200))).toBe('x'.repeat(200));
-    expect(shorten('x'.repeat(201))).toBe(`${'x'.repeat(199)}…`);
+  it('returns at most 1,000 characters', () => {
+    expect(shorten('x'.repeat(1_000))).toBe('x'.repeat(1_000));
+    expect(shorten('x'.repeat(1_001))).toBe(`${'x'.repeat(999)}…`);
   });
 
   it('does not cut a surrogate pair in half', () => {
-    const short = shorten(`${'x'.repeat(198)}🛒🛒`);
-    expect(short).toBe(`${'x'.repeat(198)}…`);
+    const short = shorten(`${'x'.repeat(998)}🛒🛒`);
+    expect(short).toBe(`${'x'.repeat(998)}…`);
     expect(Buffer.from(short).toString()).toBe(short);
   });
 

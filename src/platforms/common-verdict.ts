@@ -1,7 +1,8 @@
 import { retryAfterMs } from '../http/retry-after.js';
 import type { PlatformResponse, Verdict } from './platform.js';
 
-const REASON_MAX = 200;
+/** What a person has to read of an error. An event must stay small: a conversion has one for each platform. */
+const REASON_MAX = 1_000;
 /** Only the first 64 KiB of an answer are read: a longer one that is not JSON was probably cut off. */
 const CUT_OFF_BYTES = 65_000;
 /** Control characters and unpaired surrogates: PostgreSQL rejects NUL and unpaired surrogates. */

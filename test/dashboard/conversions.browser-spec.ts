@@ -238,7 +238,7 @@ describe('conversions in the dashboard', () => {
     for (const orderId of ['ORD-1', 'ORD-2']) await test.sendConversion(site, orderId);
     const { page } = test;
     await test.open(`/sites/${site.host}/sync-log`);
-    await shownLines('failed', 2);
+    await shownLines('refused', 2);
     await test.behave(site, 'ok');
     await page.getByLabel('Reason', { exact: true }).fill('no such reason');
     await page.keyboard.press('Enter');
@@ -268,13 +268,13 @@ describe('conversions in the dashboard', () => {
     await test.behave(site, 'refuse');
     await test.sendConversion(site, 'ORD-1');
     await test.open(`/sites/${site.host}/sync-log`);
-    await shownLines('failed', 1);
+    await shownLines('refused', 1);
     await test.click('Retry …');
     await test.dialog().getByRole('button', { name: 'Send 1 again' }).click();
     await test.dialog().getByText('1 delivery requested: 1 refused.').waitFor();
     await test.dialog().getByText('1 delivery refused by Segment: malformed JSON').waitFor();
     await test.dialog().getByRole('button', { name: 'Close' }).click();
-    await shownLines('failed', 2);
+    await shownLines('refused', 2);
     expect(await test.row('resolved by a later attempt').count()).toBe(0);
   });
 
@@ -291,7 +291,7 @@ describe('conversions in the dashboard', () => {
       globalThis.endMinute = () => minute.abort();
     }`);
     await test.open(`/sites/${site.host}/sync-log`);
-    await shownLines('failed', 2);
+    await shownLines('refused', 2);
     await test.behave(site, 'ok');
     // Few attempts in each request, of which the first is under way when the minute ends.
     const requests: { dryRun: boolean }[] = [];
@@ -311,7 +311,7 @@ describe('conversions in the dashboard', () => {
     await test.dialog().getByText('1 delivery requested: 1 accepted.').waitFor();
     await test.dialog().getByRole('button', { name: 'Close' }).click();
     await shownLines('delivered', 1);
-    expect(await test.row('failed').count()).toBe(2);
+    expect(await test.row('refused').count()).toBe(2);
   });
 
   it('searches on where the first page of a search is empty, and may export and retry what it has not found yet', async () => {
@@ -320,7 +320,7 @@ describe('conversions in the dashboard', () => {
     await test.sendConversion(site, 'ORD-1');
     const { page } = test;
     await test.open(`/sites/${site.host}/sync-log`);
-    await shownLines('failed', 1);
+    await shownLines('refused', 1);
     const held = await test.hold('**/sync-log?*reason=MALFORMED*');
     // A search that has looked at a part of the log in its time answers so.
     const searched = Number.MAX_SAFE_INTEGER;

@@ -44,6 +44,7 @@ export const syncLineSchema = z
     attempt: z.int(),
     status: z.string(),
     reason: z.string().optional(),
+    fix: z.string().optional().meta({ description: 'What a person can do about the reason, if its code is known.' }),
     httpStatus: z.int().optional(),
     durationMs: z.int(),
     nextTry: time.optional(),

@@ -8,6 +8,7 @@ import { withResolutions } from '../../history/resolved-attempts.js';
 import { withConversions } from '../../history/with-conversions.js';
 import { readLagging } from '../../log/read-lagging.js';
 import { lineOf } from '../../outbound/sync-log.js';
+import { platformOf } from '../../platforms/index.js';
 import { type Site, type SiteScope, scopeStart } from '../../sites/site.js';
 import type { Principal } from '../../users/access.js';
 import { TokensService } from '../../users/tokens.service.js';
@@ -107,6 +108,10 @@ export class EventsController {
   }
 }
 
-const toLine = (event: AttemptEvent) => ({ position: event.position, ...lineOf(event) });
+function toLine(event: AttemptEvent) {
+  const line = lineOf(event);
+  const fix = line.platform === undefined ? undefined : platformOf(line.platform)?.fix?.(line.reason ?? '');
+  return { position: event.position, ...line, ...(fix !== undefined && { fix }) };
+}
 
 const readOf = (scope: SiteScope) => ({ site: scope.host, after: scopeStart(scope) });

@@ -2,6 +2,7 @@ import type { StoredOpening } from '../../conversions/conversion.js';
 import { isOutcome } from '../../delivery/delivery.js';
 import type { DeliveryHistory } from '../../delivery/delivery-history.js';
 import type { ConversionHistory } from '../../history/conversion-history.js';
+import { outcomeWord } from '../../kernel/outcome-words.js';
 import type { StoredEvent } from '../../log/event.js';
 import { printable } from './table.js';
 
@@ -10,7 +11,7 @@ export function historyText({ conversion, deliveries, events }: ConversionHistor
   const [opening] = events as [StoredOpening];
   const { conversionId, status, key } = conversion;
   const lines = [
-    `Conversion ${conversionId} of ${opening.site}: ${status}`,
+    `Conversion ${conversionId} of ${opening.site}: ${outcomeWord(status)}`,
     `  ${requestText(opening)}`,
     ...(key ? [`  key ${key.name}, ${key.prefix}…`] : []),
     '',
@@ -64,7 +65,7 @@ function deliveryLines({ platform, status, reason, attempts, payload, payloadIsE
   const heading = payloadIsExact ? 'payload' : 'payload as built today, which differs from the one that was sent';
   return [
     '',
-    `${platform}: ${status}${reason === undefined ? '' : `, ${reason}`}`,
+    `${platform}: ${outcomeWord(status, reason)}${reason === undefined ? '' : `, ${reason}`}`,
     ...attempts.map((attempt) => `  ${attempt.time}  ${attemptText(attempt)}`),
     ...(payload === undefined
       ? []
@@ -80,7 +81,7 @@ function deliveryLines({ platform, status, reason, attempts, payload, payloadIsE
 function attemptText(attempt: DeliveryHistory['attempts'][number]): string {
   const { attempt: number, status, reason, httpStatus, durationMs, requestId, eventId, nextTry } = attempt;
   const parts = [
-    `attempt ${number}: ${status}`,
+    `attempt ${number}: ${outcomeWord(status, reason)}`,
     reason,
     httpStatus === undefined ? undefined : `HTTP ${httpStatus}`,
     durationMs === undefined ? undefined : `${durationMs} ms`,

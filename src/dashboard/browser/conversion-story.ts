@@ -1,3 +1,4 @@
+import { type OutcomeWord, outcomeWord } from '../../kernel/outcome-words.js';
 import type { Schemas } from './api.js';
 import { connectionTitle, counted, formatDuration, formatMoney, formatNumber, type Tone } from './format.js';
 import { conversionPath } from './navigation.js';
@@ -255,21 +256,20 @@ export function isUnsettled(status: string): boolean {
   return UNSETTLED.test(status);
 }
 
-const GROUPS: readonly (readonly [title: string, preposition: string, tone: Tone, pattern: RegExp])[] = [
-  ['Confirmed', 'by', 'ok', /^confirmed$/],
-  ['Delivered', 'to', 'ok', /^delivered$/],
-  ['Accepted', 'by', 'ok', /^accepted$/],
-  ['Checked', 'for', 'ok', /^validated$/],
-  ['Waiting', 'for', 'warn', UNSETTLED],
-  ['Rejected', 'by', 'bad', /^rejected$/],
-  ['Failed', 'at', 'bad', /^failed$/],
-  ['Not sent', 'to', 'plain', /^skipped$/],
+const GROUPS: readonly (readonly [word: OutcomeWord, preposition: string, tone: Tone])[] = [
+  ['confirmed', 'by', 'ok'],
+  ['delivered', 'to', 'ok'],
+  ['accepted', 'by', 'ok'],
+  ['checked', 'for', 'ok'],
+  ['waiting', 'for', 'warn'],
+  ['refused', 'by', 'bad'],
+  ['not sent', 'to', 'plain'],
 ];
 
 /** Deliveries with the same end are one step, at the time of the last of them. */
 function deliverySteps(deliveries: readonly Delivery[]): Step[] {
-  return GROUPS.flatMap(([title, preposition, tone, pattern]) => {
-    const found = deliveries.filter(({ status }) => pattern.test(status));
+  return GROUPS.flatMap(([word, preposition, tone]) => {
+    const found = deliveries.filter(({ status, reason }) => outcomeWord(status, reason) === word);
     if (found.length === 0) return [];
     const [last] = found
       .flatMap(({ attempts }) => attempts.map(({ time }) => time))
@@ -277,7 +277,7 @@ function deliverySteps(deliveries: readonly Delivery[]): Step[] {
       .reverse();
     return [
       {
-        title,
+        title: word.charAt(0).toUpperCase() + word.slice(1),
         text: `${preposition} ${found.map(({ platform }) => connectionTitle(platform)).join(', ')}`,
         tone,
         facts: found.flatMap(({ platform, reason }) =>

@@ -1,5 +1,6 @@
 import { type ComponentChildren } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
+import { outcomeWord } from '../../../kernel/outcome-words.js';
 import { clock } from '../api.js';
 import {
   formatAge,
@@ -19,8 +20,9 @@ export function Badge({ tone = 'plain', children }: { tone?: Tone; children: Com
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-export function StatusBadge({ status }: { status: string }) {
-  return <Badge tone={statusTone(status)}>{status}</Badge>;
+/** In the words of `OUTCOME_WORDS`. */
+export function StatusBadge({ status, reason }: { status: string; reason?: string | undefined }) {
+  return <Badge tone={statusTone(status)}>{outcomeWord(status, reason)}</Badge>;
 }
 
 interface ButtonProps {

@@ -19,7 +19,7 @@ export function DeliveryDetails({ delivery, isOpen, onRequest }: DeliveryDetails
     <details class="delivery" open={isOpen}>
       <summary>
         <span>{title}</span>
-        <StatusBadge status={status} />
+        <StatusBadge status={status} reason={reason} />
         <span class="dim">
           {attempts.length > 0 && counted(attempts.length, 'attempt')}
           {spentMs > 0 && ` · ${formatDuration(spentMs)}`}
@@ -56,7 +56,7 @@ function AttemptDetails({ platform, view }: { platform: string; view: AttemptVie
   return (
     <li>
       <p>
-        <strong>{title}</strong> <StatusBadge status={attempt.status} />{' '}
+        <strong>{title}</strong> <StatusBadge status={attempt.status} reason={attempt.reason} />{' '}
         <span class="dim">
           <Time time={attempt.time} />
           {details !== '' && ` · ${details}`}

@@ -55,7 +55,7 @@ export function Platforms({ site, series, connections, waiting }: PlatformsProps
           acceptanceColumn(series),
           ACCEPTED,
           UNCONFIRMED,
-          { title: 'Queued', kind: 'number', cell: ({ queued }) => formatWaiting(queued) },
+          { title: 'Waiting', kind: 'number', cell: ({ queued }) => formatWaiting(queued) },
           REFUSED,
           NOT_SENT,
         ]}
@@ -110,7 +110,7 @@ const UNCONFIRMED: Column<PlatformRow> = {
 const REFUSED: Column<PlatformRow> = {
   ...{ title: 'Refused', kind: 'number' },
   cell: ({ rejected, failed }) => (
-    <span title={`${formatNumber(failed)} failed, ${formatNumber(rejected)} rejected later`}>
+    <span title={`${formatNumber(failed)} at once, ${formatNumber(rejected)} after it had accepted them`}>
       {formatNumber(rejected + failed)}
     </span>
   ),

@@ -1,4 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
+import { outcomeWord } from '../../../kernel/outcome-words.js';
 import { api } from '../api.js';
 import type { Delivery } from '../conversion-story.js';
 import { connectionTitle } from '../format.js';
@@ -73,7 +74,10 @@ export function SendAgain({ site, conversion, deliveries, chosen, onChoose, onSe
         <SelectField
           label="Platform"
           value={delivery.platform}
-          options={deliveries.map(({ platform, status }) => [platform, `${connectionTitle(platform)} (${status})`])}
+          options={deliveries.map(({ platform, status }) => [
+            platform,
+            `${connectionTitle(platform)} (${outcomeWord(status)})`,
+          ])}
           onValue={onChoose}
         />
       )}

@@ -1,4 +1,5 @@
 import { useEffect, useId, useState } from 'preact/hooks';
+import { outcomeWord } from '../../../kernel/outcome-words.js';
 import { SYNC_STATUSES } from '../../../kernel/sync-statuses.js';
 import type { Schemas } from '../api.js';
 import { connectionTitle } from '../format.js';
@@ -71,7 +72,7 @@ export function SyncLogFilterBar({ connected, lines, filters, onChange }: SyncLo
         label="Outcome"
         all="All outcomes"
         value={status}
-        options={SYNC_STATUSES.map((name) => [name, name])}
+        options={SYNC_STATUSES.map((name) => [name, name === 'rejected' ? 'refused later' : outcomeWord(name)])}
         onValue={(value) => onChange({ status: value })}
       />
       <TextFilter

@@ -4,6 +4,7 @@ import type { Schemas } from '../api.js';
 import { StatusBadge, Time } from '../components/basics.js';
 import { Choice } from '../components/forms/fields.js';
 import { Empty, Page, Panel } from '../components/frame.js';
+import { OutcomeLegend } from '../components/outcome-legend.js';
 import { type Column, PagedTable } from '../components/table.js';
 import { amountOf } from '../conversion-story.js';
 import { useList } from '../hooks/use-pages.js';
@@ -44,6 +45,7 @@ export function Conversions({ site: { host } }: { site: Site }) {
           rowKey={({ position }) => position}
           columns={columns}
         />
+        <OutcomeLegend />
       </Panel>
     </Page>
   );

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { outcomeWord } from '../../../kernel/outcome-words.js';
 import { api, clock, type Schemas } from '../api.js';
 import { Button, CopyJson } from '../components/basics.js';
 import { Dialog } from '../components/forms/dialog.js';
@@ -122,7 +123,7 @@ function Summary({ summary, statuses }: { summary: Preview; statuses: readonly R
     return (
       <p>
         Nothing is to be sent again: of what {stop ? 'was looked at' : 'matches'}, no delivery is{' '}
-        {statuses.join(' or ')} now.{stop && MORE}
+        {statuses.map((status) => outcomeWord(status)).join(' or ')} now.{stop && MORE}
       </p>
     );
   return (
@@ -144,7 +145,7 @@ function Summary({ summary, statuses }: { summary: Preview; statuses: readonly R
             kind: 'text',
             cell: ({ notSent }) => (
               <span class="dim">
-                {notSent.map(([status, number]) => `${formatNumber(number)} ${status}`).join(', ')}
+                {notSent.map(([status, number]) => `${formatNumber(number)} ${outcomeWord(status)}`).join(', ')}
               </span>
             ),
           },

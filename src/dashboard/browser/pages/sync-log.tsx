@@ -3,6 +3,7 @@ import { useLocation } from 'preact-iso';
 import { api, clock, type Schemas } from '../api.js';
 import { Badge, Button, StatusBadge, Time } from '../components/basics.js';
 import { Empty, Page, Panel, ProblemNote } from '../components/frame.js';
+import { OutcomeLegend } from '../components/outcome-legend.js';
 import { SyncLogFilterBar } from '../components/sync-log-filter-bar.js';
 import { type Column, PagedTable } from '../components/table.js';
 import { attempt } from '../components/toasts.js';
@@ -99,6 +100,7 @@ export function SyncLog({ site }: { site: Site }) {
           rowKey={({ position }) => position}
           columns={columns}
         />
+        <OutcomeLegend />
       </Panel>
       {dialog.opened === 'retry' && statuses && selections && (
         <RetryDialog
@@ -138,7 +140,7 @@ function columnsOf(site: string): Column<SyncLine>[] {
       title: 'Platform',
       cell: ({ kind, platform }) => (kind === 'push' ? 'Webhook' : connectionTitle(platform ?? '')),
     },
-    { title: 'Outcome', cell: ({ status }) => <StatusBadge status={status} /> },
+    { title: 'Outcome', cell: ({ status, reason }) => <StatusBadge status={status} reason={reason} /> },
     { title: 'Reason', kind: 'text', cell: Reason },
     { title: 'Attempt', kind: 'number', isMinor: true, cell: ({ attempt }) => (attempt === 0 ? '' : attempt) },
     {
@@ -158,7 +160,8 @@ function Subject({ site, line: { conversionId, orderId, kind } }: { site: string
   return <a href={conversionPath(site, conversionId)}>{orderId ?? <code>{conversionId.slice(-12)}</code>}</a>;
 }
 
-function Reason({ reason, platform, status, httpStatus, nextTry, resolved, count, reasons, payload }: SyncLine) {
+function Reason(line: SyncLine) {
+  const { reason, fix, platform, status, httpStatus, nextTry, resolved, count, reasons, payload } = line;
   if (reasons)
     return (
       <span class="dim">
@@ -169,6 +172,7 @@ function Reason({ reason, platform, status, httpStatus, nextTry, resolved, count
     <span class="dim">
       {(reason && reasonText(reason, platform)) ??
         (payload ? counted(payload.conversions, 'conversion') : httpStatus === undefined ? '' : `HTTP ${httpStatus}`)}
+      {fix !== undefined && !resolved && ` · ${fix}`}
       {resolved && (
         <>
           {' · '}

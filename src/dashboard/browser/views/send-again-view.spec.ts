@@ -46,7 +46,7 @@ describe('sending a delivery again', () => {
     expect(sendPreview(none({ disconnected: 1 }), FAILED)).toEqual({
       reason: 'Meta is not connected any more. Connect it first.',
     });
-    expect(sendPreview(none({ pending: 1 }), FAILED)).toMatchObject({ reason: expect.stringContaining('pending') });
+    expect(sendPreview(none({ pending: 1 }), FAILED)).toMatchObject({ reason: expect.stringContaining('waiting') });
     const preview = { status: 'skipped' as const, reason: 'no click id' };
     expect(sendPreview({ ...ANSWER, preview }, FAILED)).toEqual({ reason: 'Meta would not get it: no click id.' });
   });

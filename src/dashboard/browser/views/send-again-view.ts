@@ -1,3 +1,4 @@
+import { outcomeWord } from '../../../kernel/outcome-words.js';
 import type { Schemas } from '../api.js';
 import { type Delivery, isDelivered } from '../conversion-story.js';
 import { connectionTitle } from '../format.js';
@@ -36,7 +37,9 @@ export function sendPreview(
   if (requested === 0) {
     const [status] = Object.keys(connections[delivery.platform]?.byStatus ?? {});
     if (status === 'disconnected') return { reason: `${title} is not connected any more. Connect it first.` };
-    return { reason: `Nothing would be sent: the delivery is ${status ?? delivery.status} at the moment.` };
+    return {
+      reason: `Nothing would be sent: the delivery is ${outcomeWord(status ?? delivery.status)} at the moment.`,
+    };
   }
   if (preview?.status === 'skipped') return { reason: `${title} would not get it: ${preview.reason ?? 'skipped'}.` };
   const warning = isDelivered(delivery.status)
