@@ -309,6 +309,7 @@ function requestsOf(route: string, site: string): Sent[] {
         .replace('{site}', site)
         .replace('{connection}', connection)
         .replace('{platform}', 'meta')
+        .replace('{source}', 'shopify')
         .replace('{name}', 'no-such-projection')
         .replace('{id}', id),
     ),
@@ -408,7 +409,7 @@ describe('the declared operations of the management API', () => {
       expect([route, bodies !== undefined]).toEqual([route, requestBody !== undefined]);
       for (const parameter of parameters) {
         const { in: place, name } = parameter;
-        const inPath = ['site', 'connection', 'platform', 'id', 'name'];
+        const inPath = ['site', 'connection', 'platform', 'source', 'id', 'name'];
         const known = place === 'path' ? inPath : [...Object.keys(NAMING_PARAMETERS), ...PLAIN_NAMES];
         if (place !== 'header') expect([route, place, known]).toEqual([route, place, expect.arrayContaining([name])]);
       }
@@ -524,7 +525,8 @@ describe('each operation, about the own site of each kind of caller', () => {
           const target = path
             .replace('{site}', caller.site)
             .replace('{connection}', 'meta')
-            .replace('{platform}', 'meta');
+            .replace('{platform}', 'meta')
+            .replace('{source}', 'shopify');
           const { own = [], foreign = [] } = operation.bodies?.(unknownIds) ?? {};
           const body = [...own, ...foreign][0];
           const reply = await call(

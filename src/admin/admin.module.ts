@@ -57,6 +57,7 @@ import { PlatformSignInController } from './sites/platform-sign-in.controller.js
 import { PreviewController } from './sites/preview.controller.js';
 import { SettingsPreviewController } from './sites/settings-preview.controller.js';
 import { SitesController } from './sites/sites.controller.js';
+import { SourcesController } from './sites/sources.controller.js';
 import { TagController } from './sites/tag.controller.js';
 import { WebhookController } from './sites/webhook.controller.js';
 import { StatisticsController } from './statistics.controller.js';
@@ -126,6 +127,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     DeliveriesController,
     DeliveryRequestController,
     PreviewController,
+    SourcesController,
     ErasuresController,
     JobsController,
   ],

@@ -1,4 +1,5 @@
 import { dedupProjection } from '../conversions/dedup.projection.js';
+import { sourceDeliveriesProjection } from '../conversions/sources/source-deliveries.projection.js';
 import { deliveriesProjection } from '../delivery/deliveries.projection.js';
 import type { Projection } from '../log/projections/projection.js';
 import { totalsProjection } from '../outbound/totals.projection.js';
@@ -25,5 +26,6 @@ export function allProjections(secrets: SiteSecrets): Projection[] {
     matchRateProjection,
     totalsProjection,
     statisticsProjection(),
+    sourceDeliveriesProjection,
   ];
 }

@@ -4,6 +4,7 @@ import { allProjections } from '../../src/app/projections.js';
 import { pruneClaims } from '../../src/conversions/dedup-claim-pruner.js';
 import { ReceiveConversion } from '../../src/conversions/receive-conversion.command.js';
 import { ConversionReceiver, ReceiveConversionHandler } from '../../src/conversions/receive-conversion.handler.js';
+import { INBOUND, type InboundEvent } from '../../src/events/inbound.events.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { IDLE_WITH_LOCK_MS } from '../../src/log/append/append-lock.js';
@@ -237,6 +238,28 @@ describe('projections', () => {
       }
     };
 
+    /** What a source delivers that is no conversion, and what is refused of it. */
+    async function deliver(turn: number): Promise<void> {
+      const keyId = '01980000-0000-7000-8000-00000000000a';
+      const [source, digest] = ['shopify', String(turn)];
+      const events: InboundEvent[] = [
+        {
+          type: 'inbound.delivery_ignored.v1',
+          data: { source, topic: 'orders/create', digest, keyId, reason: 'condition' },
+          personal: {},
+        },
+        {
+          type: 'inbound.deliveries_refused.v1',
+          data: { keyId, source, since: new Date().toISOString(), count: 1, reasons: { signature: 1 }, topics: [] },
+        },
+      ];
+      for (const event of events)
+        await log.append({
+          ...{ category: INBOUND, stream: randomUUID(), expected: 'new', site: 'shop.example', actor: `key:${keyId}` },
+          events: [event],
+        });
+    }
+
     it('of every projection under load equals the live rows and a fresh fold of the log', async () => {
       const { secrets, commands, directory, post, open, runner } = await inbound();
       await runner.start();
@@ -256,6 +279,7 @@ describe('projections', () => {
           posted += orders.length;
           await Promise.all(received.map(({ conversionId }, index) => recordOutcomes(conversionId, turn + index)));
           for (let each = 0; each < 5; each += 1) await visit(open() as LoadedSite, turn * 5 + each);
+          await deliver(turn);
           directory.checkKey(open() as never, 'cc_wrong');
           if (turn % 10 === 0) await new ConversionEvents(log, 'shop.example').refused(2);
           if (turn % 10 === 0) await commands.execute(new IssueKey('cli', 'shop.example', `key ${turn}`, false));

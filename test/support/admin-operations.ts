@@ -133,6 +133,18 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'PATCH /sites/{site}/settings': { ...write, bodies: () => ({ own: [RULES] }) },
   'POST /sites/{site}/settings/preview': { ...write, bodies: () => ({ own: [{ botThreshold: 40 }] }) },
 
+  'GET /sites/{site}/inbound-sources': read,
+  'PUT /sites/{site}/inbound-sources/{source}': { ...write, bodies: () => ({ own: [{}] }) },
+  'POST /sites/{site}/inbound-sources/{source}/rotate': {
+    ...write,
+    bodies: () => ({ own: [{ secret: 'a-new-secret' }] }),
+  },
+  'PUT /sites/{site}/inbound-sources/{source}/mapping': { ...write, bodies: () => ({ own: [{ mapping: {} }] }) },
+  'POST /sites/{site}/inbound-sources/{source}/try': {
+    ...write,
+    bodies: () => ({ own: [{ fixture: 'orders-paid' }] }),
+  },
+  'DELETE /sites/{site}/inbound-sources/{source}': write,
   'GET /sites/{site}/keys': read,
   'POST /sites/{site}/keys': { ...write, bodies: () => ({ own: [{ name: 'Shop' }] }) },
   'POST /sites/{site}/keys/{id}/rotate': { ...write, bodies: () => ({ foreign: [{ overlap: '0s' }] }) },
@@ -242,7 +254,7 @@ export const NAMING_PARAMETERS: Readonly<Record<string, (ids: ForeignIds) => str
 
 /** Parameters of a query and fields of a body that name nothing of a site: filters, positions, times, values and names of the caller's choice. */
 export const PLAIN_NAMES: ReadonlySet<string> = new Set([
-  ...['limit', 'from', 'to', 'after', 'until', 'last', 'epoch', 'missed'],
+  ...['fixture', 'mapping', 'overlap', 'limit', 'from', 'to', 'after', 'until', 'last', 'epoch', 'missed'],
   ...['type', 'types', 'kind', 'status', 'outcome', 'reason', 'event', 'platform', 'interval', 'timeZone', 'by'],
   ...['name', 'format', 'trial', 'force', 'dedupWindow', 'expiresInDays', 'endpoint', 'secret', 'url', 'settings'],
   ...['add', 'remove', 'hash', 'botThreshold', 'botMode', 'botFilter', 'consentRequired', 'withhold', 'country'],

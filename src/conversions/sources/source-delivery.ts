@@ -29,11 +29,13 @@ const PERSON: ReadonlySet<string> = new Set([
 ]);
 
 /** An authentic delivery, or one that was stored, without what is personal in it. */
-export interface Delivery extends DeliveredPerson {
+export interface Delivery {
   readonly data: SourceDelivery;
   readonly stored: StoredDelivery;
   readonly topic: CompiledTopic;
   readonly values: DeliveryValues;
+  /** What is known about the person. Reading it costs as much as reading the conversion. */
+  readonly person: () => DeliveredPerson;
   /** Of one that was stored: the head of the log before it was read. */
   readonly readAt?: number;
 }
@@ -67,7 +69,7 @@ export function deliveryOf(
     digest: hash('sha256', dedupSecret + identity).slice(0, 32),
   };
   const stored = { values: valuesToStore(pointers, values, keep), ...(withShape && { shape: shapeOf(json) }) };
-  return { data, stored, topic, values, ...personIn(mappedPerson(topic, values), site.settings, clock) };
+  return { data, stored, topic, values, person: () => personIn(mappedPerson(topic, values), site.settings, clock) };
 }
 
 /** A delivery that was stored; undefined if the mapping does not have its topic. */
@@ -78,13 +80,13 @@ export function storedDelivery(
 ): Delivery | undefined {
   const topic = mapping?.get(data.topic);
   const { delivery: stored, person: _, ...hashes } = personal;
-  return topic && stored && { data, stored, topic, values: valuesStored(stored.values), hashes };
+  return topic && stored && { data, stored, topic, values: valuesStored(stored.values), person: () => ({ hashes }) };
 }
 
 /** What the mapping makes of a delivery. Says nothing about whether the conversion is stored already. */
 export function decideDelivery(
   site: LoadedSite,
-  { topic, values, ...person }: Delivery,
+  { topic, values, person: personOf }: Delivery,
   clock: Clock,
 ): DeliveryDecision {
   const mapped = applyMapping(topic, values);
@@ -94,6 +96,12 @@ export function decideDelivery(
   if (mapped.isCorrection && !isCorrection(site, event)) return { kind: 'ignored', reason: 'no_refund_event' };
   if (mapped.isCorrection && !(Number(body['value']) > 0)) return { kind: 'ignored', reason: 'value_missing' };
   const { settings } = site.site;
+  // Nearly all say who it is, and everything about the person is valid.
+  if (!mapped.isCorrection && typeof body['email'] === 'string') {
+    const read = readBody(site, body, clock);
+    if (read.kind === 'conversion') return read;
+  }
+  const person = personOf();
   const { hashes } = person;
   const isKnown = hashes.subject !== undefined || (settings.identifyBy === 'any' && hashes.phone !== undefined);
   const { orderId } = body;
@@ -104,7 +112,7 @@ export function decideDelivery(
 
 /** With what is known about the person in place of what was sent about it. */
 export function readDelivery(
-  { site, ...loaded }: LoadedSite,
+  site: LoadedSite,
   sent: Readonly<Record<string, unknown>>,
   { hashes, email }: DeliveredPerson,
   clock: Clock,
@@ -115,12 +123,18 @@ export function readDelivery(
     ...(hashes.subject !== undefined && { hashed_email: hashes.subject }),
     ...(hashes.phone !== undefined && { hashed_phone: hashes.phone }),
   };
+  const read = readBody(site, known, clock);
+  if (read.kind !== 'conversion') return read;
+  return { ...read, fields: { ...read.fields, hashes, ...(email !== undefined && { email }) } };
+}
+
+function readBody(loaded: LoadedSite, body: Record<string, unknown>, clock: Clock): DeliveryDecision {
   // A text that is not valid is left out, as of a sender that is not strict: a webhook is not corrected and sent again.
-  const reading = readInboundFields(known, { rawBody: '', clock, ...siteReading(site), isStrict: false });
+  const reading = readInboundFields(body, { rawBody: '', clock, ...siteReading(loaded.site), isStrict: false });
   if (!reading.ok) return { kind: 'ignored', reason: reading.reason };
-  const correction = isCorrection({ site, ...loaded }, reading.fields.event);
-  if (correction && reading.fields.orderId === undefined) return { kind: 'ignored', reason: 'orderId_missing' };
-  const fields = { ...reading.fields, hashes, ...(email !== undefined && { email }) };
+  const { fields } = reading;
+  const correction = isCorrection(loaded, fields.event);
+  if (correction && fields.orderId === undefined) return { kind: 'ignored', reason: 'orderId_missing' };
   return { kind: 'conversion', fields, isCorrection: correction };
 }
 
@@ -142,7 +156,8 @@ export function ignoredStreamOf({ dedupSecret }: LoadedSite, { digest }: SourceD
 }
 
 /** The person's hashes, and the key under which an erasure finds them. */
-export function personalOf({ dedupSecret }: LoadedSite, { hashes, stored }: Delivery): IgnoredDeliveryPersonal {
+export function personalOf({ dedupSecret }: LoadedSite, { person, stored }: Delivery): IgnoredDeliveryPersonal {
+  const { hashes } = person();
   const [key] = hashes.subject === undefined ? keysOf({} as InboundFields, hashes, dedupSecret) : [];
   return {
     ...(key !== undefined && { person: key as NonNullable<IgnoredDeliveryPersonal['person']> }),

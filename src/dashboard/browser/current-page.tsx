@@ -26,6 +26,7 @@ import { SettingsProjections } from './pages/settings/settings-projections.js';
 import { SettingsTokens } from './pages/settings/settings-tokens.js';
 import { SettingsUsers } from './pages/settings/settings-users.js';
 import { SiteDetails } from './pages/site-details.js';
+import { Sources } from './pages/sources.js';
 import { SyncLog } from './pages/sync-log.js';
 import { Tag } from './pages/tag.js';
 import { Traffic } from './pages/traffic.js';
@@ -41,6 +42,7 @@ const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => prea
   webhook: Webhook,
   'first-steps': FirstSteps,
   keys: Keys,
+  sources: Sources,
   tag: Tag,
   consent: Consent,
   traffic: Traffic,

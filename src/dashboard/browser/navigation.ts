@@ -8,6 +8,7 @@ export const SITE_PAGES = [
   { page: 'webhook', title: 'Webhook', group: undefined, key: 'w' },
   { page: 'first-steps', title: 'First steps', group: 'Configuration', key: '1' },
   { page: 'keys', title: 'Inbound keys', group: 'Configuration', key: 'k' },
+  { page: 'sources', title: 'Sources', group: 'Configuration', key: 'u' },
   { page: 'tag', title: 'Tag', group: 'Configuration', key: 't' },
   { page: 'consent', title: 'Consent', group: 'Configuration', key: 'c' },
   { page: 'traffic', title: 'Traffic filters', group: 'Configuration', key: 'f' },

@@ -186,6 +186,27 @@ ALTER TABLE cc.sites
 DELETE FROM cc.sites;
 UPDATE cc.projections SET position = 0 WHERE name = 'sites';
 
+-- The newest deliveries of each connection of a source, and how many were refused.
+CREATE TABLE cc.source_deliveries (
+  key_id     uuid NOT NULL,
+  position   bigint NOT NULL,
+  site       text COLLATE "C" NOT NULL,
+  time       timestamptz(3) NOT NULL,
+  topic      text NOT NULL,
+  outcome    text NOT NULL,
+  reason     text,
+  conversion uuid,
+  PRIMARY KEY (key_id, position)
+);
+CREATE TABLE cc.source_refusals (
+  key_id uuid NOT NULL,
+  reason text COLLATE "C" NOT NULL,
+  site   text COLLATE "C" NOT NULL,
+  count  bigint NOT NULL,
+  last   timestamptz(3) NOT NULL,
+  PRIMARY KEY (key_id, reason)
+);
+
 -- Sites for which nothing new is stored. Written in the transaction of the event that pauses or resumes the site. Closed: nothing of
 -- the site is stored but erasures. Streams that began are not continued either.
 CREATE TABLE cc.paused_sites (

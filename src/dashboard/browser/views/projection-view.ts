@@ -11,6 +11,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   deliveries: 'what each platform was sent',
   identifiers: 'click ids and campaigns of persons',
   key_usage: 'when keys were last used',
+  source_deliveries: 'the newest deliveries of sources',
   match_rate: 'how many conversions were matched',
   sites: 'sites and their settings',
   statistics: 'the figures of the dashboard',
