@@ -32,7 +32,6 @@ export function sampleReceived(nowMs: number): ReceivedConversion {
       matched: true,
       consent: 'granted',
       personalization: 'granted',
-      eventId: 'sample-event',
       sentConsent: { ...granted },
       payloadVersion: PAYLOAD_VERSION,
     },
