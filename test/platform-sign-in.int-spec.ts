@@ -29,7 +29,12 @@ const CHOSEN: Readonly<Record<string, Record<string, string>>> = {
   google_ads: { customer_id: '1234567890', 'event.purchase': '111111111' },
   meta: { pixel_id: '111', test_event_code: 'TEST1' },
   tiktok: { pixel_code: 'PIXEL', test_event_code: 'TEST1' },
-  microsoft_ads: { customer_id: '1', account_id: '2', developer_token: 'developer', 'event.purchase': 'purchase' },
+  microsoft_ads: {
+    customer_id: '250000001',
+    account_id: '180000001',
+    developer_token: 'developer',
+    'event.purchase': 'Signed contract',
+  },
   linkedin: { 'event.purchase': '1001' },
   pinterest: { ad_account_id: '1' },
   snapchat: { pixel_id: '7e5a1b2c-0000-4000-8000-000000000001' },

@@ -13,6 +13,14 @@ const RUNS = [
   [360, 'light', CONTRAST],
 ] as const;
 
+/** The last of the elements that make the page wider than the screen. */
+const WIDER_THAN_SCREEN = `(() => {
+  const clips = (element) => element && (getComputedStyle(element).overflowX !== 'visible' || clips(element.parentElement));
+  const isWide = (element) => element.getBoundingClientRect().right > innerWidth && !clips(element.parentElement);
+  return document.documentElement.scrollWidth > innerWidth &&
+    [...document.body.querySelectorAll('*')].filter(isWide).map(({ outerHTML }) => outerHTML.slice(0, 200)).at(-1);
+})()`;
+
 const NEXT_FRAMES = 'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))';
 
 /** What axe finds in each of the layouts and colour schemes, and whether the page is wider than the screen. */
@@ -26,7 +34,8 @@ export async function problemsIn(page: Page): Promise<unknown[]> {
     await page.evaluate(NEXT_FRAMES);
     found.push(...(await problemsOf(page, `${width} ${colorScheme}`, options)));
     // Only tables scroll sideways, by themselves.
-    if (await page.evaluate('document.documentElement.scrollWidth > innerWidth')) found.push(`${width} scrolls`);
+    const wide = await page.evaluate(WIDER_THAN_SCREEN);
+    if (wide) found.push(`${width} scrolls because of ${wide}`);
   }
   return found;
 }

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 const folder = join(process.argv[2], 'dist');
 const PROGRAM = /(^|\/)(main|admin-main|cli)\.js$/;
 /** Run in browsers. */
-const SCRIPT = /^(dashboard\/browser|tag\/tag)/;
+const SCRIPT = /^(dashboard\/browser|guide\/assets|tag\/tag)/;
 
 const modules = readdirSync(folder, { recursive: true }).filter(
   (file) => file.endsWith('.js') && !PROGRAM.test(file) && !SCRIPT.test(file),
