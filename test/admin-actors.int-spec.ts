@@ -21,6 +21,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'POST /sites/{site}/connections/{connection}/sign-in/{id}/options': 'Reads what an account has.',
   'POST /sites/{site}/connections/{connection}/preview': 'Neither sends nor stores anything.',
   'POST /sites/{site}/connections/{connection}/test': 'Sends a test, which changes nothing here.',
+  'POST /sites/{site}/inbound-sources/{source}/try': 'Neither sends nor stores anything.',
   'POST /sites/{site}/settings/preview': 'Only counts.',
   'POST /projections/{name}/rebuild': 'Computes the same rows from the log again.',
   'POST /sites/{site}/webhook/test': 'Sends a test, which changes nothing here.',
@@ -87,6 +88,12 @@ async function newWebhook(): Promise<string> {
 async function newKey(): Promise<string> {
   const site = await newSite();
   return `${site}/keys/${(await required('POST', `${site}/keys`, { name: 'Shop' })).id}`;
+}
+
+async function newSource(): Promise<string> {
+  const path = `${await newSite()}/inbound-sources/shopify`;
+  await required('PUT', path, { secret: 'a-signing-secret' });
+  return path;
 }
 
 const newUser = async () => `/users/${(await admin.addUser('analyst', [])).id}`;
@@ -186,6 +193,17 @@ const WRITES: Readonly<Record<string, readonly Prepare[]>> = {
       return { path: `${path}/resume` };
     },
   ],
+  'PUT /sites/{site}/inbound-sources/{source}': [
+    on(newSite, '/inbound-sources/shopify', { secret: 'a-signing-secret' }),
+    on(newSource, '', { secret: 'another-signing-secret' }),
+  ],
+  'POST /sites/{site}/inbound-sources/{source}/rotate': [
+    on(newSource, '/rotate', { secret: 'another-signing-secret' }),
+  ],
+  'PUT /sites/{site}/inbound-sources/{source}/mapping': [
+    on(newSource, '/mapping', { mapping: { 'orders/paid': { event: "'order'" } } }),
+  ],
+  'DELETE /sites/{site}/inbound-sources/{source}': [on(newSource)],
   'PUT /sites/{site}/webhook': [on(newSite, '/webhook', { url: `${receiver.url}/totals` })],
   'POST /sites/{site}/webhook/secret': [on(newWebhook, '/secret')],
   'PUT /sites/{site}/webhook/enabled': [
