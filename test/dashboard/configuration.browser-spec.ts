@@ -279,6 +279,22 @@ describe('the configuration of a site in the dashboard', () => {
     expect((await test.api(`/sites/${site.host}/settings`)).body).toMatchObject({ withhold: 'personal' });
   });
 
+  it('accepts conversions without an email, and refuses optional fields that are not valid, at once', async () => {
+    const site = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${site.host}/site`);
+    for (const label of ['Accept conversions without an email', /^Refuse a conversion with an optional field/]) {
+      await page.getByLabel(label).check();
+      await test.message('Saved');
+    }
+    await eventually(
+      () => test.api(`/sites/${site.host}/settings`),
+      ({ body }) => body.identifyBy === 'any' && body.strictFields,
+    );
+    await test.open(`/sites/${site.host}/audit`);
+    await test.row('strict fields').first().getByText(test.email).waitFor();
+  });
+
   it('shows what a platform would get while a mapping is edited, and saves it', async () => {
     const site = await test.newDeliveringSite();
     const { page } = test;
