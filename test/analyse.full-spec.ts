@@ -3,6 +3,8 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FORMATS, type FormatName } from '../src/history/export-formats.js';
 import type { StoredEvent } from '../src/log/event.js';
+import { createEmptyDatabase } from './support/databases.js';
+import { temporaryFolder } from './support/folders.js';
 
 /** An interpreter with the analysts' packages, such as that of a virtual environment. */
 const python = process.env['CC_PYTHON'] ?? 'python3';
@@ -79,7 +81,8 @@ print(json.dumps({
 }))
 `;
 
-import { temporaryFolder } from './support/folders.js';
+const hasPsql = spawnSync('psql', ['--version']).status === 0;
+if (!hasPsql) console.warn('SKIPPED: the recipes for PostgreSQL (install the package postgresql-client).');
 
 let folder: string;
 
@@ -141,6 +144,25 @@ afterAll(() => rmSync(folder, { recursive: true }));
       ...{ duckdb: equal, polars: equal, pyarrow: equal },
       ...{ 'from duckdb': notBefore, 'from polars': notBefore },
     });
+  });
+});
+
+(hasPsql ? describe : describe.skip)('PostgreSQL', () => {
+  it('loads the CSV as described, and answers both questions', async () => {
+    const env = { ...process.env, ANALYSIS_URL: await createEmptyDatabase() };
+    const run = (program: string, ...args: string[]) =>
+      execFileSync(program, args, { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' });
+    const [, , load = ''] = recipes('sh').find(([, , code]) => code.includes('psql')) ?? [];
+    run('sh', '-ec', load.replace(/^npx .*$/m, ''));
+    const answers = recipes('postgresql').map(([, , query]) =>
+      // The events are of a fixed week.
+      run('psql', env.ANALYSIS_URL, '-Atc', query.replace('now()', "timestamptz '2026-03-09'")).trim().split('\n'),
+    );
+    const received = EVENTS.filter(({ data }) => 'orderId' in data && !(data as { trial: boolean }).trial);
+    expect(answers).toEqual([
+      [expect.stringMatching(/^\|\|EUR\|6\|/)],
+      received.map(({ time, data }) => expect.stringContaining(`${(data as { orderId: string }).orderId}|${time}|`)),
+    ]);
   });
 });
 

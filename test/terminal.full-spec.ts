@@ -110,10 +110,13 @@ describe('the service on a terminal', () => {
       env: { ...env, TERM: 'xterm', PORT: '0', ADMIN_PORT: '0' },
     });
     let shown = '';
+    let isStopped = false;
     const ended = new Promise((resolve) => child.once('close', resolve));
     child.stdout.on('data', (chunk: Buffer) => {
       shown += chunk;
-      if (/\/sign-in#\S+\s/.test(shown)) child.stdin.write('\u0003');
+      if (isStopped || !/\/sign-in#\S+\s/.test(shown)) return;
+      isStopped = true;
+      child.stdin.write('\u0003');
     });
     await ended;
     expect(shown).toContain('Create the first administrator');
