@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { setFlagsFromString } from 'node:v8';
 import { AdminProcess } from './app/admin-process.js';
-import { firstLinkText } from './app/banner.js';
+import { bannerText } from './app/banner.js';
 import { isPersonsTerminal } from './app/main-terminal.js';
 import { unsupportedNodeText } from './app/node-support.js';
 import { recordVersion } from './app/record-version.js';
@@ -22,6 +22,9 @@ import { SiteDirectory } from './sites/site-directory.js';
 // V8's several times keeps the process about 50 MB smaller under load; the cost was within the noise.
 setFlagsFromString('--heap-growing-percent=50');
 
+/** On a terminal the banner begins with a link to the management API, which works by then. */
+const BANNER_WITHIN_MS = 15_000;
+
 // npm runs `npm start` in a shell. A signal to npm ends the shell, which on Debian does not pass it on to this process.
 if (process.env['npm_lifecycle_event'] === 'start') onParentEnd(() => process.kill(process.pid, 'SIGTERM'));
 
@@ -34,15 +37,29 @@ try {
   await withLogTimeout(recordVersion(app.get(EventLog), productVersion())).catch((error: unknown) =>
     app.get(Logger).warn(`The start of this version may not be recorded: ${messageOf(error)}`),
   );
-  process.stdout.write(banner + unsupportedNodeText(process.versions.node));
+  let isShown = false;
+  const show = (firstLink?: string) => {
+    isShown = true;
+    process.stdout.write(bannerText(banner, firstLink) + unsupportedNodeText(process.versions.node));
+  };
+  // Only on a terminal: what is piped or collected as a log must not contain the link.
+  const hasLink = settings.adminPort !== undefined && isPersonsTerminal();
+  if (hasLink)
+    setTimeout(() => {
+      if (!isShown) show();
+    }, BANNER_WITHIN_MS).unref();
+  else show();
   if (settings.adminPort !== undefined) {
     const admin = new AdminProcess({
       script: new URL('./admin-main.js', import.meta.url),
       logger: app.get(Logger),
       graceMs: settings.shutdownGraceMs,
       applyChanges: () => app.get(SiteDirectory).refresh(),
-      // Only on a terminal: what is piped or collected as a log must not contain it.
-      showFirstLink: isPersonsTerminal() ? (link) => process.stdout.write(firstLinkText(link)) : undefined,
+      onListening: hasLink
+        ? (link) => {
+            if (!isShown || link !== undefined) show(link);
+          }
+        : undefined,
     });
     app.get(Shutdown).accompany(() => admin.stop());
     admin.start();

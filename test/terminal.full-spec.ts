@@ -110,16 +110,23 @@ describe('the service on a terminal', () => {
       env: { ...env, TERM: 'xterm', PORT: '0', ADMIN_PORT: '0' },
     });
     let shown = '';
-    let isStopped = false;
+    let opened: Promise<number> | undefined;
     const ended = new Promise((resolve) => child.once('close', resolve));
     child.stdout.on('data', (chunk: Buffer) => {
       shown += chunk;
-      if (isStopped || !/\/sign-in#\S+\s/.test(shown)) return;
-      isStopped = true;
-      child.stdin.write('\u0003');
+      const [, link] = /(\S+\/sign-in#\S+)\s/.exec(shown) ?? [];
+      if (opened || link === undefined) return;
+      opened = fetch(link).then(({ status }) => status);
+      void opened.finally(() => child.stdin.write('\u0003'));
     });
     await ended;
-    expect(shown).toContain('Create the first administrator');
+    expect(await opened).toBe(200);
+    const banner = shown
+      .split('\n')
+      .findIndex((line) => line.includes('Open this link to create the first administrator'));
+    expect(shown.split('\n').findIndex((line) => line.includes('Clean Conversions listens on'))).toBeGreaterThan(
+      banner,
+    );
     expect(shown).toMatch(/^\d\d:\d\d:\d\d {2}The management API listens \(url: /m);
     expect(shown).not.toMatch(/^\{/m);
     expect(shown).not.toContain('There is no user');

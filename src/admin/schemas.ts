@@ -170,6 +170,7 @@ export const signInOptionsSchema = z
   .object({
     provider: z.boolean().meta({ description: 'Whether `/api/v1/session/provider` starts a sign-in.' }),
     hasUsers: z.boolean().meta({ description: 'False until the first user is added.' }),
+    addUser: z.string().optional().meta({ description: 'While there is none: the command that adds one.' }),
   })
   .meta({ id: 'SignInOptions' });
 export const signInSchema = z.object({ email: z.string().max(254), password: z.string().max(1_000) }).strict();

@@ -102,7 +102,7 @@ describe('the process of the management API', () => {
     const source = `const firstLink = process.argv[2] && 'http://localhost:1/sign-in#secret';
       process.send({ kind: 'listening', url: 'http://localhost:1', firstLink }); ${END_WITH_THE_SERVICE}`;
     const shown: string[] = [];
-    start(source, { showFirstLink: (link) => shown.push(link) });
+    start(source, { onListening: (link) => shown.push(String(link)) });
     await startedProcess();
     await admin?.stop();
     expect(shown).toEqual(['http://localhost:1/sign-in#secret']);

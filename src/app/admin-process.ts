@@ -27,8 +27,8 @@ export interface AdminProcessOptions {
   readonly graceMs: number;
   /** Applies the changes of sites that are stored. */
   readonly applyChanges: () => Promise<void>;
-  /** Shows the link that creates the first administrator. Undefined: there is no terminal to show it on. */
-  readonly showFirstLink?: ((link: string) => void) | undefined;
+  /** Is told the link that creates the first administrator, if there is none. Undefined: there is no terminal to show it on. */
+  readonly onListening?: ((firstLink: string | undefined) => void) | undefined;
   readonly restartFirstMs?: number;
 }
 
@@ -72,8 +72,8 @@ export class AdminProcess {
   }
 
   private spawn(): ChildProcess {
-    const { script, logger, showFirstLink } = this.options;
-    const child = fork(script, showFirstLink ? [WITH_FIRST_LINK] : [], {
+    const { script, logger, onListening } = this.options;
+    const child = fork(script, onListening ? [WITH_FIRST_LINK] : [], {
       execArgv: execArgvOfChild(process.execArgv),
       // Both write whole lines of JSON to the same standard error; standard output has the banner only.
       stdio: ['ignore', 2, 2, 'ipc'],
@@ -87,7 +87,7 @@ export class AdminProcess {
       else {
         listeningMs = performance.now();
         logger.info('The management API listens', { url: message.url, process: child.pid });
-        if (message.firstLink !== undefined) showFirstLink?.(message.firstLink);
+        onListening?.(message.firstLink);
       }
     });
     child.on('error', (error) => {

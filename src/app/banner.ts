@@ -14,29 +14,38 @@ export interface Missing {
   readonly users: boolean;
 }
 
+export interface BannerContent {
+  readonly url: string;
+  readonly demo: Demo | undefined;
+  readonly dashboardUrl: string | undefined;
+  readonly missing: Missing;
+  /** How the command line is run here. */
+  readonly cliCommand: string;
+}
+
 /** The text that `npm start` prints once the service is up. The curl line works when pasted into a shell. */
 export function bannerText(
-  url: string,
-  demo: Demo | undefined,
-  dashboardUrl: string | undefined,
-  missing: Missing,
+  { url, demo, dashboardUrl, missing, cliCommand }: BannerContent,
+  firstLink?: string,
 ): string {
   const base = url.replace('127.0.0.1', 'localhost').replace('[::1]', 'localhost');
   const lines = [''];
-  if (dashboardUrl !== undefined) lines.push(`  Dashboard: ${dashboardUrl}`);
+  if (firstLink !== undefined)
+    lines.push('  Open this link to create the first administrator, once, within 24 hours:', `    ${firstLink}`, '');
+  else if (dashboardUrl !== undefined) lines.push(`  Dashboard: ${dashboardUrl}`);
   lines.push(`  Clean Conversions listens on ${base}`, '');
   if (missing.users)
     lines.push(
       '  There is no user of the dashboard. Add one, and open the link that is printed:',
-      '    npx clean-conversions users add <email> --role admin',
+      `    ${addUserCommand(cliCommand)}`,
       '',
     );
   if (!demo?.key && missing.sites) {
     lines.push(
       '  There is no site. Add one and create an API key:',
-      '    npx clean-conversions sites add <host>',
-      '    npx clean-conversions inbound enable <host>',
-      '    npx clean-conversions keys create --site <host> --name <label>',
+      `    ${cliCommand} sites add <host>`,
+      `    ${cliCommand} inbound enable <host>`,
+      `    ${cliCommand} keys create --site <host> --name <label>`,
       '',
     );
   }
@@ -54,10 +63,7 @@ export function bannerText(
   return `${lines.join('\n')}\n`;
 }
 
-/** Follows the banner while there is no user. */
-export function firstLinkText(link: string): string {
-  return `  Create the first administrator, once, within 24 hours:\n    ${link}\n\n`;
-}
+export const addUserCommand = (cliCommand: string) => `${cliCommand} users add <email> --role admin`;
 
 /** Undefined if there is none, or if it chooses a port when it starts. */
 export function dashboardUrl({ adminUrl, adminPort }: Pick<Settings, 'adminUrl' | 'adminPort'>): string | undefined {

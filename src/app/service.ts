@@ -17,7 +17,7 @@ import { SiteDirectory } from '../sites/site-directory.js';
 import { openTracing } from '../tracing/open-tracing.js';
 import { hasUsers } from '../users/first-administrator.js';
 import { AppModule } from './app.module.js';
-import { bannerText, type Demo, dashboardUrl, type Missing } from './banner.js';
+import { type BannerContent, type Demo, dashboardUrl, type Missing } from './banner.js';
 import { connectDemoPlatforms, startDemoSandbox } from './demo-sandbox.js';
 import { ensureDemoSite } from './demo-site.js';
 import { isPersonsTerminal } from './main-terminal.js';
@@ -32,7 +32,7 @@ const FIELDS_READ = ['platform', 'platforms'];
 
 export interface RunningService {
   readonly app: NestFastifyApplication;
-  readonly banner: string;
+  readonly banner: BannerContent;
 }
 
 export async function startService(settings: Settings): Promise<RunningService> {
@@ -77,9 +77,11 @@ export async function startService(settings: Settings): Promise<RunningService> 
       throw describeListenError(error, settings);
     });
     const demo = databaseUrl ? undefined : await prepareDemo(app, dataDir, await sandbox);
+    const missing = await missingIn(app, settings);
+    const { cliCommand } = settings;
     return {
       app,
-      banner: bannerText(await app.getUrl(), demo, dashboardUrl(settings), await missingIn(app, settings)),
+      banner: { url: await app.getUrl(), demo, dashboardUrl: dashboardUrl(settings), missing, cliCommand },
     };
   } catch (error) {
     await app.close();

@@ -67,7 +67,9 @@ describe('the dashboard', () => {
   });
 
   it('learns before a sign-in whether there are users and a provider', async () => {
-    expect((await admin.anonymous('/session/options')).body).toEqual({ provider: false, hasUsers: false });
+    expect((await admin.anonymous('/session/options')).body).toEqual({
+      ...{ provider: false, hasUsers: false, addUser: 'npx clean-conversions users add <email> --role admin' },
+    });
     await admin.addUser('analyst');
     expect((await admin.anonymous('/session/options')).body).toEqual({ provider: false, hasUsers: true });
   });

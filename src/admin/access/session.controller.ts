@@ -15,6 +15,7 @@ import {
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
+import { addUserCommand } from '../../app/banner.js';
 import { networkOf } from '../../kernel/addresses.js';
 import { SETTINGS, type Settings } from '../../kernel/settings/settings.js';
 import type { Principal } from '../../users/access.js';
@@ -120,7 +121,9 @@ export class SessionController {
   @ApiOperation({ summary: 'How users sign in' })
   @Returns(signInOptionsSchema, 'Whether there is a sign-in provider, and whether there are users.')
   async options() {
-    return { provider: this.provider.isConfigured, hasUsers: await this.users.exist() };
+    const hasUsers = await this.users.exist();
+    const addUser = hasUsers ? undefined : addUserCommand(this.settings.cliCommand);
+    return { provider: this.provider.isConfigured, hasUsers, addUser };
   }
 
   @Get('session')

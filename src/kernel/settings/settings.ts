@@ -130,6 +130,12 @@ const DEFINITIONS = {
     origin,
     'Address under which browsers reach the management API, such as `https://admin.example`; the only accepted host and origin.',
   ),
+  cliCommand: setting(
+    'CLI_COMMAND',
+    'npx clean-conversions',
+    text,
+    'How the command line is run here: shown where there is no user or no site yet.',
+  ),
   adminEmail: setting(
     'ADMIN_EMAIL',
     'admin@localhost',

@@ -72,9 +72,8 @@ function PasswordForm({ onSignedIn }: { onSignedIn: (user: User) => void }) {
       <h1>Sign in</h1>
       {data?.hasUsers === false && (
         <p class="hint">
-          There is no user yet. Open the link that <code>npm start</code> printed, or add the first administrator where
-          the service runs, and open the link that it prints:{' '}
-          <code>npx clean-conversions users add &lt;email&gt; --role admin</code>
+          There is no user yet. Open the link that the service printed on its terminal, or run this where the service
+          runs, and open the link that it prints: <code>{data.addUser}</code>
         </p>
       )}
       <Form verb="Sign in" onSubmit={signIn}>
