@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { followSite } from '../src/cli/follow-site.js';
 import { DeliveryOutdated, type ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
 import { ConversionReceiver, receivedOf } from '../src/conversions/receive-conversion.handler.js';
@@ -6,17 +5,25 @@ import { SourceDeliveries } from '../src/conversions/sources/source-deliveries.j
 import { type Delivery, storedDelivery } from '../src/conversions/sources/source-delivery.js';
 import type { StoredEvent } from '../src/log/event.js';
 import type { LoadedSource } from '../src/sites/sources/loaded-source.js';
-import { ConnectSource, RotateSource } from '../src/sites/sources/source.commands.js';
-import { type Fixture, readFixture } from '../src/sources/fixtures.js';
-import type { Source } from '../src/sources/source.js';
-import { SOURCES } from '../src/sources/sources.js';
+import { RotateSource } from '../src/sites/sources/source.commands.js';
 import { Matcher } from '../src/visitors/matcher.js';
 import { commandLine } from './support/command-line.js';
 import { temporaryFolder } from './support/folders.js';
 import { SECRET_KEY } from './support/secret-key.js';
-import { metrics, post, type Reply, send, type TestSite, useService } from './support/service.js';
+import { metrics, post, send, type TestSite, useService } from './support/service.js';
+import {
+  bodyOf,
+  type ConnectedSource,
+  connectSource,
+  deliver as deliverTo,
+  FIRST,
+  fixtureOf,
+  play as playTo,
+  SOURCE_SECRET as SECRET,
+  type Sent,
+  sourceOf,
+} from './support/source-deliveries.js';
 
-const SECRET = 'whsec_of_the_test';
 const { databaseUrl, operator, service, openSite } = await useService();
 const environment = {
   DATABASE_URL: databaseUrl,
@@ -26,50 +33,18 @@ const environment = {
 };
 const { run, json } = commandLine(environment);
 
-const sourceOf = (name: string) => SOURCES.find((each) => each.name === name) as Source;
-const fixtureOf = (source: string, name: string) => readFixture(source, name) as Fixture;
-
-async function connected(name: string, settings: Record<string, string> = {}) {
-  const site = await openSite(settings);
-  const { connection } = await operator.execute(new ConnectSource('cli', site.host, name, SECRET));
+async function connected(name: string, settings: Record<string, string> = {}): Promise<ConnectedSource> {
+  const to = await connectSource(operator, await openSite(settings), name);
   await service.refreshSites();
-  return { site, keyId: connection.keyId, name };
+  return to;
 }
 
-type Connected = Awaited<ReturnType<typeof connected>>;
-
-interface Sent {
-  readonly secret?: string;
-  readonly at?: number;
-  readonly id?: string;
-  readonly host?: string;
-  readonly topic?: string;
-  readonly headers?: Record<string, string>;
-}
-
-function deliver({ site, keyId, name }: Connected, raw: string, topic: string, sent: Sent = {}): Promise<Reply> {
-  const { secret = SECRET, at = operator.postgres.clock.nowMs(), id = randomUUID(), host = site.host } = sent;
-  const signed = sourceOf(name).sign(topic, Buffer.from(raw), secret, at, id);
-  const headers = { Host: host, 'Content-Type': 'application/json', ...signed, ...sent.headers };
-  return send(service, { method: 'POST', path: `/__cc/sources/${name}/${keyId}`, body: raw, headers });
-}
-
-const play = (to: Connected, fixture: string, sent: Sent = {}) => {
-  const { raw, topic } = fixtureOf(to.name, fixture);
-  return deliver(to, raw, topic, sent);
-};
-
-const bodyOf = ({ body }: Reply) => JSON.parse(body) as Record<string, unknown>;
+const deliver = (to: ConnectedSource, raw: string, topic: string, sent?: Sent) =>
+  deliverTo(service, to, raw, topic, sent);
+const play = (to: ConnectedSource, fixture: string, sent?: Sent) => playTo(service, to, fixture, sent);
 const ignored = async ({ host }: TestSite) => operator.log.read({ categories: ['inbound'], site: host });
 const refusedOf = async (source: string, reason: string) =>
   (await metrics(service)).get(`cc_source_refused_total{source="${source}",reason="${reason}"}`) ?? 0;
-
-const FIRST: readonly (readonly [string, string])[] = [
-  ['shopify', 'orders-paid'],
-  ['stripe', 'checkout.session.completed'],
-  ['woocommerce', 'order.created'],
-  ['segment', 'order-completed'],
-];
 
 describe.each(FIRST)('a delivery of %s', (name, fixture) => {
   it('with a valid signature becomes the documented conversion', async () => {

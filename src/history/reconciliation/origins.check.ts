@@ -11,7 +11,7 @@ const KEY_ACTOR = 'key:';
 /** Categories whose events belong to no site. */
 const WITHOUT_SITE: readonly string[] = [LOG, USER];
 
-/** The site of every event was registered before it, and the API key that an event names had been issued for that site. */
+/** The site of every event was registered before it, and had the API key or the source that the event names. */
 export function originsCheck(): EventCheck {
   const violations = new Violations();
   const sites = new Set<string>();
@@ -53,7 +53,10 @@ const OPENINGS: ReadonlySet<string> = new Set([
   'conversion.filtered.v1',
 ]);
 
+/** Conversions name the connection of a source where others name an API key. */
+const NAMES_KEY: ReadonlySet<string> = new Set(['site.key_issued.v1', 'site.source_connected.v1']);
+
 function apply(row: SealedRow, sites: Set<string>, keys: Set<string>): void {
   if (row.type === 'site.registered.v1') sites.add(row.site);
-  if (row.type === 'site.key_issued.v1') keys.add(`${row.site} ${(row.data() as { keyId: string }).keyId}`);
+  if (NAMES_KEY.has(row.type)) keys.add(`${row.site} ${(row.data() as { keyId: string }).keyId}`);
 }
