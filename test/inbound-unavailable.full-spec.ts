@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startTestServer } from './support/postgres-server.js';
 import { conversionId, getReceipt, metrics, post, type Reply, send, useService } from './support/service.js';
+import { bodyOf, connectSource, FIRST, play } from './support/source-deliveries.js';
 import { eventually, runConcurrently } from './support/waiting.js';
 
 const purchase = ({ orderId = randomUUID() as string } = {}) => ({
@@ -109,5 +110,33 @@ describe('the service while PostgreSQL is unavailable', () => {
     await eventually(ready, 200);
     await eventually(() => post(service, site, purchase()), { status: 200 });
     expect((await getReceipt(service, site, `/${conversionId(first)}`)).body).toBe(first.body);
+  });
+
+  it('answers authentic deliveries of sources with 503, and stores each once when it is repeated', async () => {
+    const { host } = site;
+    const before = (await operator.conversions(host)).length;
+    const sources = [];
+    for (const [name, fixture] of FIRST) sources.push({ to: await connectSource(operator, site, name), fixture });
+    await service.refreshSites();
+    server.freeze();
+    try {
+      const replies = await Promise.all(sources.map(({ to, fixture }) => play(service, to, fixture)));
+      for (const reply of replies)
+        expect(reply).toMatchObject({
+          ...UNAVAILABLE,
+          headers: { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) },
+        });
+    } finally {
+      server.thaw();
+    }
+    await eventually(ready, 200);
+    for (const { to, fixture } of sources) {
+      const reply = await eventually(() => play(service, to, fixture), { status: 200 });
+      // The commit may have been without an answer.
+      expect(['received', 'repeated']).toContain(bodyOf(reply)['outcome']);
+      expect(bodyOf(await play(service, to, fixture))).toMatchObject({ outcome: 'repeated' });
+    }
+    expect((await operator.conversions(host)).length - before).toBe(FIRST.length);
+    expect(await operator.log.read({ categories: ['inbound'], site: host })).toEqual([]);
   });
 });

@@ -169,6 +169,16 @@ describe('the append of a paused site', () => {
     expect(await log.append({ ...mine, stream: uuidv7() })).toMatchObject({ status: 'appended' });
   });
 
+  it('refuses a new stream also if its id is derived, so that it may be stored already', async () => {
+    const [log] = logs;
+    const stored = { ...thing(), expected: 0, site: host } as const;
+    await log.append(stored);
+    await pause();
+    await expect(log.append({ ...opening(), expected: 0 })).rejects.toThrow(SitePaused);
+    expect(await log.append(stored)).toMatchObject({ status: 'conflict' });
+    await resume();
+  });
+
   it('continues streams, so that outcomes are recorded, and records erasures, consent and outcomes of what was removed', async () => {
     const [log] = logs;
     const begun = { ...thing(), site: host };
@@ -178,6 +188,12 @@ describe('the append of a paused site', () => {
     expect(await log.append({ ...begun, expected: 2 })).toMatchObject({ status: 'appended' });
     for (const type of ['visitor.erased.v1', 'visitor.consent_changed.v1', 'conversion.deferred.v1']) {
       const outcome = await log.append({ ...opening(), claim: undefined, events: [{ type, data: {} }] });
+      expect([type, outcome]).toMatchObject([type, { status: 'appended' }]);
+    }
+    // What was counted before the pause.
+    for (const type of ['inbound.rejected.v1', 'inbound.deliveries_refused.v1']) {
+      const events = [{ type, data: {} }] as const;
+      const outcome = await log.append({ ...opening(), claim: undefined, expected: 0, events });
       expect([type, outcome]).toMatchObject([type, { status: 'appended' }]);
     }
     await resume();

@@ -1,5 +1,5 @@
 import { AddSite, EnableInbound, PauseSite, RemoveSite, ResumeSite } from '../src/sites/site.commands.js';
-import { ConnectSource, DisconnectSource, RotateSource } from '../src/sites/sources/source.commands.js';
+import { DisconnectSource, RotateSource } from '../src/sites/sources/source.commands.js';
 import { commandLine } from './support/command-line.js';
 import { SECRET_KEY } from './support/secret-key.js';
 import { openSocket, type Reply, startTestService, useService } from './support/service.js';
@@ -13,8 +13,6 @@ import {
   play,
   rawDelivery,
   type Sent,
-  SOURCE_SECRET,
-  sourceOf,
 } from './support/source-deliveries.js';
 
 const { databaseUrl, operator, service, openSite } = await useService();

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import { INBOUND_PATH } from '../conversions/inbound/inbound-route.js';
+import { SOURCES_PATH } from '../conversions/sources/source-route.js';
 import { failureAnswer, sendAnswer, textAnswer } from '../http/answer.js';
 import type { HotRoutes } from '../http/hot-routes.js';
 import { RequestOrigin } from '../http/request-origin.js';
@@ -31,6 +32,9 @@ const FIXES = {
   address: 'CELL_ADDRESS was not set in the other cell when it moved: let its DNS name lead there.',
   silent: 'Check that the other cell runs, and CELL_ADDRESS there.',
 } as const satisfies Record<keyof typeof NOT_FORWARDED, string>;
+
+/** Whose failures are JSON. */
+const JSON_PATHS = [INBOUND_PATH, SOURCES_PATH];
 
 type Destination = ForwardingDecision & { kind: 'forward' };
 
@@ -152,7 +156,7 @@ export class Forwarding {
 
 function refuse(request: IncomingMessage, response: ServerResponse, reason: keyof typeof NOT_FORWARDED): void {
   const text = NOT_FORWARDED[reason];
-  const answer = request.url?.startsWith(INBOUND_PATH)
+  const answer = JSON_PATHS.some((path) => request.url?.startsWith(path))
     ? failureAnswer(503, text, RETRY_AFTER)
     : textAnswer(503, text, { ...RETRY_AFTER, Vary: 'Origin' });
   sendAnswer(response, answer, randomUUID());

@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--against VERSION] [--platforms | --visitors | --kafka | --outbound | --history | --standby | --moves | --import | --admin | --dashboard | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--against VERSION] [--platforms | --visitors | --kafka | --outbound | --history | --sources | --standby | --moves | --import | --admin | --dashboard | --grow] [--json | --markdown]
 // Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
@@ -19,6 +19,7 @@ import { largeLogRun } from './large-log.mjs';
 import { movesRun } from './moves.mjs';
 import { outboundRun } from './outbound.mjs';
 import { platformsRun } from './platforms.mjs';
+import { sourcesRun } from './sources.mjs';
 import { standardRun } from './standard.mjs';
 import { standbyRun } from './standby.mjs';
 import { markdownReport, textReport } from './table.mjs';
@@ -35,6 +36,7 @@ const HELP = `npm run bench [-- options]
   --kafka      the Kafka part: cost of publishing and its effect on inbound; needs Java and Maven; at most eight minutes
   --grow       the large-log part: fills a log and compares it with an empty one
   --history    the history part: export and rebuild, compared with a plain COPY
+  --sources    the sources part: CPU of a delivery of each source, compared with the same conversion posted to inbound
   --standby    the standby part: appends with and without a standby; needs the packages of "npm run cluster"; at most four minutes
   --moves      the moves part: a site with a filled log moves to another cell while conversions arrive
   --import     the import part: a CSV file compared with appends, and a million rows whose import is killed three times
@@ -90,6 +92,10 @@ const KAFKA_QUICK = { published: 8_000 };
 /** Overrides for the standby part: a small difference needs many rounds. */
 const STANDBY = { rounds: 7, seconds: 3 };
 
+/** Overrides for the sources part: CPU is counted in ticks of 10 ms. */
+const SOURCES_STANDARD = { rounds: 5, deliveries: 3_000 };
+const SOURCES_QUICK = { deliveries: 500 };
+
 /** Overrides for the history part. */
 const HISTORY = { rounds: 3 };
 
@@ -108,6 +114,7 @@ const PARTS = {
   kafka: { run: kafkaRun, title: 'with Kafka' },
   outbound: { run: outboundRun, title: 'outbound webhook' },
   history: { run: historyRun, title: 'export and rebuild' },
+  sources: { run: sourcesRun, title: 'sources' },
   import: { run: importRun, title: 'import of files' },
   standby: { run: standbyRun, title: 'with a standby' },
   moves: { run: movesRun, title: 'move of a site' },
@@ -152,6 +159,7 @@ async function main() {
     ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
     ...(options.kafka && (options.quick ? KAFKA_QUICK : KAFKA_STANDARD)),
     ...(options.history && !options.quick && HISTORY),
+    ...(options.sources && (options.quick ? SOURCES_QUICK : SOURCES_STANDARD)),
     ...(options.standby && !options.quick && STANDBY),
     ...(options.dashboard && (options.quick ? DASHBOARD_QUICK : DASHBOARD_STANDARD)),
     ...(options.import && (options.quick ? IMPORT_QUICK : IMPORT_STANDARD)),

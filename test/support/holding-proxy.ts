@@ -4,13 +4,14 @@ import { join } from 'node:path';
 
 const DEFAULT_PORT = 5432;
 
-/** A TCP proxy in front of a PostgreSQL server that listens on a Unix socket. It can hold back what clients send, or stall. */
+/** A TCP proxy in front of a PostgreSQL server that listens on a Unix socket. It can hold back what clients send, lose answers, or stall. */
 export class HoldingProxy {
   private isHolding = false;
   /** What clients have sent meanwhile, by connection to the server. */
   private held = new Map<Socket, Buffer[]>();
   private readonly sockets = new Set<Socket>();
   private readonly stalled = new Set<Socket>();
+  private lostText: string | undefined;
 
   private constructor(private readonly server: Server) {}
 
@@ -41,6 +42,11 @@ export class HoldingProxy {
     for (const socket of this.sockets) this.stalled.add(socket);
   }
 
+  /** Connections on which this text is sent get no more answers, as if their client had died after the commit. */
+  loseAnswersTo(text: string): void {
+    this.lostText = text;
+  }
+
   hold(): void {
     this.isHolding = true;
   }
@@ -67,7 +73,9 @@ export class HoldingProxy {
       socket.on('error', () => {});
       socket.on('close', () => this.sockets.delete(socket));
     }
+    let isLost = false;
     client.on('data', (bytes) => {
+      isLost ||= this.lostText !== undefined && bytes.includes(this.lostText);
       if (this.stalled.has(client)) return;
       if (this.isHolding) this.held.set(server, [...(this.held.get(server) ?? []), bytes]);
       else if (server.writable) server.write(bytes);
@@ -75,7 +83,7 @@ export class HoldingProxy {
     client.on('end', () => {
       if (!this.held.has(server) && !this.stalled.has(client)) server.end();
     });
-    server.on('data', (bytes) => this.stalled.has(server) || client.write(bytes));
+    server.on('data', (bytes) => isLost || this.stalled.has(server) || client.write(bytes));
     server.on('end', () => server.end());
     server.on('close', () => this.stalled.has(server) || client.destroy());
   }

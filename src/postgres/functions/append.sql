@@ -115,7 +115,7 @@ BEGIN
   SELECT array_agg(p.site), array_agg(p.site) FILTER (WHERE p.closed) INTO held_sites, closed_sites FROM cc.paused_sites p;
   IF held_sites IS NOT NULL THEN
     SELECT array_agg(each.n) INTO paused
-      FROM (SELECT r.n, r.site, r.expected IS NULL AND r.base IS NULL AS begins,
+      FROM (SELECT r.n, r.site, r.base IS NULL AND coalesce(r.expected, 0) = 0 AS begins,
                    first_value(r.type) OVER (PARTITION BY r.stream ORDER BY r.n) AS opening
               FROM json_to_recordset(batch) AS r (n integer, base integer, expected integer, stream uuid, type text, site text, at bigint)
              WHERE r.site = ANY (held_sites) AND r.at IS NULL) each
