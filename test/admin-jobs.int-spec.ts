@@ -60,6 +60,23 @@ describe('jobs of the management API', () => {
     expect((await download(job.id)).status).toBe(404);
   });
 
+  it('export a row for each conversion that matches, without the email in an order', async () => {
+    await storeConversion(log, { site: SITE, orderId: 'ORD-T1', settings: META, outcomes: [FAILED] });
+    await storeConversion(log, { site: SITE, orderId: 'ORD-T2', settings: META, outcomes: [{ status: 'delivered' }] });
+    const table = { kind: 'export', table: 'conversions' };
+    const job = await finished({ ...table, outcome: 'delivered', connection: 'meta' });
+    expect(job).toMatchObject({ state: 'succeeded', result: { format: 'csv', conversions: 1 } });
+    const { text, headers } = await download(job.id);
+    expect(headers.get('content-disposition')).toContain(`conversions-${job.id}.csv`);
+    const [names = '', ...rows] = text.trim().split('\r\n');
+    expect(names.split(',').slice(-3)).toEqual(['meta', 'reasons', 'status']);
+    expect(rows).toEqual([expect.stringMatching(/,ORD-T2,.*,delivered,,received$/)]);
+    const none = await finished({ ...table, order: 'jane@example.com', event: 'purchase' });
+    expect(none.result).toMatchObject({ conversions: 0 });
+    expect(JSON.stringify(none.request)).not.toContain('jane');
+    expect((await finished({ ...table, order: 'ORD-T1' })).result).toMatchObject({ conversions: 1 });
+  });
+
   it('repeat deliveries only after a dry run, as the caller', async () => {
     const id = await storeConversion(log, { site: SITE, orderId: 'ORD-2', settings: META, outcomes: [FAILED] });
     const replay = { kind: 'replay', platform: 'meta', conversion: id };

@@ -1,4 +1,5 @@
 import type { QueryConfig } from 'pg';
+import { sampleReceived } from '../src/delivery/payload/sample-conversion.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import { findNewestByField } from '../src/log/projections/newest-by-field.js';
 import { ATTEMPT_TYPES, type SyncLine } from '../src/outbound/sync-log.js';
@@ -8,15 +9,22 @@ import { type StoredConversion, storeConversion } from './support/stored-convers
 const SITE = 'records.example';
 const META = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
 const QUIET = 'quiet.example';
+const FOUND = 'found.example';
 const TIKTOK = { pixel_code: 'C4A1B2C3D4E5F6G7H8I9', access_token: 'a-very-secret-token' };
 const FAILED = { status: 'failed', reason: 'bad event', httpStatus: 400, response: '{"error":"x"}' } as const;
 
 const admin = await useAdmin();
 const { log } = admin;
 const operator = await admin.signedIn('operator');
-const analyst = await admin.signedIn('analyst', [SITE, QUIET]);
-for (const host of [SITE, QUIET]) await operator.post('/sites', { host });
+const analyst = await admin.signedIn('analyst', [SITE, QUIET, FOUND]);
+for (const host of [SITE, QUIET, FOUND]) await operator.post('/sites', { host });
 await operator.put(`/sites/${SITE}/connections/meta`, { settings: META });
+
+interface Found {
+  readonly orderId: string;
+  readonly status: string;
+  readonly deliveries: readonly object[];
+}
 
 function store(
   orderId: string,
@@ -172,6 +180,78 @@ describe('conversions in the management API', () => {
     const { body: following } = await analyst(`/sites/${SITE}/conversions?limit=1&cursor=${newest.next}`);
     expect(following.items).toMatchObject([{ conversionId: ids[0] }]);
     expect((await analyst(`/sites/${SITE}/conversions?order=ORD-LIST&status=filtered`)).body.items).toEqual([]);
+  });
+});
+
+describe('the search for conversions in the management API', () => {
+  const search = async (query: string, caller = analyst) =>
+    (await caller(`/sites/${FOUND}/conversions?${query}`)).body as { items: Found[]; next?: number };
+  const orders = async (query: string) => (await search(query)).items.map(({ orderId }) => orderId);
+  let middle: number;
+
+  beforeAll(async () => {
+    const received = (orderId: string, outcomes: StoredConversion['outcomes'], facts: StoredConversion['facts'] = {}) =>
+      storeConversion(log, { site: FOUND, orderId, settings: META, facts, outcomes });
+    await received('F-1', [FAILED, { status: 'delivered' }], { source: 'phone_call' });
+    await received('F-2', [FAILED], { event: 'lead' });
+    middle = await log.head();
+    await received('F-3', []);
+    await received('F-4', [{ status: 'skipped', reason: 'event_not_mapped' }], {
+      delivery: { source: 'shopify', topic: 'orders/paid', digest: 'd' },
+    });
+    const { data } = sampleReceived(Date.now());
+    const filtered = { ...data, conversionId: uuidv7(), orderId: 'F-5', reason: 'bot' };
+    await log.append({
+      ...{ category: 'conversion', stream: filtered.conversionId, expected: 'any', site: FOUND, actor: 'system' },
+      events: [{ type: 'conversion.filtered.v1', data: filtered }] as never,
+    } as never);
+  });
+
+  it.each([
+    ['', ['F-5', 'F-4', 'F-3', 'F-2', 'F-1']],
+    ['outcome=delivered', ['F-1']],
+    ['outcome=refused', ['F-2']],
+    ['outcome=refused&connection=meta', ['F-2']],
+    ['outcome=refused&platform=tiktok', []],
+    ['outcome=waiting', ['F-3']],
+    ['outcome=not_sent', ['F-4']],
+    ['outcome=filtered', ['F-5']],
+    ['outcome=duplicate', []],
+    ['connection=meta', ['F-4', 'F-3', 'F-2', 'F-1']],
+    ['event=lead', ['F-2']],
+    ['source=shopify', ['F-4']],
+    ['source=phone_call', ['F-1']],
+    ['order=F-2', ['F-2']],
+    ['order=F-2&outcome=delivered', []],
+    ['from=2020-01-01&to=2020-01-02', []],
+    ['from=2020-01-01&outcome=refused', ['F-2']],
+  ])('with %j finds what matches', async (query, expected) => {
+    expect(await orders(query)).toEqual(expected);
+  });
+
+  it('is bounded by positions, and continues where the page before ended', async () => {
+    expect(await orders(`to=${middle + 1}`)).toEqual(['F-2', 'F-1']);
+    expect(await orders(`from=${middle + 1}&connection=meta`)).toEqual(['F-4', 'F-3']);
+    const page = await search('connection=meta&limit=3');
+    expect(page.items.map(({ orderId }) => orderId)).toEqual(['F-4', 'F-3', 'F-2']);
+    expect(await orders(`connection=meta&limit=3&cursor=${page.next}`)).toEqual(['F-1']);
+  });
+
+  it('says what became of each delivery', async () => {
+    const { items } = await search('');
+    expect(items.map(({ status, deliveries }) => [status, deliveries])).toEqual([
+      ['filtered', []],
+      ['received', [{ platform: 'meta', status: 'skipped', reason: 'event_not_mapped' }]],
+      ['received', [{ platform: 'meta', status: 'queued' }]],
+      ['received', [{ platform: 'meta', status: 'failed', reason: 'bad event' }]],
+      ['received', [{ platform: 'meta', status: 'delivered' }]],
+    ]);
+    expect(items[1]).toMatchObject({ delivery: { source: 'shopify', topic: 'orders/paid' } });
+    expect(JSON.stringify(items)).not.toContain('"digest"');
+  });
+
+  it('refuses an outcome that does not exist', async () => {
+    expect((await analyst(`/sites/${FOUND}/conversions?outcome=failed`)).status).toBe(400);
   });
 });
 

@@ -64,9 +64,14 @@ export function exportedBy({ personal }: ExportContent): (event: StoredEvent) =>
 }
 
 /** Rows with these columns and nothing else. */
-export function tableFormat<Row>(name: FormatName, columns: readonly FlatColumn<Row>[]): ExportFormat<Row> {
-  if (name === 'parquet') return new ParquetFormat(columns.map(toParquet), (row: Row) => row);
-  return name === 'csv' ? new CsvTable(columns) : new NdjsonTable(columns);
+export function tableFormat<Row>(
+  name: FormatName,
+  columns: readonly FlatColumn<Row>[],
+  { isResumed = false, state }: Pick<FormatOptions, 'isResumed' | 'state'> = {},
+): ExportFormat<Row> {
+  if (name === 'parquet')
+    return new ParquetFormat(columns.map(toParquet), (row: Row) => row, isResumed ? { state } : undefined);
+  return name === 'csv' ? new CsvTable(columns, isResumed) : new NdjsonTable(columns);
 }
 
 abstract class TextFormat<Row = LoggedRow> implements ExportFormat<Row> {
@@ -149,9 +154,12 @@ class NdjsonTable<Row> extends TextFormat<Row> {
 }
 
 class CsvTable<Row> extends TextFormat<Row> {
-  constructor(private readonly columns: readonly FlatColumn<Row>[]) {
+  constructor(
+    private readonly columns: readonly FlatColumn<Row>[],
+    isResumed: boolean,
+  ) {
     super();
-    this.lines.text(`${columns.map(({ name }) => cell(name)).join(',')}\r\n`);
+    if (!isResumed) this.lines.text(`${columns.map(({ name }) => cell(name)).join(',')}\r\n`);
   }
 
   add(row: Row): void {

@@ -12,7 +12,7 @@ const WINDOW_POSITIONS_MAX = 50_000;
 const DEADLINE_MS = 1_000;
 
 export interface BackwardsOptions<Type extends string>
-  extends Pick<ReadOptions<Type>, 'categories' | 'types' | 'site'> {
+  extends Pick<ReadOptions<Type>, 'categories' | 'types' | 'site' | 'where'> {
   /** Exclusive. */
   readonly before: number;
   /** Exclusive; from the start of the log if it is undefined. */

@@ -1,5 +1,6 @@
 import type { ReplayRequest } from '../delivery/replay-deliveries.command.js';
 import type { CreatedJob } from '../events/site.events.js';
+import type { ConversionFilter } from '../history/conversions/conversion-filter.js';
 import type { FormatName } from '../history/export-formats.js';
 import type { ShadowRules } from '../history/shadow/shadow-rules.js';
 import type { Actor } from '../kernel/command.js';
@@ -11,6 +12,15 @@ export type JobState = (typeof JOB_STATES)[number];
 /** What a job does, with positions in place of times: the instance that continues it reads the same events. */
 export type JobRequest =
   | (PositionRange & { readonly kind: 'export'; readonly format: FormatName; readonly types?: readonly string[] })
+  | (PositionRange & {
+      readonly kind: 'export';
+      readonly format: FormatName;
+      /** One row per conversion, instead of events. */
+      readonly table: 'conversions';
+      readonly filter: ConversionFilter;
+      /** A column each. */
+      readonly connections: readonly string[];
+    })
   | ({ readonly kind: 'replay' } & Pick<ReplayRequest, 'platform' | 'range' | 'statuses' | 'force' | 'dryRun'>)
   | (PositionRange & { readonly kind: 'shadow'; readonly rules: ShadowRules });
 export type RequestOf<Kind extends JobRequest['kind']> = Extract<JobRequest, { kind: Kind }>;

@@ -1,6 +1,7 @@
 import { type ReplayCounts, ReplayDeliveries } from '../delivery/replay-deliveries.command.js';
 import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
 import { SITE, streamIdOf } from '../events/site.events.js';
+import { exportConversions, type TableProgress } from '../history/conversions/conversion-table.js';
 import { EventFilter } from '../history/event-filter.js';
 import type { ExportProgress } from '../history/export-file.js';
 import { runExport } from '../history/run-export.js';
@@ -36,7 +37,9 @@ const PAGE_LIMITS = {
 export function runJob(dependencies: JobDependencies, job: Job, run: JobRun): Promise<object> {
   switch (job.request.kind) {
     case 'export':
-      return exportJob(dependencies, job as Job<RequestOf<'export'>>, run);
+      return 'table' in job.request
+        ? exportTable(dependencies, job as Job<TableRequest>, run)
+        : exportJob(dependencies, job as Job<EventsRequest>, run);
     case 'replay':
       return replayJob(dependencies, job as Job<RequestOf<'replay'>>, run);
     case 'shadow':
@@ -44,10 +47,32 @@ export function runJob(dependencies: JobDependencies, job: Job, run: JobRun): Pr
   }
 }
 
+type TableRequest = Extract<RequestOf<'export'>, { table: string }>;
+type EventsRequest = Exclude<RequestOf<'export'>, { table: string }>;
+
+/** Continues after the last stored page. Each row is as the conversion was when its page was made. */
+async function exportTable(
+  { postgres, log }: JobDependencies,
+  { site, request, checkpoint }: Job<TableRequest>,
+  run: JobRun,
+) {
+  const { format, filter, connections, after, until } = request;
+  const resumeFrom = (checkpoint as TableProgress | null) ?? undefined;
+  return withReaderHold(postgres, 'events export', resumeFrom?.position ?? after, async (hold) => {
+    const removed = resumeFrom ? {} : removedPart(request, hold);
+    const conversions = await exportConversions(log, {
+      ...{ site, format, filter, connections, resumeFrom, range: { after, until } },
+      write: (bytes, reached) => run.save(bytes, reached),
+      progress: () => run.check(),
+    });
+    return { format, conversions, ...removed };
+  });
+}
+
 /** Continues after the last stored page. */
 async function exportJob(
   dependencies: JobDependencies,
-  { site, request, checkpoint }: Job<RequestOf<'export'>>,
+  { site, request, checkpoint }: Job<EventsRequest>,
   run: JobRun,
 ) {
   const { format, types, after, until } = request;

@@ -1,6 +1,7 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
 import { nameOfSubject } from '../events/person-keys.js';
 import { copyOut } from './copy.js';
+import { type DataCondition, fieldText } from './data-condition.js';
 import type { EventsOf, Opened, PositionRange, StoredEvent, StreamEvent } from './event.js';
 import { EventRow, rowColumns } from './event-row.js';
 
@@ -37,6 +38,8 @@ export interface ReadOptions<Type extends string = string> {
   readonly subjectBytes?: number;
   /** Excludes events whose data field has this value, so that they are not transferred. */
   readonly unless?: { readonly field: string; readonly is: string };
+  /** Only events whose data meets all of these. */
+  readonly where?: readonly DataCondition[];
 }
 
 interface Row {
@@ -111,6 +114,8 @@ function select(columns: string, options: ReadOptions, value: (of: unknown) => s
   if (options.types) conditions.push(`e.type = ANY (${value(options.types)})`);
   if (options.unless)
     conditions.push(`(e.data ->> ${value(options.unless.field)}) IS DISTINCT FROM ${value(options.unless.is)}`);
+  for (const { anyOf, is } of options.where ?? [])
+    conditions.push(`(${anyOf.map((path) => `e.data #>> ${value(path)} = ANY (${value(is)})`).join(' OR ')})`);
   if (options.site !== undefined) conditions.push(`e.site = ${value(options.site)}`);
   if (options.streams) conditions.push(`e.stream = ANY (${value(options.streams)}::uuid[])`);
   if (options.subjectBytes !== undefined) conditions.push(`octet_length(p.subject) >= ${Number(options.subjectBytes)}`);
@@ -523,13 +528,6 @@ export class CountedEvents {
   counts(): EventCount[] {
     return [...this.groups.values()];
   }
-}
-
-/** As the operator `->>` returns it. */
-export function fieldText(data: object, field: string): string | null {
-  const value = (data as Readonly<Record<string, unknown>>)[field];
-  if (value === undefined || value === null) return null;
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 export interface SubjectOptions {

@@ -339,6 +339,69 @@ describe('conversions in the dashboard', () => {
     await test.row('ORD-1').waitFor();
   });
 
+  it('lists conversions with what became of them, by filters that are part of the address', async () => {
+    const site = await test.newDeliveringSite();
+    const { page } = test;
+    await test.sendConversion(site, 'ORD-1');
+    await test.behave(site, 'refuse');
+    await test.sendConversion(site, 'ORD-2', 'lead', { source: 'phone_call' });
+    const path = `/sites/${site.host}/conversions`;
+    await test.open(path);
+    await test.row('ORD-1').getByText('1 of 1 delivered').waitFor();
+    await eventually(
+      async () => {
+        await test.click('Refresh');
+        return test.row('ORD-2').getByText('0 of 1 delivered, 1 refused').count();
+      },
+      (count) => count === 1,
+    );
+    await test.row('ORD-2').getByText('Segment: refused').waitFor();
+    await test.row('ORD-2').getByText('phone call').waitFor();
+    await page.getByLabel('Outcome').selectOption('refused');
+    await test.at(`${path}?outcome=refused`);
+    await page.getByText('1 matches').waitFor();
+    expect([await test.row('ORD-1').count(), await test.row('ORD-2').count()]).toEqual([0, 1]);
+    await page.getByLabel('Event', { exact: true }).fill('purchase');
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing matches').waitFor();
+    await test.click('Remove the filters');
+    await test.at(path);
+    await page.getByLabel('Source', { exact: true }).fill('phone_call');
+    await page.keyboard.press('Enter');
+    await page.getByText('1 matches').waitFor();
+    await test.open(`${path}?outcome=delivered&connection=segment&span=24h`);
+    await test.row('ORD-1').waitFor();
+    await page.getByText('1 matches').waitFor();
+    await test.click('Export CSV');
+    await test.heading('History');
+    await test.row('Export of conversions as csv').getByText('1 conversion').waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: /Download/ }).click(),
+    ]);
+    const text = String(await buffer(await file.createReadStream()));
+    expect(text).toContain('ORD-1');
+    expect(text).not.toContain('ORD-2');
+  });
+
+  it('says how many conversions have arrived, and lists them when it is asked to', async () => {
+    const site = await test.newSite();
+    const { page } = test;
+    await test.sendConversion(site, 'ORD-1');
+    await test.open(`/sites/${site.host}/conversions?event=purchase`);
+    await test.row('ORD-1').waitFor();
+    await test.sendConversion(site, 'ORD-2', 'lead');
+    await test.sendConversion(site, 'ORD-3');
+    await test.sendConversion(site, 'ORD-4');
+    await page.getByRole('button', { name: /^2 new/ }).waitFor();
+    expect(await test.row('ORD-3').count()).toBe(0);
+    await test.click(/^2 new/);
+    await test.row('ORD-4').waitFor();
+    await test.row('ORD-3').waitFor();
+    expect(await test.row('ORD-2').count()).toBe(0);
+    await page.getByRole('button', { name: /^2 new/ }).waitFor({ state: 'detached' });
+  });
+
   it('pauses the live events, and lists those with a text', async () => {
     const site = await test.newSite();
     const { page } = test;

@@ -3,6 +3,7 @@ import { isExpiry } from '../../src/events/visitor.events.js';
 import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { ChangeWithEvents } from '../../src/log/append/append-in-transaction.js';
+import { meets } from '../../src/log/data-condition.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from '../../src/log/event.js';
 import { type EventField, EventLog, type FieldOptions } from '../../src/log/event-log.js';
 import {
@@ -98,6 +99,7 @@ export class InMemoryLog extends EventLog {
       site,
       subjectBytes,
       unless,
+      where = [],
     } = options;
     const types: readonly string[] | undefined = options.types;
     const found = this.all().filter(({ position, stream, type, site: own, data, personal }) => {
@@ -106,6 +108,7 @@ export class InMemoryLog extends EventLog {
       if (types && !types.includes(type)) return false;
       if (site !== undefined && site !== own) return false;
       if (subjectBytes !== undefined && personal?.subject?.length !== 2 * subjectBytes) return false;
+      if (!meets(data, where)) return false;
       return !unless || String((data as Record<string, unknown>)[unless.field]) !== unless.is;
     }) as EventsOf<Type>[];
     if (limit === undefined) return found;

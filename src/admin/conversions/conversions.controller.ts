@@ -1,31 +1,18 @@
 import { Controller, Get, NotFoundException, Param, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
-import type { StoredOpening } from '../../conversions/conversion.js';
-import { findOrder } from '../../conversions/find-order.js';
-import type { ConversionEvent } from '../../events/conversion.events.js';
 import { conversionHistory, readConversion, statusOf } from '../../history/conversion-history.js';
 import { conversionView } from '../../history/conversion-view.js';
+import { type FoundConversion, findConversions } from '../../history/conversions/find-conversions.js';
 import { readLagging } from '../../log/read-lagging.js';
-import { type Site, scopeStart } from '../../sites/site.js';
+import type { Site } from '../../sites/site.js';
 import { type Principal, seesPersonalData } from '../../users/access.js';
 import { Caller, Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
-import { laggingPageOf, pageOfEvents } from '../events/event-pages.js';
+import { laggingPageOf } from '../events/event-pages.js';
 import { Returns } from '../returns.decorator.js';
 import { SiteParam, scopeOf } from '../sites/site.param.js';
-import {
-  conversionIdSchema,
-  conversionSchema,
-  conversionsQuery,
-  historySchema,
-  STATUSES,
-} from './conversions.schemas.js';
-
-/** More conversions with one order id are not listed: a sender can repeat it any number of times. */
-const ORDER_MAX = 500;
-
-const typeOf = (status: (typeof STATUSES)[number]): ConversionEvent['type'] => `conversion.${status}.v1`;
+import { conversionIdSchema, conversionSchema, conversionsQuery, historySchema } from './conversions.schemas.js';
 
 @ApiTags('Conversions')
 @Controller('sites/:site/conversions')
@@ -34,33 +21,24 @@ export class ConversionsController {
 
   @Get()
   @Requires('read')
-  @ApiOperation({ summary: 'The conversions of a site, newest first, or those with an order id' })
+  @ApiOperation({ summary: 'Search the conversions of a site, with what became of their deliveries, newest first' })
   @Returns(laggingPageOf(conversionSchema), 'One page.')
   async list(
     @SiteParam() site: Site,
-    @Query({ schema: conversionsQuery }) { order, status, cursor, limit }: z.output<typeof conversionsQuery>,
+    @Query({ schema: conversionsQuery }) search: z.output<typeof conversionsQuery>,
     @Caller() caller: Principal,
   ) {
     const scope = scopeOf(caller, site);
-    const { host } = scope;
-    const after = scopeStart(scope);
-    const types = (status === undefined ? STATUSES : [status]).map(typeOf);
     const { postgres, secrets } = this.dependencies;
-    if (order === undefined)
-      return readLagging(
-        postgres,
-        (log) =>
-          pageOfEvents(log, { site: host, after, types, cursor, limit }, (event) =>
-            conversionOf(event as StoredOpening),
-          ),
-        cursor,
-      );
-    const newest = { types, limit: ORDER_MAX, newest: true };
-    const secret = await secrets.dedupSecret(host);
-    return readLagging(postgres, async (log) => {
-      const openings = await findOrder(log, scope, secret, order, newest);
-      return { items: openings.reverse().map(conversionOf) };
-    });
+    const secret = search.order === undefined ? undefined : await secrets.dedupSecret(scope.host);
+    return readLagging(
+      postgres,
+      async (log) => {
+        const { found, ...more } = await findConversions(log, scope, search, secret);
+        return { items: found.map(conversionOf), ...more };
+      },
+      search.cursor,
+    );
   }
 
   @Get(':id')
@@ -82,7 +60,7 @@ export class ConversionsController {
   }
 }
 
-function conversionOf(opening: StoredOpening) {
+function conversionOf({ opening, deliveries }: FoundConversion) {
   const { position, time, data } = opening;
-  return { position, ...data, status: statusOf(opening), time };
+  return { position, ...data, status: statusOf(opening), time, deliveries };
 }

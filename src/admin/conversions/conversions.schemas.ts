@@ -1,16 +1,33 @@
 import { z } from 'zod';
+import { OUTCOMES, STATUSES } from '../../history/conversions/conversion-filter.js';
 import { CONSENT_FIELDS } from '../../platforms/conversion.js';
 import { eventSchema, pageQuery } from '../events/event-pages.js';
-import { time } from '../schemas.js';
-
-export const STATUSES = ['received', 'deduplicated', 'filtered'] as const;
+import { bound, time } from '../schemas.js';
+import { attemptFields } from './attempts.schemas.js';
 
 export const conversionIdSchema = z.uuid();
 
+const { order, platform, connection } = attemptFields;
+
+/** How conversions are selected. */
+export const conversionFields = {
+  ...{ order, platform, connection },
+  event: z.string().min(1).max(200).optional().meta({ description: 'As the sender names it, such as `purchase`.' }),
+  source: z.string().min(1).max(100).optional().meta({
+    description: 'Where it happened, such as `website`, or the source whose webhook it was made of, such as `shopify`.',
+  }),
+  status: z.enum(STATUSES).optional().meta({ description: 'What the receipt was.' }),
+  outcome: z.enum(OUTCOMES).optional().meta({
+    description:
+      'What became of a delivery, with "platform" or "connection" of one to it; "filtered" and "duplicate" of the conversion itself.',
+  }),
+};
+
 export const conversionsQuery = pageQuery
   .extend({
-    order: z.string().min(1).max(1_000).optional().meta({ description: "The sender's order id." }),
-    status: z.enum(STATUSES).optional(),
+    ...conversionFields,
+    from: bound.optional().meta({ description: 'A time or a position, inclusive.' }),
+    to: bound.optional().meta({ description: 'A time or a position, exclusive.' }),
   })
   .strict();
 
@@ -39,7 +56,11 @@ const facts = z.object({
   orderId: z.string().optional(),
   eventId: z.string().optional().meta({ description: 'As the sender, or its browser pixel, names the event.' }),
   occurredAt: time.optional(),
-  source: z.string().optional(),
+  source: z.string().optional().meta({ description: 'Where it happened.' }),
+  delivery: z
+    .object({ source: z.string(), topic: z.string() })
+    .optional()
+    .meta({ description: 'The webhook that it was made of.' }),
   items: z.array(itemSchema).optional(),
   sentConsent: z
     .partialRecord(z.enum(CONSENT_FIELDS), z.enum(['granted', 'denied']))
@@ -69,7 +90,14 @@ const facts = z.object({
   differs: z.array(z.string()).optional().meta({ description: 'Fields that are not as in that conversion.' }),
 });
 
-export const conversionSchema = facts.extend({ position: z.int() }).meta({ id: 'Conversion' });
+export const conversionSchema = facts
+  .extend({
+    position: z.int(),
+    deliveries: z
+      .array(z.object({ platform: z.string(), status: z.string(), reason: z.string().optional() }))
+      .meta({ description: 'What became of each delivery, as of now; `queued` before its first outcome.' }),
+  })
+  .meta({ id: 'Conversion' });
 
 const visitSchema = z.object({
   pageUrl: z.string().optional(),

@@ -55,10 +55,11 @@ export class JobsController {
     @Body({ schema: newJobSchema }) job: z.output<typeof newJobSchema>,
     @Caller() caller: Principal,
   ) {
+    const { log, secrets } = this.dependencies;
     const request =
       'dryRun' in job
         ? confirmedReplay(await this.store.find(job.dryRun), site.host)
-        : await prepareJob(this.dependencies.log, site, job, scopeOf(caller, site));
+        : await prepareJob(log, site, job, scopeOf(caller, site), await secrets.dedupSecret(site.host));
     const created = await this.store.create(site.host, caller.actor, request, 'dryRun' in job ? job.dryRun : undefined);
     this.runner.poll();
     return jobDocument(created);
@@ -131,7 +132,7 @@ export class JobsController {
     reply.raw.once('close', () => content.destroy());
     return new StreamableFile(content, {
       type: FILE_TYPES[request.format],
-      disposition: `attachment; filename="events-${id}.${request.format}"`,
+      disposition: `attachment; filename="${'table' in request ? request.table : 'events'}-${id}.${request.format}"`,
       length,
     });
   }

@@ -4,6 +4,7 @@ import { EVENT_SCHEMAS } from '../../events/index.js';
 import { JOB_KINDS } from '../../events/site.events.js';
 import { FORMATS, type FormatName } from '../../history/export-formats.js';
 import { JOB_STATES } from '../../jobs/job.js';
+import { conversionFields } from '../conversions/conversions.schemas.js';
 import { bound, connectionName, host, time } from '../schemas.js';
 
 const from = bound.optional();
@@ -23,6 +24,17 @@ export const newJobSchema = z
         to,
       })
       .strict(),
+    z
+      .object({
+        kind: z.literal('export'),
+        table: z.literal('conversions'),
+        format: z.enum(Object.keys(FORMATS) as [FormatName, ...FormatName[]]).default('csv'),
+        ...conversionFields,
+        from,
+        to,
+      })
+      .strict()
+      .meta({ description: 'One row per matching conversion and one column per connection, as of now.' }),
     z
       .object({
         kind: z.literal('replay'),

@@ -1,9 +1,11 @@
 import type { z } from 'zod';
+import { storedForms } from '../../conversions/address-digest.js';
 import { positionRangeOf } from '../../history/bound.js';
 import { prepareReplay } from '../../history/prepare-replay.js';
 import { requireValidSettings } from '../../history/shadow/run-shadow.js';
 import type { ShadowRules } from '../../history/shadow/shadow-rules.js';
 import type { Job, JobRequest } from '../../jobs/job.js';
+import { containsEmail } from '../../kernel/email.js';
 import { messageOf, UserError } from '../../kernel/errors.js';
 import { dedupWindowMs } from '../../kernel/settings/settings.js';
 import type { PositionRange } from '../../log/event.js';
@@ -24,12 +26,29 @@ export async function prepareJob(
   job: NewJob,
   /** Scope of the events that are exported. */
   exported: SiteScope = site,
+  siteSecret = '',
 ): Promise<JobRequest> {
   if (job.kind === 'replay') return { kind: 'replay', ...(await prepareReplay(log, site, job)), dryRun: true };
   const range = await positionRangeOf(log, job, job.kind === 'export' ? exported : site);
+  if ('table' in job) return { ...tableRequest(site, job, siteSecret), ...range };
   if (job.kind === 'export')
     return { kind: 'export', format: job.format, ...(job.types && { types: job.types }), ...range };
   return { kind: 'shadow', rules: shadowRules(site, job), ...(await requireShort(log, range)) };
+}
+
+/** Orders and events as they are stored: one that has an email address is in the request as its digest only. */
+function tableRequest(site: Site, job: Extract<NewJob, { table: string }>, siteSecret: string) {
+  const { kind, table, format, from: _, to: __, order, event, ...filter } = job;
+  const formsOf = (text: string) => storedForms(siteSecret, text).filter((form) => !containsEmail(form));
+  return {
+    ...{ kind, table, format },
+    filter: {
+      ...filter,
+      ...(order !== undefined && { order: formsOf(order) }),
+      ...(event !== undefined && { event: formsOf(event) }),
+    },
+    connections: site.connections.map(({ platform }) => platform).sort(),
+  };
 }
 
 /** The request that carries out what a dry run has counted: the same conversions, also if more were received since. */

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { findOrder } from '../../conversions/find-order.js';
 import { positionRangeOf } from '../../history/bound.js';
-import { exportConversions } from '../../history/conversion-table.js';
+import { exportConversions } from '../../history/conversions/conversion-table.js';
 import { DayFolder } from '../../history/day-folder.js';
 import { dayOfEvent } from '../../history/day-of-event.js';
 import { EventFilter, type FilterOptions } from '../../history/event-filter.js';
@@ -107,6 +107,7 @@ export function addExport(events: Command, session: Session): void {
         noteRemoved(output, range, hold);
         return exportConversions(log, {
           ...{ personal, range, site: site?.host, format },
+          filter: { status: 'received' },
           conversions: of && new Set(of.flat()),
           connections: [...new Set(connections)].sort(),
           write: async (bytes) => (file ? file.write(bytes) : bytes.length > 0 ? output.print(bytes) : undefined),

@@ -1,5 +1,6 @@
 import { exportedText, readLines, syncLogCsv, toCsv } from './sync-log-export.js';
-import { matchText, queryOf, readFilters, searchOf, withFilter } from './sync-log-filters.js';
+import { matchText, readFilters, searchOf, withFilter } from './sync-log-filters.js';
+import { withTimes } from './time-filter.js';
 
 const ID = '01980000-0000-7000-8000-000000000000';
 const LINE = { position: 7, time: '2026-11-15T10:59:00.000Z', kind: 'delivery', attempt: 1, durationMs: 120 } as const;
@@ -36,11 +37,11 @@ describe('the filters of the sync log', () => {
 
   it('count a span back from the moment of opening', () => {
     const nowMs = Date.parse('2026-11-15T12:00:00Z');
-    expect(queryOf({ span: '24h', status: 'failed' }, nowMs)).toEqual({
+    expect(withTimes({ span: '24h', status: 'failed' }, nowMs)).toEqual({
       status: 'failed',
       from: '2026-11-14T12:00:00.000Z',
     });
-    expect(queryOf({ from: '2026-01-01T00:00:00Z' }, nowMs)).toEqual({ from: '2026-01-01T00:00:00Z' });
+    expect(withTimes({ from: '2026-01-01T00:00:00Z' }, nowMs)).toEqual({ from: '2026-01-01T00:00:00Z' });
   });
 
   it('say how many match, as far as they are known', () => {

@@ -1,5 +1,6 @@
+import { fieldText } from '../data-condition.js';
 import type { StoredEvent } from '../event.js';
-import { CountedEvents, type CountOptions, fieldText, type ReadOptions } from '../event-reader.js';
+import { CountedEvents, type CountOptions, type ReadOptions } from '../event-reader.js';
 
 export type PageFilter<Type extends string = string> = Pick<ReadOptions<Type>, 'categories' | 'types' | 'unless'>;
 

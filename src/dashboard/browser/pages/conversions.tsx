@@ -1,47 +1,119 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { Schemas } from '../api.js';
-import { StatusBadge, Time } from '../components/basics.js';
-import { Choice } from '../components/forms/fields.js';
-import { Empty, Page, Panel } from '../components/frame.js';
+import { api, clock, type EventType } from '../api.js';
+import { Button, Time } from '../components/basics.js';
+import { ConversionFilterBar } from '../components/conversion-filter-bar.js';
+import { ConversionOutcome } from '../components/conversion-outcome.js';
+import { Empty, Page, Panel, ProblemNote } from '../components/frame.js';
 import { OutcomeLegend } from '../components/outcome-legend.js';
 import { type Column, PagedTable } from '../components/table.js';
+import { attempt } from '../components/toasts.js';
 import { amountOf } from '../conversion-story.js';
-import { useList } from '../hooks/use-pages.js';
+import { formatNumber } from '../format.js';
+import { useAction, useGet } from '../hooks/use-data.js';
+import { useEventStream } from '../hooks/use-event-stream.js';
+import { usePages } from '../hooks/use-pages.js';
 import { conversionPath, pathOf, withQuery } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
-import type { Site } from '../session.js';
+import { type Site, useSession } from '../session.js';
+import { hasFilters, matchText } from '../sync-log-filters.js';
+import { withTimes } from '../time-filter.js';
+import { connectedNames } from '../views/connection-view.js';
+import { type Conversion, mayMatch, readConversionFilters, sourceOf } from '../views/conversions-view.js';
 
-const STATUSES = ['received', 'deduplicated', 'filtered'] as const;
+const OPENINGS: readonly EventType[] = [
+  'conversion.received.v1',
+  'conversion.deduplicated.v1',
+  'conversion.filtered.v1',
+];
 
-/** The conversions of a site, newest first, or those with an order id. The filters are part of the address. */
+/** The conversions of a site, newest first, with what became of them. The filters are part of the address. */
 export function Conversions({ site: { host } }: { site: Site }) {
   const { path, query, route } = useLocation();
-  const { order = '' } = query;
-  const status = STATUSES.find((known) => known === query['status']);
-  const pages = useList('/api/v1/sites/{site}/conversions', {
-    path: { site: host },
-    query: { limit: PAGE_ROWS, order: order || undefined, status },
+  const { isWriter } = useSession();
+  const filters = readConversionFilters(query);
+  const [openedMs, setOpenedMs] = useState(() => clock.nowMs());
+  const exporting = useAction();
+  const of = { site: host };
+  const search = withTimes(filters, openedMs);
+  // What the newest page covers, and what has arrived since.
+  const [shown, setShown] = useState<{ readonly after?: number; readonly arrived: number }>({ arrived: 0 });
+  const pages = usePages<Conversion>(
+    `conversions ${host} ${JSON.stringify(filters)}`,
+    async (cursor) => {
+      const page = await api.GET('/api/v1/sites/{site}/conversions', {
+        path: of,
+        query: { ...search, limit: PAGE_ROWS, cursor },
+      });
+      if (cursor === undefined) setShown({ after: page.asOf.position, arrived: 0 });
+      return page;
+    },
+    host,
+  );
+  const count = (arrived: number) => setShown((before) => ({ ...before, arrived: before.arrived + arrived }));
+  useEventStream({
+    site: host,
+    types: OPENINGS,
+    after: shown.after,
+    onEvents: (events) => count(events.filter((event) => mayMatch(event, filters)).length),
   });
+  const refresh = () => {
+    setOpenedMs(clock.nowMs());
+    pages.reload();
+  };
+  const connections = useGet('/api/v1/sites/{site}/connections', { path: of });
   const columns = useMemo(() => columnsOf(host), [host]);
-  const show = (filters: { order: string; status: string }) => route(withQuery(path, filters));
+  const startExport = () =>
+    exporting.run(() =>
+      attempt(async () => {
+        const body = { kind: 'export', table: 'conversions', format: 'csv', ...search } as const;
+        await api.POST('/api/v1/sites/{site}/jobs', { path: of, body });
+        route(pathOf(host, 'history'));
+        return 'The export has started. It can be downloaded here when it is finished.';
+      }),
+    );
+  const { items } = pages;
+  const found =
+    items &&
+    !pages.isStale &&
+    matchText(pages.dropped + items.length, pages.hasMore, hasFilters(filters), 'conversion');
   return (
-    <Page title="Conversions" note={`What the systems of ${host} reported`}>
-      <Panel>
-        <div class="filters">
-          <OrderSearch order={order} onFind={(found) => show({ order: found, status: status ?? '' })} />
-          <Choice
-            label="Status"
-            value={status ?? ''}
-            options={[['', 'All'], ...STATUSES.map((name) => [name, name] as const)]}
-            onValue={(chosen) => show({ order, status: chosen })}
-          />
-          {(order || status) && <a href={path}>Remove the filters</a>}
+    <Page
+      title="Conversions"
+      note={`What the systems of ${host} reported, and what became of it`}
+      actions={
+        <>
+          <Button label="Refresh" isDisabled={pages.isLoading} onClick={refresh} />
+          {isWriter && (
+            <Button
+              label={exporting.isBusy ? 'Starting …' : 'Export CSV'}
+              isDisabled={exporting.isBusy || (!items?.length && !pages.hasMore)}
+              onClick={startExport}
+            />
+          )}
+        </>
+      }
+    >
+      <ProblemNote problem={connections.problem} retry={connections.reload} />
+      <Panel title="Received" note={found && <span role="status">{found}</span>}>
+        <ConversionFilterBar
+          connected={connectedNames(connections.data?.items)}
+          conversions={items ?? []}
+          filters={filters}
+          onChange={(change) => route(withQuery(path, { ...filters, ...change }))}
+        />
+        <div role="status">
+          {shown.arrived > 0 && (
+            <div class="more">
+              <Button label={`${formatNumber(shown.arrived)} new`} about="conversions: show them" onClick={refresh} />
+            </div>
+          )}
         </div>
         <PagedTable
           label="Conversions"
           pages={pages}
-          empty={<NoConversions site={host} isFiltered={Boolean(order || status)} />}
+          advice="choose a shorter time"
+          empty={<NoConversions site={host} isFiltered={hasFilters(filters)} />}
           rowKey={({ position }) => position}
           columns={columns}
         />
@@ -51,7 +123,7 @@ export function Conversions({ site: { host } }: { site: Site }) {
   );
 }
 
-function columnsOf(site: string): Column<Schemas['Conversion']>[] {
+function columnsOf(site: string): Column<Conversion>[] {
   return [
     { title: 'Time', cell: ({ time }) => <Time time={time} /> },
     {
@@ -61,41 +133,16 @@ function columnsOf(site: string): Column<Schemas['Conversion']>[] {
         <a href={conversionPath(site, conversionId)}>{orderId ?? conversionId.slice(-12)}</a>
       ),
     },
-    { title: 'Event', isMinor: true, cell: ({ event }) => event },
+    { title: 'Outcome', kind: 'text', cell: (conversion) => <ConversionOutcome {...conversion} /> },
     { title: 'Value', kind: 'number', cell: (conversion) => amountOf(conversion) },
-    { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+    { title: 'Event', isMinor: true, cell: ({ event }) => event },
+    { title: 'Source', isMinor: true, cell: (conversion) => sourceOf(conversion)?.replaceAll('_', ' ') },
     {
       title: 'Matched',
       isMinor: true,
       cell: ({ matched }) => (matched ? 'to a visit' : <span class="dim">no</span>),
     },
-    { title: 'Reason', kind: 'text', isMinor: true, cell: ({ reason }) => reason },
   ];
-}
-
-/** Takes over the order of the address, also after a step back or forward. */
-function OrderSearch({ order, onFind }: { order: string; onFind: (order: string) => void }) {
-  const [text, setText] = useState(order);
-  useEffect(() => setText(order), [order]);
-  return (
-    <search>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          onFind(text.trim());
-        }}
-      >
-        <input
-          aria-label="Order"
-          type="search"
-          placeholder="Order id"
-          value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
-        />
-        <button type="submit">Find</button>
-      </form>
-    </search>
-  );
 }
 
 function NoConversions({ site, isFiltered }: { site: string; isFiltered: boolean }) {

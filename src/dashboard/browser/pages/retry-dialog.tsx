@@ -9,7 +9,8 @@ import { Table } from '../components/table.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle, counted, formatNumber } from '../format.js';
 import { useAction, useData } from '../hooks/use-data.js';
-import { queryOf, type SyncLogFilters } from '../sync-log-filters.js';
+import type { SyncLogFilters } from '../sync-log-filters.js';
+import { withTimes } from '../time-filter.js';
 import {
   PREVIEW_MINUTES,
   previewedOf,
@@ -53,7 +54,7 @@ export function RetryDialog({ site, filters, statuses, selections, onSent, onClo
   const { current: closing } = useRef(new AbortController());
   useEffect(() => () => closing.abort(), []);
   const retry = (dryRun: boolean, selected: readonly RetrySelection[], onAnswer: (answer: Answer) => void) => {
-    const { from, to = new Date(openedMs).toISOString() } = queryOf(filters, openedMs);
+    const { from, to = new Date(openedMs).toISOString() } = withTimes(filters, openedMs);
     const common = { status: [...statuses], to, limit: 500, force: false, dryRun, ...(from !== undefined && { from }) };
     const request = (selection: RetrySelection, cursor: string | undefined) =>
       api.POST('/api/v1/sites/{site}/deliveries/retry', {

@@ -15,7 +15,8 @@ import { conversionPath, pathOf } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
 import { type Site, useSession } from '../session.js';
 import { exportedText, readLines, saveFile, syncLogCsv } from '../sync-log-export.js';
-import { hasFilters, matchText, queryOf, readFilters, withFilter } from '../sync-log-filters.js';
+import { hasFilters, matchText, readFilters, withFilter } from '../sync-log-filters.js';
+import { withTimes } from '../time-filter.js';
 import { connectedNames } from '../views/connection-view.js';
 import { nextStep, reasonText } from '../views/reason-view.js';
 import { retrySelections, retryStatuses } from '../views/retry-view.js';
@@ -34,7 +35,7 @@ export function SyncLog({ site }: { site: Site }) {
   const columns = useMemo(() => columnsOf(site.host), [site.host]);
   const of = { site: site.host };
   const load = (cursor: number | undefined, limit: number) =>
-    api.GET('/api/v1/sites/{site}/sync-log', { path: of, query: { ...queryOf(filters, openedMs), limit, cursor } });
+    api.GET('/api/v1/sites/{site}/sync-log', { path: of, query: { ...withTimes(filters, openedMs), limit, cursor } });
   const pages = usePages<SyncLine>(
     `${site.host} ${withFilter('', filters, {})}`,
     (cursor) => load(cursor, PAGE_ROWS),

@@ -3,6 +3,8 @@ import { hasSomethingToSend, isActive, isDryRun, jobOutcome, jobTitle, jobTone }
 describe('a job on the page', () => {
   it('is named after what it does', () => {
     expect(jobTitle({ kind: 'export', request: { format: 'csv' } })).toBe('Export as csv');
+    const table = { table: 'conversions', format: 'csv' };
+    expect(jobTitle({ kind: 'export', request: table })).toBe('Export of conversions as csv');
     expect(jobTitle({ kind: 'shadow', request: {} })).toBe('Shadow replay');
     expect(jobTitle({ kind: 'replay', request: { platform: 'meta', dryRun: true } })).toBe(
       'Dry run of a replay to Meta',
@@ -29,6 +31,7 @@ describe('a job on the page', () => {
     expect(jobOutcome({ reason: 'No.', result: { sent: 1 } })).toBe('No.');
     expect(jobOutcome({ result: { sent: 1 } })).toBe('sent: 1');
     expect(jobOutcome({ result: { format: 'csv', events: 293 } })).toBe('293 events');
+    expect(jobOutcome({ result: { format: 'csv', conversions: 1 } })).toBe('1 conversion');
     const dryRun = { requested: 2, byStatus: { failed: 2, queued: 40 }, dryRun: true };
     expect(jobOutcome({ result: dryRun })).toBe('2 deliveries would be sent, of 2 failed, 40 queued');
     expect(jobOutcome({ result: { ...dryRun, requested: 1, dryRun: false } })).toMatch(/^1 delivery sent again/);

@@ -28,7 +28,8 @@ export function isDryRun({ kind, request }: Pick<Job, 'kind' | 'request'>): bool
 
 export function jobTitle(job: Pick<Job, 'kind' | 'request'>): string {
   const { kind, request } = job;
-  if (kind === 'export') return `Export as ${String(request['format'])}`;
+  if (kind === 'export')
+    return `Export${request['table'] === undefined ? '' : ` of ${String(request['table'])}`} as ${String(request['format'])}`;
   if (kind === 'shadow') return 'Shadow replay';
   return `${isDryRun(job) ? 'Dry run of a replay' : 'Replay'} to ${connectionTitle(String(request['platform']))}`;
 }
@@ -38,7 +39,10 @@ export function jobOutcome({ reason, result, progress }: Pick<Job, 'reason' | 'r
   if (reason !== undefined) return reason;
   if (isShadowResult(result)) return differenceText(result);
   if (isReplayResult(result)) return replayText(result);
-  if (result) return typeof result['events'] === 'number' ? counted(result['events'], 'event') : auditDetail(result);
+  if (typeof result?.['events'] === 'number') return counted(result['events'], 'event');
+  if (typeof result?.['conversions'] === 'number' && 'format' in result)
+    return counted(result['conversions'], 'conversion');
+  if (result) return auditDetail(result);
   return progress ? `${formatNumber(progress.items)} so far` : '';
 }
 

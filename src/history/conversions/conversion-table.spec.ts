@@ -1,8 +1,10 @@
 import { parse } from 'csv-parse/sync';
 import { parquetReadObjects } from 'hyparquet';
-import type { StoredEvent } from '../log/event.js';
-import { conversionColumns, toConversionRow } from './conversion-table.js';
-import { type FormatName, tableFormat } from './export-formats.js';
+import { InMemoryLog } from '../../../test/support/in-memory-log.js';
+import type { StoredEvent } from '../../log/event.js';
+import type { EventLog } from '../../log/event-log.js';
+import { type FormatName, tableFormat } from '../export-formats.js';
+import { conversionColumns, exportConversions, type TableProgress, toConversionRow } from './conversion-table.js';
 
 const CONNECTIONS = ['google_ads', 'meta', 'meta:second'];
 const EVENTS = [
@@ -52,10 +54,70 @@ describe('the table of conversions', () => {
   });
 });
 
+describe('the export of conversions', () => {
+  const log = new InMemoryLog();
+  const table = { range: { after: 0, until: 0 }, site: 'shop.example', connections: ['meta'] };
+  const reader = log as unknown as EventLog;
+
+  beforeAll(async () => {
+    for (let index = 0; index < 2_010; index += 1) {
+      const conversionId = `c-${index}`;
+      const of = { category: 'conversion', stream: conversionId, expected: 'any', site: 'shop.example' } as const;
+      const data = { conversionId, event: 'purchase', orderId: `ORD-${index}`, platforms: ['meta'], trial: false };
+      const status = index % 3 === 0 ? 'failed' : 'delivered';
+      const events = [
+        { type: 'conversion.received.v1', data },
+        { type: `conversion.${status}.v1`, data: { conversionId, platform: 'meta', status, attempt: 1 } },
+      ] as never;
+      await log.append({ ...of, actor: 'system', events });
+    }
+    table.range.until = await log.head();
+  });
+
+  it.each(['csv', 'ndjson', 'parquet'] as const)(
+    'continues a file as %s that another process began',
+    async (format) => {
+      const pages: { bytes: Uint8Array; progress: TableProgress }[] = [];
+      const filter = { outcome: 'refused' } as const;
+      const write = async (bytes: Uint8Array, progress: TableProgress) =>
+        void pages.push({ bytes: Buffer.from(bytes), progress });
+      const run = { ...table, format, filter, write, progress: () => {} };
+      expect(await exportConversions(reader, run)).toBe(670);
+      const bytesOf = () => Buffer.concat(pages.map(({ bytes }) => bytes));
+      const whole = bytesOf();
+      expect(await parsed(format, whole)).toHaveLength(670);
+      for (const from of [1, 2, pages.length]) {
+        pages.splice(from);
+        const resumeFrom = JSON.parse(JSON.stringify(pages.at(-1)?.progress));
+        expect(await exportConversions(reader, { ...run, resumeFrom })).toBe(670);
+        expect(bytesOf().equals(whole)).toBe(true);
+      }
+    },
+  );
+
+  it('has conversions that were not counted, and says so', async () => {
+    const stream = { category: 'conversion', stream: 'c-f', expected: 'any', site: 'shop.example' } as const;
+    const data = { conversionId: 'c-f', event: 'purchase', orderId: 'ORD-F', reason: 'bot' };
+    const events = [{ type: 'conversion.filtered.v1', data }] as never;
+    await log.append({ ...stream, actor: 'system', events });
+    const range = { after: table.range.until, until: await log.head() };
+    let text = '';
+    const write = async (bytes: Uint8Array) => {
+      text += Buffer.from(bytes).toString();
+    };
+    await exportConversions(reader, { ...table, range, format: 'ndjson', filter: {}, write, progress: () => {} });
+    expect(JSON.parse(text)).toMatchObject({ order_id: 'ORD-F', status: 'filtered', meta: null });
+  });
+});
+
 async function rowsOf(name: FormatName, events = EVENTS, personal = true): Promise<unknown[]> {
   const format = tableFormat(name, conversionColumns(CONNECTIONS));
   format.add(toConversionRow(events, { personal }));
   const bytes = Buffer.concat([format.take(), format.end()]);
+  return parsed(name, bytes);
+}
+
+async function parsed(name: FormatName, bytes: Buffer): Promise<unknown[]> {
   if (name === 'csv') return parse(bytes, { columns: true });
   if (name === 'ndjson')
     return bytes
@@ -63,7 +125,7 @@ async function rowsOf(name: FormatName, events = EVENTS, personal = true): Promi
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
-  return parquetReadObjects({ file: bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) });
+  return parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
 }
 
 function outcome(platform: string, status: string, attempt: number, reason?: string): object {

@@ -1,0 +1,99 @@
+import type { StoredOpening } from '../../conversions/conversion.js';
+import { findOrder } from '../../conversions/find-order.js';
+import { meets } from '../../log/data-condition.js';
+import type { LogReads } from '../../log/event-log.js';
+import { type SiteScope, scopeStart } from '../../sites/site.js';
+import { type Bound, lastBefore } from '../bound.js';
+import { pageBackwards } from '../page-backwards.js';
+import {
+  type ConversionFilter,
+  type DeliveryState,
+  dependsOnDeliveries,
+  matchesDeliveries,
+  openingConditions,
+  openingTypes,
+} from './conversion-filter.js';
+import { deliveryStates, readConversionStreams } from './delivery-states.js';
+
+/** More conversions with one order id are not listed: a sender can repeat it any number of times. */
+const ORDER_MAX = 500;
+/** Conversions whose deliveries are read at once where few of them may match. */
+const LOOKED_AT_ONCE = 500;
+/** A page takes a second or two at most, however little matches: `next` continues. */
+const LOOKING_MS = 1_000;
+
+export interface ConversionSearch extends Omit<ConversionFilter, 'order' | 'event'> {
+  /** The sender's order id. */
+  readonly order?: string | undefined;
+  readonly event?: string | undefined;
+  /** Inclusive. */
+  readonly from?: Bound | undefined;
+  /** Exclusive. */
+  readonly to?: Bound | undefined;
+  /** `next` of the page before. */
+  readonly cursor?: number | undefined;
+  readonly limit: number;
+}
+
+export interface FoundConversion {
+  readonly opening: StoredOpening;
+  readonly deliveries: readonly DeliveryState[];
+}
+
+export interface ConversionPage {
+  /** Newest first. There may be fewer than the limit although there are more. */
+  readonly found: readonly FoundConversion[];
+  /** The next page is before this position. Undefined: there are no more. */
+  readonly next?: number;
+}
+
+/** Conversions of a site with what became of their deliveries. `siteSecret` is needed for an order. */
+export async function findConversions(
+  log: LogReads,
+  site: SiteScope,
+  { order, event, from, to, cursor, limit, ...search }: ConversionSearch,
+  siteSecret: string | undefined,
+): Promise<ConversionPage> {
+  const filter = { ...search, ...(event !== undefined && { event: [event] }) };
+  const types = openingTypes(filter);
+  if (types.length === 0) return { found: [] };
+  const after = Math.max(scopeStart(site), from ? await lastBefore(log, from, site.host) : 0);
+  const end = Math.min(
+    cursor ?? Number.MAX_SAFE_INTEGER,
+    (to ? await lastBefore(log, to, site.host) : await log.head()) + 1,
+  );
+  const where = openingConditions(filter);
+  const selection = { site: site.host, types, where, after };
+  const ofOrder =
+    order === undefined
+      ? undefined
+      : (await findOrder(log, site, siteSecret as string, order, { types, limit: ORDER_MAX, newest: true }))
+          .filter(({ position, data }) => position > after && meets(data, where))
+          .reverse();
+  const found: FoundConversion[] = [];
+  const untilMs = performance.now() + LOOKING_MS;
+  for (let before = end; ; ) {
+    const size = dependsOnDeliveries(filter) ? LOOKED_AT_ONCE : limit;
+    const page = ofOrder
+      ? pageOf(ofOrder, before, size)
+      : await pageBackwards(log, { ...selection, before, limit: size });
+    const openings = page.events as readonly StoredOpening[];
+    for (const [opening, ...later] of (await readConversionStreams(log, openings)).values()) {
+      const deliveries = deliveryStates([opening, ...later]);
+      if (!matchesDeliveries(filter, deliveries)) continue;
+      // One more matches than the page has.
+      if (found.length === limit) return { found, next: (found.at(-1) as FoundConversion).opening.position };
+      found.push({ opening, deliveries });
+    }
+    if (page.next === undefined) return { found };
+    if (found.length === limit || performance.now() > untilMs) return { found, next: page.next };
+    before = page.next;
+  }
+}
+
+/** As `pageBackwards` makes it of the log. */
+function pageOf(openings: readonly StoredOpening[], before: number, limit: number) {
+  const earlier = openings.filter(({ position }) => position < before);
+  const events = earlier.slice(0, limit);
+  return { events, next: earlier.length > limit ? events.at(-1)?.position : undefined };
+}
