@@ -4,6 +4,7 @@ import { PlatformClient } from '../src/delivery/connections/platform-client.js';
 import type { AttemptResult } from '../src/delivery/destination-queue.js';
 import type { DeliveryPayload } from '../src/delivery/payload/payload.js';
 import type { Conversion } from '../src/platforms/conversion.js';
+import { shippedNames } from '../src/platforms/defined/shipped.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { accountOf, ConnectedPlatform, type DeliveryResult } from './support/connected-platform.js';
@@ -73,7 +74,9 @@ const isolating = PLATFORM_CASES.filter(({ requestsToIsolate }) => requestsToIso
 const refreshing = PLATFORM_CASES.filter(({ platform, connection }) => platform.token?.(connection));
 
 it('every platform has a case', () => {
-  expect(new Set(PLATFORM_CASES.map(({ platform }) => platform.name))).toEqual(new Set(PLATFORM_NAMES));
+  expect(new Set(PLATFORM_CASES.map(({ platform }) => platform.name))).toEqual(
+    new Set([...PLATFORM_NAMES, ...shippedNames()]),
+  );
 });
 
 describe.each(PLATFORM_CASES)('$name', (platformCase) => {

@@ -73,7 +73,9 @@ function firstLeaf(value: object): string {
 }
 
 /** Each platform once, with its default settings. */
-const PLATFORMS = PLATFORM_CASES.filter(({ name, platform }) => name === platform.name);
+const PLATFORMS = PLATFORM_CASES.filter(
+  ({ name, platform }) => name === platform.name && platform.definition === undefined,
+);
 const COOKIES = { _fbp: 'fb.1.1700000000000.123456789', _ga: '111111111.1700000000', _ttp: 'TtpCookieOne' };
 
 const { databaseUrl, operator, service, openSite } = await useService({

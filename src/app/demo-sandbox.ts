@@ -6,7 +6,7 @@ import { isLoopback } from '../kernel/addresses.js';
 import type { CommandExecutor } from '../kernel/command.js';
 import type { Settings } from '../kernel/settings/settings.js';
 import { platformNameOf } from '../platforms/connection-name.js';
-import { platformOf } from '../platforms/index.js';
+import { platformOf, platformOfConnection } from '../platforms/index.js';
 import { PLATFORM_NAMES, type Platform } from '../platforms/platform.js';
 import { ConnectPlatform } from '../sites/connections/connection.commands.js';
 import type { SiteConnection } from '../sites/connections/connection.js';
@@ -54,11 +54,11 @@ export async function connectDemoPlatforms(
   if (!site) return;
   const names = new Set([...PLATFORM_NAMES, ...site.connections.map(({ platform }) => platform)]);
   for (const name of names) {
-    const platform = platformOf(name);
+    const before = site.connections.find((connection) => connection.platform === name);
+    const platform = platformOfConnection(before) ?? platformOf(name);
     if (!platform) continue;
     const request = sandboxConnection(platform, sandboxUrl);
     const { endpoint } = request;
-    const before = site.connections.find((connection) => connection.platform === name);
     if (before && (before.endpoint === endpoint || !isOnSandbox(before))) continue;
     const change = before ? { set: {}, endpoint } : request;
     await commands.execute(new ConnectPlatform('system', site.host, platform, change, name));

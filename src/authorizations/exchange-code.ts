@@ -1,12 +1,12 @@
 import { NoResponse, type PlatformClient } from '../delivery/connections/platform-client.js';
 import { joined, redact, textAt } from '../platforms/common-verdict.js';
 import { hideSecrets } from '../platforms/hide-secrets.js';
+import type { BuiltInPlatform } from '../platforms/index.js';
 import type {
   Authorization,
   CodeExchange,
   GrantedTokens,
   OauthApp,
-  Platform,
   PlatformRequest,
   PlatformResponse,
 } from '../platforms/platform.js';
@@ -17,7 +17,7 @@ export class NoTokens extends Error {
 }
 
 /** A platform at which people sign in. */
-export type SignInPlatform = Platform & { readonly authorization: Authorization };
+export type SignInPlatform = BuiltInPlatform & { readonly authorization: Authorization };
 
 /** Exchanges an authorization code for tokens. A code can be used once, so nothing is repeated after a failure. */
 export async function exchangeCode(

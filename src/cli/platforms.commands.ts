@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { connectionToSameAccount } from '../delivery/connections/account.js';
 import { listStoredConnection, testStoredConnection } from '../delivery/connections/stored-connection.js';
+import { platformNameOf } from '../platforms/connection-name.js';
+import { definedPlatform } from '../platforms/defined/compile.js';
 import { PLATFORMS } from '../platforms/index.js';
 import {
   ConnectPlatform,
@@ -9,11 +11,14 @@ import {
   ResumeConnection,
 } from '../sites/connections/connection.commands.js';
 import { connectionDocument, listedConnections, platformDocument } from '../sites/connections/connection-document.js';
-import { NAME_HELP, readConnectionName } from './arguments/platform-argument.js';
+import { platformIn } from '../sites/connections/named-connection.js';
+import { readDefinitions } from '../sites/definitions.js';
+import { connectionArgument, NAME_HELP, readConnectionName } from './arguments/platform-argument.js';
 import type { SecretInput } from './arguments/secret-input.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { type ConfirmationOptions, executeConfirmed, withConfirmation } from './confirmation.js';
 import { adviceAfterTest } from './connection-advice.js';
+import { addDefinitions } from './definitions.commands.js';
 import { connectionCard, settingsText } from './output/platform-output.js';
 import { card, table } from './output/table.js';
 import { addPreview } from './preview.command.js';
@@ -79,9 +84,13 @@ export function addPlatforms(program: Command, session: Session): void {
     .option('--set-file <name=path>', 'the same, from a file; may be repeated', collect)
     .option('--endpoint <url>', "base URL instead of the platform's own; an empty one restores it")
     .action(async (argument: string, options: ConnectOptions) => {
-      const { name, platform } = readConnectionName(argument, options.name);
+      const { site, commands, log } = await session.openSite(options.site);
+      const definitions = await readDefinitions(log);
+      const { name, platform } = readConnectionName(argument, options.name, (connection) => {
+        const definition = definitions.get(platformNameOf(connection));
+        return (definition && definedPlatform(definition.text)) ?? platformIn(site, connection);
+      });
       const set = await readSettings(options, session.input);
-      const { site, commands } = await session.openSite(options.site);
       const { host, connections } = site;
       const { connection, generatedSecret } = await commands.execute(
         new ConnectPlatform(CLI_ACTOR, host, platform, { set, endpoint: options.endpoint }, name),
@@ -103,6 +112,7 @@ export function addPlatforms(program: Command, session: Session): void {
         output.note(`It is paused: "platforms resume ${name} --site ${host}" resumes sending.`);
     });
 
+  addDefinitions(platforms, session);
   addPreview(platforms, session);
 
   withConfirmation(
@@ -116,8 +126,9 @@ export function addPlatforms(program: Command, session: Session): void {
     .requiredOption('--site <host>', 'site that the connection belongs to')
     .option('--name <name>', NAME_HELP)
     .action(async (argument: string, { site, name: option, ...options }: ConnectionOptions & ConfirmationOptions) => {
-      const { name } = readConnectionName(argument, option);
-      const { host } = (await session.openSite(site)).site;
+      const { site: found } = await session.openSite(site);
+      const { name } = connectionArgument(found, argument, option);
+      const { host } = found;
       const question = `Disconnect ${name} of ${host} and delete its secrets? Queued deliveries fail.`;
       const connection = await executeConfirmed(session, options, { question, unattended: 'go on' }, (commands) =>
         commands.execute(new DisconnectPlatform(CLI_ACTOR, host, name)),
@@ -138,8 +149,8 @@ export function addPlatforms(program: Command, session: Session): void {
     .requiredOption('--site <host>', 'site that the connection belongs to')
     .option('--name <name>', NAME_HELP)
     .action(async (argument: string, { site: host, name, json }: ConnectionOptions) => {
-      const target = readConnectionName(argument, name);
       const { site, ...dependencies } = await session.openSite(host);
+      const target = connectionArgument(site, argument, name);
       const test = await testStoredConnection(dependencies, site, target);
       await output.show(json, test, () => card({ ...test }));
       if (!test.ok) session.exitCode = 1;
@@ -157,8 +168,8 @@ export function addPlatforms(program: Command, session: Session): void {
     .option('--name <name>', NAME_HELP)
     .option('--account <id>', 'list what belongs to this account, instead of to the first ones')
     .action(async (argument: string, options: ConnectionOptions & { readonly account?: string }) => {
-      const target = readConnectionName(argument, options.name);
       const { site, ...dependencies } = await session.openSite(options.site);
+      const target = connectionArgument(site, argument, options.name);
       const listed = await listStoredConnection(dependencies, site, target, { account: options.account });
       await output.show(options.json, listed, (layout) => {
         return table(
@@ -185,8 +196,8 @@ export function addPlatforms(program: Command, session: Session): void {
       .requiredOption('--site <host>', 'site that the connection belongs to')
       .option('--name <name>', NAME_HELP)
       .action(async (argument: string, options: ConnectionOptions) => {
-        const { name } = readConnectionName(argument, options.name);
         const { site, commands } = await session.openSite(options.site);
+        const { name } = connectionArgument(site, argument, options.name);
         const changed = await commands.execute(new ConnectionCommand(CLI_ACTOR, site.host, name));
         const document = connectionDocument(changed);
         await output.show(options.json, document, () => connectionCard(document));

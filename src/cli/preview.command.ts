@@ -7,7 +7,7 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import { settingsAfter } from '../sites/connections/named-connection.js';
 import { findOptOuts } from '../visitors/find-opt-outs.js';
 import { requireOrderedConversion } from './arguments/conversion-argument.js';
-import { NAME_HELP, readConnectionName } from './arguments/platform-argument.js';
+import { connectionArgument, NAME_HELP } from './arguments/platform-argument.js';
 import { card } from './output/table.js';
 import type { CliDependencies, Session } from './session.js';
 import { collect, readSetting, subcommand, UsageError } from './subcommand.js';
@@ -45,8 +45,8 @@ export function addPreview(platforms: Command, session: Session): void {
       const { order, conversion, sample } = options;
       if ((order ?? conversion ?? sample) === undefined)
         throw new UsageError('Select a conversion with --order <orderId> or --conversion <id>, or give --sample.');
-      const target = readConnectionName(argument, options.name);
       const { site, ...dependencies } = await session.openSite(options.site);
+      const target = connectionArgument(site, argument, options.name);
       const settings = settingsAfter(site, target, readChanges(options.set));
       const received = sample
         ? sampleReceived(dependencies.postgres.clock.nowMs())

@@ -11,7 +11,7 @@ import { QUEUED_MAX, readNewestSyncLines, readQueuedLines, readSyncLog, type Syn
 import type { Site } from '../sites/site.js';
 import { FROM_HELP, readBound, TO_HELP } from './arguments/bound-argument.js';
 import { readCount } from './arguments/count-argument.js';
-import { PLATFORM_HELP, readConnectionName } from './arguments/platform-argument.js';
+import { connectionArgument, PLATFORM_HELP } from './arguments/platform-argument.js';
 import type { Layout } from './output/layout.js';
 import { printable, wrapped } from './output/table.js';
 import type { Session } from './session.js';
@@ -56,9 +56,9 @@ export function addSync(program: Command, session: Session): void {
     .option('--to <when>', TO_HELP, readBound)
     .option('--last <n>', 'only the newest so many, newest first', readCount)
     .action(async ({ site, platform, status, order, from, to, last, json }: LogOptions) => {
-      if (platform !== undefined) readConnectionName(platform);
       const { log, postgres, secrets, ...dependencies } = await session.openSite(site);
       const { host } = dependencies.site;
+      if (platform !== undefined) connectionArgument(dependencies.site, platform);
       const range = await positionRangeOf(log, { from, to }, { host });
       const conversions =
         order === undefined

@@ -1,3 +1,4 @@
+import { DEFINITION } from '../platforms/defined/compile.js';
 import type { OptionalIdentifier } from '../platforms/optional-identifiers.js';
 import type { Platform, Settings } from '../platforms/platform.js';
 import type { SettingsAsOf, SiteConnection } from '../sites/connections/connection.js';
@@ -103,7 +104,13 @@ export function unknownSinceOf({ unknownSince, maybeSentAt }: AttemptTerms): str
  */
 export function recordedAsOf(terms: AttemptTerms, target: AttemptTarget | undefined): SettingsAsOf | undefined {
   if (terms.unknownSince !== undefined || !target) return terms.asOf;
-  return terms.attempt === 1 ? undefined : { siteVersion: target.siteConnection.version };
+  if (terms.attempt === 1) return undefined;
+  const { siteConnection } = target;
+  // A delivery keeps the version of a definition that it began with.
+  const begun = settingsAsOf(siteConnection, terms.asOf ?? terms.received.data);
+  return begun[DEFINITION] === siteConnection.settings[DEFINITION]
+    ? { siteVersion: siteConnection.version }
+    : terms.asOf;
 }
 
 function asOfOf(terms: AttemptTerms, target: AttemptTarget): SettingsAsOf {

@@ -2,6 +2,7 @@ import type { Outcome } from '../events/delivery.events.js';
 import { publishedFields } from '../events/unpublished-fields.js';
 import type { StoredEvent } from '../log/event.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
+import { platformOfConnection } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connections/connection.js';
 import { type Delivery, foldDeliveries, isOutcome, resultOf } from './delivery.js';
@@ -26,7 +27,6 @@ export interface DeliveryHistory {
 export function deliveryHistories(
   events: readonly StoredEvent[],
   connections: readonly SiteConnection[],
-  platformOf: (name: string) => Platform | undefined,
   order?: OrderHistory,
 ): DeliveryHistory[] {
   const [opening] = events;
@@ -51,7 +51,6 @@ export function deliveryHistories(
         withReopenedVisit({ ...opening, ...(order && { order }) }, events, delivery.reopened),
         delivery,
         connection,
-        platformOf(platform),
       ),
     };
   });
@@ -61,8 +60,8 @@ function shownPayload(
   received: ReceivedConversion,
   delivery: Delivery,
   connection: SiteConnection | undefined,
-  platform: Platform | undefined,
 ): Pick<DeliveryHistory, 'payload' | 'payloadIsExact'> {
+  const platform = platformOfConnection(connection);
   if (!connection || !platform) return {};
   const payload = sentPayload(received, delivery, connection, platform);
   return payload

@@ -8,6 +8,7 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { OptionalIdentifier } from '../platforms/optional-identifiers.js';
+import type { Platform } from '../platforms/platform.js';
 import type { SettingsAsOf } from '../sites/connections/connection.js';
 import { isHeld } from '../sites/site.js';
 import { type TraceSpan, Tracing } from '../tracing/tracing.js';
@@ -47,11 +48,16 @@ export interface DeliveryRequest extends AttemptTerms {
   readonly mayDeliver: () => boolean;
 }
 
+interface OwnedQueue {
+  readonly platform: Platform;
+  readonly queue: DestinationQueue;
+}
+
 /** Delivers conversions to platforms: checks preconditions, builds the payload, enqueues it and reports the outcome. */
 @Injectable()
 export class PlatformDelivery {
   /** By host, then by connection. */
-  private readonly queues = new Map<string, Map<ConnectionName, DestinationQueue>>();
+  private readonly queues = new Map<string, Map<ConnectionName, OwnedQueue>>();
   private readonly rules: RetryRules;
 
   constructor(
@@ -176,7 +182,7 @@ export class PlatformDelivery {
   }
 
   tick(): void {
-    for (const queues of this.queues.values()) for (const queue of queues.values()) queue.tick();
+    for (const queues of this.queues.values()) for (const { queue } of queues.values()) queue.tick();
   }
 
   /** The payload, or the outcome if nothing is to be sent. */
@@ -261,12 +267,13 @@ export class PlatformDelivery {
       queues = new Map();
       this.queues.set(host, queues);
     }
-    let queue = queues.get(name);
-    if (!queue) {
-      queue = this.createQueue({ site: host, name, platform });
-      queues.set(name, queue);
+    let owned = queues.get(name);
+    // Defined anew: the queue before ends with what it holds.
+    if (owned?.platform !== platform) {
+      owned = { platform, queue: this.createQueue({ site: host, name, platform }) };
+      queues.set(name, owned);
     }
-    return queue;
+    return owned.queue;
   }
 
   private createQueue(owner: TokenOwner): DestinationQueue {

@@ -84,7 +84,7 @@ describe('validation of events', () => {
     [{ ...CONVERSION, source: 12 }, 'data.source is not of type string'],
     [{ ...CONVERSION, matched: false }, 'data.matched is not true'],
     [{ ...CONVERSION, matched: 'secret' }, 'data.matched is not of type boolean'],
-    [{ ...CONVERSION, platforms: ['meta', 'myspace'] }, 'data.platforms[1] does not have the required format'],
+    [{ ...CONVERSION, platforms: ['meta', 'My Space'] }, 'data.platforms[1] does not have the required format'],
     [{ ...CONVERSION, secret: 1 }, 'data has an unknown field'],
     [[], 'data is not of type object'],
   ])('of %j names the field and never its value', (data, wrong) => {

@@ -23,6 +23,9 @@ export const KEY_STREAM = derivedUuid('log keys');
 /** The stream of the versions of the product that wrote the log. */
 export const VERSION_STREAM = derivedUuid('log versions');
 
+/** The stream of the definitions of platforms. */
+export const DEFINITIONS_STREAM = derivedUuid('log platform definitions');
+
 export const logEvents = {
   'log.clock_stepped.v1': event("The database's clock stepped by more than 5 s.", {
     before: described(time, 'The time that the database was expected to have.'),
@@ -77,6 +80,10 @@ export const logEvents = {
     publicKey: text('The new public key in PEM.'),
     previousKeyId: text('Thumbprint of the key before.'),
     signature: text('JWS of the key before, over the three other fields.'),
+  }),
+  'log.platform_defined.v1': event('A platform was defined, or its definition replaced. Connections hold their own.', {
+    name: text('The name that it is connected by.'),
+    definition: text('The definition as JSON, without secrets.'),
   }),
   'log.version_started.v1': event('An instance started with another version than the one recorded before.', {
     version: text('The version of the product, such as `0.3.0`.'),

@@ -8,7 +8,6 @@ import { isUuid } from '../kernel/uuid.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Visit } from '../platforms/conversion.js';
-import { platformOf } from '../platforms/index.js';
 import { type SiteScope, scopeStart } from '../sites/site.js';
 import type { SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
@@ -108,7 +107,7 @@ export async function conversionHistory(
     },
     match: reopened?.personal?.visit ?? opening.personal?.visit ?? null,
     consent: reopened?.data.consent ?? opening.data.consent ?? null,
-    deliveries: deliveryHistories(own, connections, platformOf, order),
+    deliveries: deliveryHistories(own, connections, order),
     events: [...own, ...related].sort((one, other) => one.position - other.position),
   };
 }

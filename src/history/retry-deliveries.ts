@@ -12,7 +12,7 @@ import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
-import { platformOf } from '../platforms/index.js';
+import { platformOfConnection } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { SiteConnection } from '../sites/connections/connection.js';
@@ -195,7 +195,7 @@ async function previewOf(
   const events = (await readConversion(log, { host: replay.site }, conversion)) ?? [];
   const delivery = foldDeliveries(events).find(({ platform }) => platform === replay.platform);
   if (!delivery) throw new UserError(`Conversion ${conversion} has no delivery to ${replay.platform}.`);
-  const target = { name: replay.platform, platform: platformOf(replay.platform) as Platform };
+  const target = { name: replay.platform, platform: platformOfConnection(connection) as Platform };
   const received = await receivedFor(log, findOptOuts(postgres), events, replay.platform);
   return previewDelivery(received, { events, delivery, target, connection, replay }, settings);
 }

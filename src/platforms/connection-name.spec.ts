@@ -2,13 +2,17 @@ import { type ConnectionName, compareConnections, isConnectionName, platformName
 import { platformOf } from './index.js';
 
 describe('connection name', () => {
-  it.each(['meta', 'meta:second', 'google_ads:0', `webhook:${'a'.repeat(32)}`, 'x:a-b_c'])('accepts %s', (name) => {
-    expect(isConnectionName(name)).toBe(true);
-  });
+  it.each(['meta', 'meta:second', 'crm', 'crm:second', 'google_ads:0', `webhook:${'a'.repeat(32)}`, 'x:a-b_c'])(
+    'accepts %s',
+    (name) => {
+      expect(isConnectionName(name)).toBe(true);
+    },
+  );
 
   it.each([
     '',
-    'other',
+    '0ther',
+    `a${'b'.repeat(32)}`,
     'meta:',
     'meta:Second',
     'META',
@@ -21,7 +25,6 @@ describe('connection name', () => {
     'meta:ä',
     'meta:*',
     `meta:${'a'.repeat(33)}`,
-    'other:a',
     '__proto__',
     'meta:__proto__',
   ])('refuses %j', (name) => {
@@ -36,7 +39,17 @@ describe('connection name', () => {
   });
 
   it('is ordered by platform, then by name, the plain one first', () => {
-    const names: ConnectionName[] = ['x', 'meta:b', 'webhook:a', 'meta:a', 'google_ads:z', 'meta', 'meta:0', 'meta:a-'];
+    const names: ConnectionName[] = [
+      'x',
+      'crm:a',
+      'meta:b',
+      'webhook:a',
+      'meta:a',
+      'google_ads:z',
+      'meta',
+      'meta:0',
+      'meta:a-',
+    ];
     expect(names.sort(compareConnections)).toEqual([
       'google_ads:z',
       'meta',
@@ -46,6 +59,7 @@ describe('connection name', () => {
       'meta:b',
       'x',
       'webhook:a',
+      'crm:a',
     ]);
   });
 });

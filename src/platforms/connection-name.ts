@@ -1,16 +1,16 @@
-import { PLATFORM_NAMES, type PlatformName } from './platform.js';
+import { PLATFORM_NAMES } from './platform.js';
 
 /** Names a connection of a site: the platform's name for the first one of a platform, `<platform>:<name>` for every other. */
-export type ConnectionName = PlatformName | `${PlatformName}:${string}`;
+export type ConnectionName = string;
 
 const OWN_NAME = '[a-z0-9][a-z0-9_-]{0,31}';
-/** Pattern of a whole connection name, for schemas. */
-export const CONNECTION_NAME_PATTERN = `^(${PLATFORM_NAMES.join('|')})(:${OWN_NAME})?$`;
+/** Pattern of a whole connection name, for schemas. The platform may be a defined one, of which only its connections tell. */
+export const CONNECTION_NAME_PATTERN = `^[a-z][a-z0-9_]{0,31}(:${OWN_NAME})?$`;
 
 const CONNECTION_NAME = new RegExp(CONNECTION_NAME_PATTERN);
 const WHOLE_OWN_NAME = new RegExp(`^${OWN_NAME}$`);
 
-export function isConnectionName(text: string): text is ConnectionName {
+export function isConnectionName(text: string): boolean {
   return CONNECTION_NAME.test(text);
 }
 
@@ -32,6 +32,8 @@ export function compareConnections(one: ConnectionName, other: ConnectionName): 
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
+/** Those of defined platforms come last. */
 function rank(connection: ConnectionName): number {
-  return (PLATFORM_NAMES as readonly string[]).indexOf(platformNameOf(connection));
+  const place = (PLATFORM_NAMES as readonly string[]).indexOf(platformNameOf(connection));
+  return place === -1 ? PLATFORM_NAMES.length : place;
 }

@@ -1,10 +1,13 @@
 import { platformNameOf } from './connection-name.js';
-import { PLATFORM_NAMES, type Platform } from './platform.js';
+import { DEFINITION, definedPlatform } from './defined/compile.js';
+import { PLATFORM_NAMES, type Platform, type PlatformName, type Settings } from './platform.js';
+
+export type BuiltInPlatform = Platform & { readonly name: PlatformName };
 
 /** In the order of a receipt. The code of a platform is in the folder of its name. */
-export const PLATFORMS: readonly Platform[] = await Promise.all(
+export const PLATFORMS: readonly BuiltInPlatform[] = await Promise.all(
   PLATFORM_NAMES.map(async (name) => {
-    const { platform }: { platform: Platform } = await import(`./${name}/index.js`);
+    const { platform }: { platform: BuiltInPlatform } = await import(`./${name}/index.js`);
     return platform;
   }),
 );
@@ -14,9 +17,21 @@ export const SIGN_IN_PLATFORMS: readonly string[] = PLATFORMS.filter(({ authoriz
   ({ name }) => name,
 );
 
-const BY_NAME: ReadonlyMap<string, Platform> = new Map(PLATFORMS.map((platform) => [platform.name, platform]));
+const BY_NAME: ReadonlyMap<string, BuiltInPlatform> = new Map(PLATFORMS.map((platform) => [platform.name, platform]));
 
-/** The platform that a connection is of; undefined if this version has no such platform. */
-export function platformOf(connection: string): Platform | undefined {
+/** The built-in platform of this name, or of a connection's name; undefined if this version has no such platform. */
+export function platformOf(connection: string): BuiltInPlatform | undefined {
   return BY_NAME.get(platformNameOf(connection));
+}
+
+/**
+ * The platform that a connection is of, as its current settings say: with a definition that of the definition, also where this version
+ * has a platform of its name. Undefined if this version has no such platform.
+ */
+export function platformOfConnection(
+  connection: { readonly platform: string; readonly settings: Settings } | undefined,
+): Platform | undefined {
+  if (!connection) return undefined;
+  const definition = connection.settings[DEFINITION];
+  return definition === undefined ? platformOf(connection.platform) : definedPlatform(definition);
 }

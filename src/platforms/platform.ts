@@ -13,7 +13,10 @@ export type { PlatformName };
  * methods are pure functions; `delivery/` sends, waits, retries and records.
  */
 export interface Platform extends Manifest {
-  readonly name: PlatformName;
+  /** Of a platform that is built in, or of the definition it was compiled from. */
+  readonly name: string;
+  /** Undefined: it is built in. Connections keep it in a setting (`defined/compile.ts`). */
+  readonly definition?: string;
   /** The settings of `platforms connect --set`, besides `events`, `event.<ours>` and `field.<theirs>`. */
   readonly fields: readonly Field[];
   /** Settings of a connection to the sandbox, which accepts any value: no real secrets. */
@@ -175,7 +178,7 @@ export interface Skip {
 }
 
 export interface PlatformRequest {
-  readonly method: 'POST' | 'GET';
+  readonly method: 'POST' | 'GET' | 'PUT' | 'PATCH';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;

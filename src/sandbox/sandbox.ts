@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readBody } from '../http/read-body.js';
+import { shippedNames } from '../platforms/defined/shipped.js';
 import { PLATFORMS } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
 import { jsonAnswer } from './answers.js';
@@ -20,9 +21,11 @@ const IDS_MAX = 300_000;
 const KEEP_ALIVE_MS = 60_000;
 
 /** In files that are named after the platform. */
-export const DOUBLES: readonly PlatformDouble[] = await Promise.all(PLATFORMS.map(loadDouble));
+export const DOUBLES: readonly PlatformDouble[] = await Promise.all(
+  [...PLATFORMS, ...shippedNames().map((name) => ({ name }))].map(loadDouble),
+);
 
-async function loadDouble({ name, listAccount }: Platform): Promise<PlatformDouble> {
+async function loadDouble({ name, listAccount }: Pick<Platform, 'name' | 'listAccount'>): Promise<PlatformDouble> {
   const { double, signIn }: { double: PlatformDouble; signIn?: SignIn } = await import(`./doubles/${name}.js`);
   const { listing }: { listing?: ListingDouble } = listAccount ? await import(`./listings/${name}.js`) : {};
   return withSignIn(withListing(double, listing), signIn);

@@ -7,7 +7,8 @@ import { derivedUuid } from '../kernel/uuid.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Follower } from '../log/follower.js';
-import { type ConnectionName, compareConnections, isConnectionName } from '../platforms/connection-name.js';
+import { type ConnectionName, compareConnections } from '../platforms/connection-name.js';
+import { platformOfConnection } from '../platforms/index.js';
 import type { SiteConnection } from './connections/connection.js';
 import { asArriving, asHeld, type Holding } from './holding.js';
 import { normaliseHost } from './host.js';
@@ -279,7 +280,7 @@ function loadConnections(
   secretsOf: (platform: ConnectionName) => ConnectionSecrets | undefined,
 ): Map<ConnectionName, LoadedConnection> {
   const connected = site.connections.filter(
-    ({ platform, disconnected }) => !disconnected && isConnectionName(platform),
+    (connection) => !connection.disconnected && platformOfConnection(connection) !== undefined,
   );
   return new Map(
     connected

@@ -3,7 +3,7 @@ import { sampleReceived } from '../delivery/payload/sample-conversion.js';
 import type { Withhold } from '../delivery/payload/withholding.js';
 import { type ReceivedConversion, withOptOut } from '../delivery/received-conversion.js';
 import type { ConversionPersonal } from '../events/conversion.events.js';
-import { PLATFORMS } from '../platforms/index.js';
+import { type BuiltInPlatform, PLATFORMS } from '../platforms/index.js';
 import type { Platform, PlatformName, Settings } from '../platforms/platform.js';
 import { identifiersIn } from './used-identifiers.js';
 
@@ -48,7 +48,7 @@ export function consentChoices(): ConsentChoices[] {
   });
 }
 
-function choicesOf(platform: Platform, settings: Settings): ConsentChoices {
+function choicesOf(platform: BuiltInPlatform, settings: Settings): ConsentChoices {
   const words = CHOICES.map((withhold) => [withhold, wordsOf(platform, settings, withhold)] as const);
   return { platform: platform.name, ...(Object.fromEntries(words) as Record<Withhold, string>) };
 }

@@ -1,4 +1,4 @@
-import { platformOf } from '../platforms/index.js';
+import { platformOfConnection } from '../platforms/index.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { Site } from '../sites/site.js';
 import { type Period, toQuarters } from './buckets.js';
@@ -61,8 +61,9 @@ export function readMatchQuality(
          FROM stored GROUP BY stored.platforms`,
       [host, from, to],
     );
-    const items = connections.flatMap(({ platform: name, settings, disconnected }) => {
-      const platform = disconnected ? undefined : platformOf(name);
+    const items = connections.flatMap((connection) => {
+      const { platform: name, settings, disconnected } = connection;
+      const platform = disconnected ? undefined : platformOfConnection(connection);
       return platform ? [qualityOf(name, usedIdentifiers(platform, settings), rows)] : [];
     });
     return { from: from.toISOString(), to: to.toISOString(), items };

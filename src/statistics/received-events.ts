@@ -4,7 +4,7 @@ import { sampleReceived } from '../delivery/payload/sample-conversion.js';
 import type { ReceivedConversion } from '../delivery/received-conversion.js';
 import { canonicalText } from '../kernel/canonical-text.js';
 import { mappedEvent } from '../platforms/event-mapping.js';
-import { platformOf } from '../platforms/index.js';
+import { platformOfConnection } from '../platforms/index.js';
 import type { Platform, Settings } from '../platforms/platform.js';
 import { type StandardEvent, standardEventOf } from '../platforms/standard-event.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -80,8 +80,9 @@ export async function readEvents(
 /** It has everything that a conversion may have, so that only the event decides. */
 const SAMPLE = sampleReceived(0);
 
-export function routeOf({ platform: name, settings }: SiteConnection, event: string): EventRoute {
-  const platform = platformOf(name) as Platform;
+export function routeOf(connection: SiteConnection, event: string): EventRoute {
+  const { platform: name, settings } = connection;
+  const platform = platformOfConnection(connection) as Platform;
   const received: ReceivedConversion = { ...SAMPLE, data: { ...SAMPLE.data, event: canonicalText(event) } };
   const payload = buildPayload(received, platform, settings, { platform: name });
   const reason = 'skip' in payload ? payload.skip : undefined;

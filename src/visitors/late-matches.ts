@@ -12,6 +12,7 @@ import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Platform, Settings } from '../platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../postgres/lease.js';
+import type { SiteConnection } from '../sites/connections/connection.js';
 import { isClosed, scopeStart } from '../sites/site.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { type Matcher, matchOf } from './matcher.js';
@@ -28,7 +29,7 @@ const DECISIONS_MAX = 50;
 const TYPES = ['visitor.visited.v1', 'visitor.clicked.v1', 'visitor.identified.v1', 'visitor.consent_changed.v1'];
 
 export interface LateMatchesDependencies {
-  platform(name: string): Platform | undefined;
+  platform(connection: SiteConnection | undefined): Platform | undefined;
   /** Position up to which the `unmatched` projection has folded the log. */
   unmatchedPosition(): Promise<number>;
   /** Until when the platform accepts the conversion. */
@@ -206,8 +207,8 @@ export class LateMatches {
 
   /** Whether the delivery was skipped for a missing identifier, can be sent with this visit, and is not too old. */
   private canReopen({ platform: name, last, ...requested }: Delivery, withVisit: ReceivedConversion, open: LoadedSite) {
-    const platform = this.dependencies.platform(name);
     const connection = open.connections.get(name)?.connection;
+    const platform = this.dependencies.platform(connection);
     if (last?.status !== 'skipped' || !lacksIdentifier(last) || !platform || !connection) return false;
     const { settings } = connection;
     const { clock, sendableUntilMs } = this.dependencies;

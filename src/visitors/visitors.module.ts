@@ -9,7 +9,7 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { EventLog } from '../log/event-log.js';
 import { ProjectionRunner } from '../log/projections/projection-runner.js';
-import { platformOf } from '../platforms/index.js';
+import { platformOfConnection } from '../platforms/index.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SitesModule } from '../sites/sites.module.js';
@@ -103,7 +103,7 @@ function makeLateMatches(
 ): LateMatches {
   const rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
   return new LateMatches(postgres, log, directory, matcher, {
-    platform: platformOf,
+    platform: platformOfConnection,
     unmatchedPosition: () => projections.position('unmatched'),
     sendableUntilMs: (received, platform, settings) =>
       sendableUntilMs(ageOf(received), platform.limits?.(settings, received.data) ?? {}, rules),

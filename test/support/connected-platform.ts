@@ -37,6 +37,7 @@ export class ConnectedPlatform {
   readonly refreshTokens: string[] = [];
   connection: Connection;
   private readonly platform: Platform;
+  private readonly invalidate: (body: string) => string;
   private readonly tokens: AccessTokens;
   private readonly queue: DestinationQueue;
   private readonly tenant = `t${++tenants}`;
@@ -48,8 +49,9 @@ export class ConnectedPlatform {
     private readonly sandboxUrl: string,
     client: PlatformClient,
   ) {
-    const { platform, connection } = platformCase;
+    const { platform, connection, invalidate = withoutHashes } = platformCase;
     this.platform = platform;
+    this.invalidate = invalidate;
     this.connection = { ...connection, endpoint: `${sandboxUrl}/${platform.name}@${this.tenant}` };
     this.tokens = new AccessTokens(client, this.tokenStore());
     const dependencies: DestinationQueueDependencies = {
@@ -117,7 +119,7 @@ export class ConnectedPlatform {
       conversions.map((conversion, index) => {
         const payload = this.buildPayload(conversion);
         if ('skip' in payload) return { status: 'skipped', reason: payload.skip } as const;
-        const body = index === invalid ? invalidate(payload.body) : payload.body;
+        const body = index === invalid ? this.invalidate(payload.body) : payload.body;
         return new Promise<AttemptResult>((done) => {
           this.queue.enqueue({
             payload: { ...payload, body },
@@ -170,8 +172,8 @@ export async function accountOf(sandboxUrl: string, platform: string, tenant: st
 
 const EMPTY_ACCOUNT = { items: 0, accepted: 0, repeats: 0, repeatsChanged: 0, problemKinds: {}, events: {} };
 
-/** Replaces the hashes: every platform that validates refuses a value that is not a hash. */
-function invalidate(body: string): string {
+/** Replaces the hashes: every built-in platform that validates refuses a value that is not a hash. */
+function withoutHashes(body: string): string {
   return body.replace(/[0-9a-f]{64}/g, 'not-a-hash');
 }
 

@@ -1,6 +1,10 @@
+import { derivedUuid } from '../../src/kernel/uuid.js';
 import type { Conversion } from '../../src/platforms/conversion.js';
+import { DEFINITION } from '../../src/platforms/defined/compile.js';
+import { parseDefinition } from '../../src/platforms/defined/parse-definition.js';
+import { shippedDefinition } from '../../src/platforms/defined/shipped.js';
 import { platformOf } from '../../src/platforms/index.js';
-import type { Connection, Platform, PlatformName, SkipReason } from '../../src/platforms/platform.js';
+import type { Connection, Platform, SkipReason } from '../../src/platforms/platform.js';
 import { SAMPLE_CONVERSIONS } from './sample-conversions.js';
 
 type SampleName = keyof typeof SAMPLE_CONVERSIONS;
@@ -24,6 +28,8 @@ export interface PlatformCase {
   readonly skipsWithoutEmail?: SkipReason;
   /** The fields that report an opt-out; undefined if the platform has none. */
   readonly optOut?: object;
+  /** Makes a payload invalid; by default by what replaces its hashes. */
+  readonly invalidate?: (body: string) => string;
   /** The id that the ledger records, if it is not the event id. */
   readonly ledgerId?: (conversion: Conversion) => unknown;
 }
@@ -190,7 +196,23 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
     { url: 'https://receiver.example/conversions', secret: 'whsec_dGVzdC1zZWNyZXQtdGVzdC1zZWNyZXQ=' },
     { indistinguishable: ['html', ...ANY_BODY], optOut: { data: { consent: 'denied' } } },
   ),
+  platformCase(
+    'mixpanel',
+    { project_id: '1234567', username: 'cc.a1b2c3.mp-service-account', secret: 'service-account-secret' },
+    {
+      requestsToIsolate: 1,
+      skips: { 'consent-denied': 'consent_denied' },
+      invalidate: (body) => body.replace(/"distinct_id":"[^"]*"/, '"distinct_id":"anonymous"'),
+      ledgerId: ({ event, eventId }) => derivedUuid(`${event}\n${eventId}`),
+    },
+  ),
 ];
+
+/** Undefined if no such definition is shipped. */
+export function shippedPlatform(name: string): Platform | undefined {
+  const text = shippedDefinition(name);
+  return text === undefined ? undefined : parseDefinition(text, `${name}.yaml`);
+}
 
 function everySample(reason: SkipReason, except: readonly SampleName[]): Partial<Record<SampleName, SkipReason>> {
   const names = Object.keys(SAMPLE_CONVERSIONS) as SampleName[];
@@ -199,14 +221,19 @@ function everySample(reason: SkipReason, except: readonly SampleName[]): Partial
 
 /** Separates settings and secrets, as `platforms connect` does. */
 function platformCase(
-  platformName: PlatformName,
+  platformName: string,
   values: Readonly<Record<string, string>>,
   properties: Partial<Omit<PlatformCase, 'platform' | 'connection'>>,
 ): PlatformCase {
-  const platform = platformOf(platformName) as Platform;
+  const platform = shippedPlatform(platformName) ?? (platformOf(platformName) as Platform);
+  const { definition } = platform;
   const secretNames = new Set(platform.fields.filter(({ secret }) => secret).map(({ name }) => name));
   const [secrets, settings] = [true, false].map((isSecret) =>
     Object.fromEntries(Object.entries(values).filter(([name]) => secretNames.has(name) === isSecret)),
   ) as [Connection['secrets'], Connection['settings']];
-  return { name: platformName, success: 'delivered', ...properties, platform, connection: { settings, secrets } };
+  const connection = {
+    settings: definition === undefined ? settings : { ...settings, [DEFINITION]: definition },
+    secrets,
+  };
+  return { name: platformName, success: 'delivered', ...properties, platform, connection };
 }

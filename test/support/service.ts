@@ -15,7 +15,7 @@ import { readSettings, type Settings } from '../../src/kernel/settings/settings.
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { platformOf, SIGN_IN_PLATFORMS } from '../../src/platforms/index.js';
-import type { Platform, PlatformName } from '../../src/platforms/platform.js';
+import type { Platform } from '../../src/platforms/platform.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { ConnectPlatform } from '../../src/sites/connections/connection.commands.js';
 import { type IssuedKey, IssueKey } from '../../src/sites/keys/key.commands.js';
@@ -134,7 +134,7 @@ export interface Operator extends CommandExecutor {
   issueKey(host: string, kind?: 'live' | 'trial'): Promise<IssuedKey>;
   set(host: string, flag: string, value: string): Promise<void>;
   unset(host: string, flag: string): Promise<void>;
-  connect(host: string, platform: PlatformName, set: Record<string, string>, endpoint?: string): Promise<void>;
+  connect(host: string, platform: string, set: Record<string, string>, endpoint?: string): Promise<void>;
   /** All events of the site's conversions, in log order. */
   conversions(host: string): Promise<LooseEvent[]>;
   conversion(id: string): Promise<LooseEvent | undefined>;

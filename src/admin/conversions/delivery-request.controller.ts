@@ -11,7 +11,7 @@ import { limitsOf, refusalNow } from '../../delivery/refusal.js';
 import { sendableUntilMs } from '../../delivery/retry-schedule.js';
 import { readConversion } from '../../history/conversion-history.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
-import { platformOf } from '../../platforms/index.js';
+import { platformOfConnection } from '../../platforms/index.js';
 import type { Platform } from '../../platforms/platform.js';
 import type { Site } from '../../sites/site.js';
 import { findOptOuts } from '../../visitors/find-opt-outs.js';
@@ -75,7 +75,7 @@ export class DeliveryRequestController {
     const stored = site.connections.find(({ platform, disconnected }) => platform === connection && !disconnected);
     if (!stored)
       throw new NotFoundException(`${connection} is not connected to ${site.host}. Connect it to see its requests.`);
-    const platform = platformOf(connection) as Platform;
+    const platform = platformOfConnection(stored) as Platform;
     const received = await receivedFor(log, findOptOuts(postgres), events, connection);
     if (received.data.trial)
       throw new NotFoundException(

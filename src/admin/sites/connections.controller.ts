@@ -30,7 +30,8 @@ import {
   ResumeConnection,
 } from '../../sites/connections/connection.commands.js';
 import { connectionDocument, listedConnections } from '../../sites/connections/connection-document.js';
-import { connectionOf } from '../../sites/connections/named-connection.js';
+import { connectionOf, platformIn } from '../../sites/connections/named-connection.js';
+import { findPlatform } from '../../sites/definitions.js';
 import type { Site } from '../../sites/site.js';
 import { type ConsentChoices, consentChoices } from '../../statistics/consent-choices.js';
 import { may, type Principal } from '../../users/access.js';
@@ -208,8 +209,8 @@ export class ConnectionsController {
     // The service calls it from inside its network.
     if (body.endpoint !== undefined && !may(caller, 'administer'))
       throw new ForbiddenException('Only an administrator who is signed in can set the endpoint of a connection.');
-    const platform = platformOf(connection) as Platform;
-    const { connection: connected, generatedSecret } = await this.connected(site, connection, body, caller);
+    const platform = await this.platformToConnect(site, connection);
+    const { connection: connected, generatedSecret } = await this.connected(site, connection, platform, body, caller);
     const sameAccountAs = connectionToSameAccount(platform, connected, site.connections);
     return {
       ...connectionDocument(connected, generatedSecret),
@@ -235,7 +236,7 @@ export class ConnectionsController {
       throw new ConflictException(
         'There is no sandbox: it runs beside the embedded database, if DEMO_PLATFORMS is true.',
       );
-    const platform = platformOf(connection) as Platform;
+    const platform = await this.platformToConnect(site, connection);
     const request = sandboxConnection(platform, sandboxUrl);
     const { connection: connected } = await commands.execute(
       new ConnectPlatform(actor, site.host, platform, request, connection),
@@ -275,7 +276,7 @@ export class ConnectionsController {
   @Returns(testSchema, 'What the platform answered.')
   async test(@SiteParam() site: Site, @ConnectionParam() connection: ConnectionName) {
     requireConnected(site, connection);
-    const platform = platformOf(connection) as Platform;
+    const platform = requirePlatform(site, connection);
     return testStoredConnection(this.dependencies, site, { name: connection, platform });
   }
 
@@ -289,27 +290,33 @@ export class ConnectionsController {
     @Query({ schema: optionsQuery }) { account }: z.output<typeof optionsQuery>,
   ) {
     requireConnected(site, connection);
-    const platform = platformOf(connection) as Platform;
-    const app = appOf(await this.apps.get(platform.name), connectionOf(site, connection));
+    const platform = requirePlatform(site, connection);
+    const builtIn = platformOf(platform.name);
+    const app = builtIn && appOf(await this.apps.get(builtIn.name), connectionOf(site, connection));
     return listStoredConnection(this.dependencies, site, { name: connection, platform }, { account, app });
   }
 
   private async connected(
     site: Site,
     connection: ConnectionName,
+    platform: Platform,
     { settings, endpoint, signIn: id }: z.output<typeof connectSchema>,
     { actor, userId }: Principal,
   ): Promise<ConnectedPlatform> {
     const { dependencies, apps, signIns } = this;
     const request = { set: settings, endpoint };
     if (id === undefined)
-      return dependencies.commands.execute(
-        new ConnectPlatform(actor, site.host, platformOf(connection) as Platform, request, connection),
-      );
+      return dependencies.commands.execute(new ConnectPlatform(actor, site.host, platform, request, connection));
     const signIn = { id, userId, site: site.host, connection };
     const connected = await connectSignedIn({ ...dependencies, apps, signIns }, signIn, settings, actor);
     if (!connected) throw new ConflictException('The sign-in is unknown, used or expired. Sign in again.');
     return connected;
+  }
+
+  private async platformToConnect(site: Site, connection: ConnectionName): Promise<Platform> {
+    const platform = (await findPlatform(this.dependencies.log, connection)) ?? platformIn(site, connection);
+    if (!platform) throw new NotFoundException(`There is no platform ${connection}.`);
+    return platform;
   }
 
   private async change(
@@ -321,6 +328,13 @@ export class ConnectionsController {
     requireConnected(site, connection);
     return connectionDocument(await this.dependencies.commands.execute(new Command(actor, site.host, connection)));
   }
+}
+
+/** The platform of a connection. */
+export function requirePlatform(site: Site, connection: ConnectionName): Platform {
+  const platform = platformIn(site, connection);
+  if (!platform) throw new NotFoundException(`There is no platform ${connection}.`);
+  return platform;
 }
 
 export function requireConnected({ host, connections }: Site, connection: ConnectionName): void {

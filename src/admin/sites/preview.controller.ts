@@ -5,8 +5,6 @@ import { previewPayload, receivedFor } from '../../delivery/payload/preview-payl
 import { sampleReceived } from '../../delivery/payload/sample-conversion.js';
 import { readConversion, readOrderedConversion } from '../../history/conversion-history.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
-import { platformOf } from '../../platforms/index.js';
-import type { Platform } from '../../platforms/platform.js';
 import { settingsAfter } from '../../sites/connections/named-connection.js';
 import type { Site, SiteScope } from '../../sites/site.js';
 import { findOptOuts } from '../../visitors/find-opt-outs.js';
@@ -14,7 +12,7 @@ import { Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { Returns } from '../returns.decorator.js';
 import { connectionName } from '../schemas.js';
-import { requireConnected } from './connections.controller.js';
+import { requireConnected, requirePlatform } from './connections.controller.js';
 import { ConnectionParam, SiteParam } from './site.param.js';
 
 const previewQuery = z
@@ -70,7 +68,7 @@ export class PreviewController {
     @Body({ schema: previewQuery }) query: z.output<typeof previewQuery>,
   ) {
     requireConnected(site, connection);
-    const target = { name: connection, platform: platformOf(connection) as Platform };
+    const target = { name: connection, platform: requirePlatform(site, connection) };
     const settings = settingsAfter(site, target, query.settings);
     if (query.sample) {
       const received = sampleReceived(this.dependencies.postgres.clock.nowMs());

@@ -1,5 +1,5 @@
 import { accessTokenExpires } from '../../platforms/credentials.js';
-import { platformOf } from '../../platforms/index.js';
+import { platformOfConnection } from '../../platforms/index.js';
 import { isHeldBack, type SiteConnection } from '../../sites/connections/connection.js';
 import type { Site } from '../../sites/site.js';
 import type { DeliveryCounts } from '../../statistics/series.js';
@@ -64,7 +64,8 @@ export function connectionItems(state: ConnectionsState, connection: SiteConnect
       kind: isParked ? 'connection_parked' : 'connection_paused',
       severity: isParked ? 'error' : 'warning',
       ...{ platform, time, count },
-      detail: (isParked && platformOf(platform)?.fix?.(reason ?? '')) || (reason ?? 'Paused by an operator.'),
+      detail:
+        (isParked && platformOfConnection(connection)?.fix?.(reason ?? '')) || (reason ?? 'Paused by an operator.'),
       action: isParked
         ? { label: 'Reconnect', method: 'PUT', route }
         : { label: 'Resume', method: 'POST', route: `${route}/resume` },

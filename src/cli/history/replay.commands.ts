@@ -20,7 +20,7 @@ import type { SiteConnection } from '../../sites/connections/connection.js';
 import { connectionOf } from '../../sites/connections/named-connection.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound, TO_HELP } from '../arguments/bound-argument.js';
 import { readTypes } from '../arguments/filter-options.js';
-import { PLATFORM_HELP, readConnectionName } from '../arguments/platform-argument.js';
+import { connectionArgument, PLATFORM_HELP } from '../arguments/platform-argument.js';
 import { CLI_ACTOR } from '../cli-actor.js';
 import { confirm, YES_HELP } from '../confirmation.js';
 import type { Layout } from '../output/layout.js';
@@ -89,8 +89,8 @@ export function addReplay(program: Command, session: Session): void {
       if (force && conversion === undefined) {
         throw new UsageError('--force makes a conversion count twice, so it requires --conversion <id>.');
       }
-      const { name } = readConnectionName(options.platform);
       const { log, site, postgres } = await session.openSite(options.site);
+      const { name } = connectionArgument(site, options.platform);
       const connection = connectionOf(site, name);
       const prepared = await prepareReplay(log, site, { ...options, platform: name });
       const question = `Send the conversion to ${name} again under a new id? It counts twice.`;

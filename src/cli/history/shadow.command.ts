@@ -10,7 +10,7 @@ import type { ReaderHold } from '../../log/retention/retention-holds.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import type { Site } from '../../sites/site.js';
 import { FROM_HELP, readBound, TO_HELP } from '../arguments/bound-argument.js';
-import { readConnectionName } from '../arguments/platform-argument.js';
+import { connectionArgument } from '../arguments/platform-argument.js';
 import type { Layout } from '../output/layout.js';
 import { table } from '../output/table.js';
 import type { Session } from '../session.js';
@@ -87,7 +87,7 @@ function readChanges(site: Site, texts: readonly string[]): ShadowRules['setting
     if (name === undefined || setting === undefined || value === undefined) {
       throw new UsageError('--set: write <platform>.<name>=<value>, such as meta.events=purchase,lead.');
     }
-    const connection = readConnectionName(name);
+    const connection = connectionArgument(site, name);
     changes[connection.name] = { ...changes[connection.name], [setting]: value };
   }
   requireValidSettings(site, changes);

@@ -48,7 +48,7 @@ interface TokenAnswer {
 }
 
 /**
- * Access tokens of connections that have a refresh token. A platform may void a refresh token when it is used, so one process
+ * Access tokens of connections that have a refresh token or client credentials. A platform may void a refresh token when it is used, so one process
  * at a time uses it: it holds the connection's lock from before the use until the new refresh token is stored. The access
  * token is stored too, for the other instances. Concurrent callers in a process share one request.
  */
@@ -74,12 +74,20 @@ export class AccessTokens {
     if (isValid && cached.refreshTokens.includes(given)) return cached.token;
     let renewing = this.renewing.get(key);
     if (!renewing) {
-      renewing = this.renew({ ...owner, stale }).finally(() => this.renewing.delete(key));
+      const target = { ...owner, stale };
+      const requested = given === undefined ? this.requestOwn(target, connection) : this.renew(target);
+      renewing = requested.finally(() => this.renewing.delete(key));
       this.renewing.set(key, renewing);
     }
     const { token, until, refreshTokens } = await renewing;
     this.cached.set(key, { token, until, refreshTokens: [given, ...refreshTokens] });
     return token;
+  }
+
+  /** With client credentials, which no use voids: every process has a token of its own. */
+  private async requestOwn(target: Target, connection: Connection): Promise<CachedToken> {
+    const { accessToken, lifetimeMs } = await this.requestToken(target, { connection }, { held: true });
+    return { token: accessToken, until: performance.now() + renewAfterMs(lifetimeMs), refreshTokens: [] };
   }
 
   /** Waits for the lock, or for the token that its holder obtains. */
@@ -182,8 +190,8 @@ export class AccessTokens {
 
   private async requestToken(
     { platform }: Target,
-    { connection }: StoredTokens,
-    lock: TokenLock,
+    { connection }: Pick<StoredTokens, 'connection'>,
+    lock: Pick<TokenLock, 'held'>,
   ): Promise<TokenAnswer> {
     const request = platform.token?.(connection);
     if (!request) throw new CredentialsRefused('the credentials for an access token are incomplete');

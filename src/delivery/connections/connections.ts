@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Logger } from '../../kernel/logger.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
-import { platformOf } from '../../platforms/index.js';
+import { platformOfConnection } from '../../platforms/index.js';
 import type { Connection, Platform } from '../../platforms/platform.js';
 import { ParkConnection, PauseConnection, ResumeConnection } from '../../sites/connections/connection.commands.js';
 import type { SiteConnection } from '../../sites/connections/connection.js';
@@ -104,8 +104,8 @@ export class Connections {
 }
 
 function destinationOf({ site, connections }: LoadedSite, name: ConnectionName): Destination | undefined {
-  const platform = platformOf(name);
   const loaded = connections.get(name);
+  const platform = platformOfConnection(loaded?.connection);
   if (!platform || !loaded) return undefined;
   const { connection: siteConnection, secrets, missingSecrets } = loaded;
   const { settings, endpoint } = siteConnection;

@@ -1,5 +1,6 @@
 import { PLATFORM_CASES } from '../../../test/support/platform-cases.js';
 import { redactUrl } from '../../kernel/redact-url.js';
+import { shippedNames } from '../../platforms/defined/shipped.js';
 import { PLATFORM_NAMES } from '../../platforms/platform.js';
 import { buildPayload, type DeliveryPayload } from './payload.js';
 import { redactedDelivery } from './redacted-delivery.js';
@@ -71,7 +72,7 @@ function valuesOf({ secrets }: Case, sent: { headers: Readonly<Record<string, st
 }
 
 it('the cases of redacted deliveries cover every platform', () => {
-  expect(new Set(CASES.map(({ platform }) => platform.name))).toEqual(new Set(PLATFORM_NAMES));
+  expect(new Set(CASES.map(({ platform }) => platform.name))).toEqual(new Set([...PLATFORM_NAMES, ...shippedNames()]));
 });
 
 describe.each([...CASES, ...MORE])('the request of a delivery to $name', (each) => {
@@ -103,7 +104,9 @@ describe.each([...CASES, ...MORE])('the request of a delivery to $name', (each) 
 
   it('names each placeholder that it has, and no other', () => {
     const { shown } = deliver(each);
-    const inCurl = shown.requests.flatMap(({ curl }) => [...curl.matchAll(/"\$(\w+)"/g)].map(([, name]) => name));
+    const inCurl = shown.requests.flatMap(({ curl }) =>
+      [...curl.matchAll(/"\$([A-Z0-9_]+)"/g)].map(([, name]) => name),
+    );
     expect(new Set(shown.placeholders.map(({ name }) => name))).toEqual(new Set(inCurl));
     expect(inCurl.length).toBeGreaterThan(0);
   });

@@ -11,7 +11,7 @@ import type { AgeRules } from '../../delivery/retry-schedule.js';
 import type { Outcome } from '../../events/delivery.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
-import { platformOf } from '../../platforms/index.js';
+import { platformOfConnection } from '../../platforms/index.js';
 import { asOfIn, type SiteConnection } from '../../sites/connections/connection.js';
 import { type Moment, NO_CHANGES, type ShadowRules, type SiteTimeline } from './shadow-rules.js';
 
@@ -159,8 +159,8 @@ export class ShadowDeliveries {
     rules: ShadowRules,
   ): DeliveryOutcome {
     const site = this.timeline.at(moment.position);
-    const platform = platformOf(terms.platform);
     const connection = site.connections.find((candidate) => candidate.platform === terms.platform);
+    const platform = platformOfConnection(connection);
     if (site.removed || !platform || !connection || connection.disconnected) return summaryOf(DISCONNECTED, earlier);
     if (isOfEarlierSite(terms.received, site)) return summaryOf(DISCONNECTED, earlier);
     const target = {

@@ -3,9 +3,7 @@ import type { Settings } from '../../kernel/settings/settings.js';
 import type { PositionRange } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import { type ReaderHold, withReaderHold } from '../../log/retention/retention-holds.js';
-import { isConnectionName } from '../../platforms/connection-name.js';
-import { platformOf } from '../../platforms/index.js';
-import type { Platform } from '../../platforms/platform.js';
+import { platformOfConnection } from '../../platforms/index.js';
 import type { Postgres } from '../../postgres/postgres.js';
 import { settingsAfter } from '../../sites/connections/named-connection.js';
 import type { Site } from '../../sites/site.js';
@@ -53,8 +51,8 @@ export async function runShadow(
 /** Throws, as `platforms connect` does, if a connection cannot have these settings. Secrets are refused: the rules are stored. */
 export function requireValidSettings(site: Site, settings: ShadowRules['settings']): void {
   for (const [name, set = {}] of Object.entries(settings)) {
-    if (!isConnectionName(name)) continue;
-    const platform = platformOf(name) as Platform;
+    const platform = platformOfConnection(site.connections.find((candidate) => candidate.platform === name));
+    if (!platform) continue;
     const secret = platform.fields.find(({ name: field, secret, address }) => (secret || address) && field in set);
     if (secret) throw new UserError(`${name}: ${secret.name} does not change what would be sent. Leave it out.`);
     settingsAfter(site, { name, platform }, set);

@@ -15,7 +15,7 @@ const DEFAULT_HEADERS: Readonly<Record<string, string>> = {
 };
 
 export interface HttpRequest {
-  readonly method: 'POST' | 'GET';
+  readonly method: 'POST' | 'GET' | 'PUT' | 'PATCH';
   readonly url: string;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;

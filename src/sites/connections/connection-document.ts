@@ -1,7 +1,8 @@
 import { redactUrl } from '../../kernel/redact-url.js';
 import { type ConnectionName, compareConnections } from '../../platforms/connection-name.js';
-import { platformOf } from '../../platforms/index.js';
-import { PLATFORM_NAMES, type Platform } from '../../platforms/platform.js';
+import { DEFINITION, digestOf } from '../../platforms/defined/compile.js';
+import { platformOf, platformOfConnection } from '../../platforms/index.js';
+import { PLATFORM_NAMES, type Platform, type Settings } from '../../platforms/platform.js';
 import type { Site } from '../site.js';
 import type { SiteConnection } from './connection.js';
 
@@ -39,9 +40,10 @@ interface ListedConnection extends ConnectionDocument {
 
 /** The connections of a site without their secrets, and the platforms that are not connected, in the order of a receipt. */
 export function listedConnections(site: Pick<Site, 'host' | 'connections'>): ListedConnection[] {
-  const further = site.connections.filter(({ platform, disconnected }) => platform.includes(':') && !disconnected);
-  return [...PLATFORM_NAMES, ...further.map(({ platform }) => platform)].sort(compareConnections).flatMap((name) => {
-    const platform = platformOf(name);
+  const connected = site.connections.filter(({ disconnected }) => !disconnected);
+  const names = new Set<string>([...PLATFORM_NAMES, ...connected.map(({ platform }) => platform)]);
+  return [...names].sort(compareConnections).flatMap((name) => {
+    const platform = platformOfConnection(connected.find((each) => each.platform === name)) ?? platformOf(name);
     return platform ? [listedConnection(platform, name, site)] : [];
   });
 }
@@ -58,7 +60,7 @@ function listedConnection(
   const next = nextStep(platform, connection, host);
   return {
     ...connectionDocument(connection),
-    settings,
+    settings: shownSettings(settings),
     endpoint: redactUrl(endpoint),
     secrets: secretNames,
     ...(next !== undefined && { next }),
@@ -97,6 +99,11 @@ function newDefaults({ initialSettings = {} }: Platform, { settings }: SiteConne
   return lacking.length > 0 && { newDefaults: Object.fromEntries(lacking) };
 }
 
+/** A definition is shown by its digest. */
+function shownSettings({ [DEFINITION]: definition, ...settings }: Settings): Settings {
+  return definition === undefined ? settings : { ...settings, [DEFINITION]: digestOf(definition) };
+}
+
 export function connectionDocument(connection: SiteConnection, generatedSecret?: string): ConnectionDocument {
   const { platform, state, reason, settings, secretNames, endpoint, since, disconnected } = connection;
   // A redacted address is shown, not that it is encrypted as well.
@@ -107,7 +114,7 @@ export function connectionDocument(connection: SiteConnection, generatedSecret?:
     connected: !disconnected,
     ...(!disconnected && { state }),
     ...(reason !== undefined && { reason }),
-    settings: { ...settings, ...(!disconnected && secrets) },
+    settings: { ...shownSettings(settings), ...(!disconnected && secrets) },
     ...(endpoint !== undefined && { endpoint: redactUrl(endpoint) }),
     since,
     ...(generatedSecret !== undefined && { secret: generatedSecret }),

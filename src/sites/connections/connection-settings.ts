@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { UserError } from '../../kernel/errors.js';
 import { redactUrl } from '../../kernel/redact-url.js';
+import { DEFINITION } from '../../platforms/defined/compile.js';
 import { canonicalSettings, checkCustomField } from '../../platforms/event-mapping.js';
 import { oneOf } from '../../platforms/fields.js';
 import type { Connection, Field, Platform } from '../../platforms/platform.js';
@@ -36,6 +37,8 @@ export function changedConnection(
   newSecret: string,
 ): ChangedConnection {
   const settings: Record<string, string> = { ...current.settings };
+  if (platform.definition === undefined) delete settings[DEFINITION];
+  else settings[DEFINITION] = platform.definition;
   const secrets: Record<string, string> = { ...current.secrets };
   for (const [name, text] of Object.entries(canonicalSettings(request.set))) {
     const field = findField(platform, name);
@@ -115,14 +118,14 @@ function checkEvent(event: string): string | undefined {
   return `an event name has 1 to ${EVENT_LENGTH_MAX} characters; separate several with commas, such as purchase,lead`;
 }
 
-function requireFields({ name, fields }: Platform, { settings, secrets }: Connection): void {
+function requireFields({ name, fields, definition }: Platform, { settings, secrets }: Connection): void {
   const missing = fields.filter((field) => {
     return field.required && (field.secret ? secrets : settings)[field.name] === undefined;
   });
   if (missing.length === 0) return;
   const list = missing.map((field) => `${field.name} (${field.help.replace(/\.$/, '')})`).join(', ');
   throw new UserError(
-    `${name} requires ${list}. Set it with --set <name>=<value>. docs/platforms/${name}.md describes where to find it.`,
+    `${name} requires ${list}. Set it with --set <name>=<value>.${definition === undefined ? ` docs/platforms/${name}.md describes where to find it.` : ''}`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { UserError } from '../../kernel/errors.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
+import { platformOf, platformOfConnection } from '../../platforms/index.js';
 import type { Platform, Settings } from '../../platforms/platform.js';
 import type { Site } from '../site.js';
 import type { SiteConnection } from './connection.js';
@@ -9,6 +10,11 @@ import { changedConnection } from './connection-settings.js';
 export interface NamedConnection {
   readonly name: ConnectionName;
   readonly platform: Platform;
+}
+
+/** The platform that a name stands for on a site; undefined if there is none, or it is only defined and not connected. */
+export function platformIn({ connections }: Pick<Site, 'connections'>, name: ConnectionName): Platform | undefined {
+  return platformOfConnection(connections.find(({ platform }) => platform === name)) ?? platformOf(name);
 }
 
 /** The site's current connection of that name. */

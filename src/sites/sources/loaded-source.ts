@@ -1,10 +1,10 @@
+import { MappingError } from '../../kernel/expressions/expression.js';
 import {
   type CompiledMapping,
   compileMapping,
   type ReadPointers,
   readPointers,
 } from '../../sources/mapping/compile.js';
-import { MappingError } from '../../sources/mapping/expression.js';
 import { changedMapping } from '../../sources/mapping/mapping.js';
 import type { Source } from '../../sources/source.js';
 import { findSource } from '../../sources/sources.js';

@@ -1,8 +1,6 @@
+import { ELEMENTS_MAX, evaluate } from '../../kernel/expressions/evaluate.js';
+import type { PointerTerm, Term } from '../../kernel/expressions/expression.js';
 import type { CompiledTopic, Rule } from './compile.js';
-import type { Expression, PointerTerm, Term } from './expression.js';
-import type { TransformArgument } from './transforms.js';
-
-export const ELEMENTS_MAX = 100;
 
 /** Finds values in a delivery, or in what was stored of one. */
 export interface DeliveryValues {
@@ -49,36 +47,6 @@ function bodyOf(
       return item;
     });
   return body;
-}
-
-function evaluate(
-  { alternatives, steps }: Expression,
-  at: (term: Term) => unknown,
-  within: (element: unknown, term: PointerTerm) => unknown,
-): unknown {
-  let value: unknown;
-  for (const term of alternatives) {
-    value = at(term);
-    if (value !== undefined && value !== null && value !== '') break;
-  }
-  for (const { transform, text, term } of steps) {
-    if (value === undefined || value === null || value === '') return undefined;
-    const argument: TransformArgument = {
-      text,
-      value: () => term && at(term),
-      each: (list) => list.slice(0, ELEMENTS_MAX).map((element) => within(element, term as PointerTerm)),
-    };
-    value = transform.apply(value, argument);
-  }
-  return typeof value === 'string' ? storable(value) : value;
-}
-
-/** With the u flag a surrogate pair is one character, so that only unpaired surrogates match. */
-const UNSTORABLE = /\0|\p{Surrogate}/u;
-
-/** PostgreSQL cannot store what the sender may: a webhook that is refused for it would be repeated in vain. */
-export function storable(text: string): string {
-  return UNSTORABLE.test(text) ? text.replace(new RegExp(UNSTORABLE, 'gu'), '') : text;
 }
 
 function setPart(body: Record<string, unknown>, field: string, value: unknown): void {

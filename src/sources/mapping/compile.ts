@@ -5,7 +5,7 @@ import {
   type PointerTerm,
   parseCondition,
   parseExpression,
-} from './expression.js';
+} from '../../kernel/expressions/expression.js';
 import { type FieldKind, ITEM_PARTS, kindOf } from './fields.js';
 import { CORRECTION, ITEMS, type Mapping, type TopicMapping, WHEN } from './mapping.js';
 

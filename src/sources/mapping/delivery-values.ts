@@ -1,7 +1,8 @@
 import { integerDigits } from '../../http/strict-json.js';
-import { type DeliveryValues, ELEMENTS_MAX, storable } from './apply.js';
+import { ELEMENTS_MAX, storable } from '../../kernel/expressions/evaluate.js';
+import { valueAt } from '../../kernel/expressions/pointer.js';
+import type { DeliveryValues } from './apply.js';
 import type { ReadPointers } from './compile.js';
-import { valueAt } from './pointer.js';
 
 /** By JSON pointer: what was sent there, or a list of elements of the same form. */
 export type StoredValues = Readonly<Record<string, unknown>>;

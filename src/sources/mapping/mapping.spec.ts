@@ -1,8 +1,8 @@
+import { parsePointer, valueAt } from '../../kernel/expressions/pointer.js';
 import { applyMapping, mappedPerson } from './apply.js';
 import { compileMapping, readPointers } from './compile.js';
 import { sentValues, valuesToStore } from './delivery-values.js';
 import { changedMapping, type TopicMapping } from './mapping.js';
-import { parsePointer, valueAt } from './pointer.js';
 import { shapeOf } from './shape.js';
 
 const compiled = (rules: TopicMapping) => compileMapping({ topic: rules }).get('topic') as never;
