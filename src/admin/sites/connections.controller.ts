@@ -1,4 +1,5 @@
 import {
+  BadRequestException,
   Body,
   ConflictException,
   Controller,
@@ -315,7 +316,7 @@ export class ConnectionsController {
 
   private async platformToConnect(site: Site, connection: ConnectionName): Promise<Platform> {
     const platform = (await findPlatform(this.dependencies.log, connection)) ?? platformIn(site, connection);
-    if (!platform) throw new NotFoundException(`There is no platform ${connection}.`);
+    if (!platform) throw new BadRequestException(`There is no platform ${connection}.`);
     return platform;
   }
 
@@ -333,7 +334,7 @@ export class ConnectionsController {
 /** The platform of a connection. */
 export function requirePlatform(site: Site, connection: ConnectionName): Platform {
   const platform = platformIn(site, connection);
-  if (!platform) throw new NotFoundException(`There is no platform ${connection}.`);
+  if (!platform) throw new BadRequestException(`There is no platform ${connection}.`);
   return platform;
 }
 
