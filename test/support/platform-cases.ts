@@ -206,6 +206,17 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
       ledgerId: ({ event, eventId }) => derivedUuid(`${event}\n${eventId}`),
     },
   ),
+  platformCase(
+    'posthog',
+    { api_key: 'phc_project-key' },
+    {
+      success: 'accepted',
+      requestsToIsolate: 5,
+      skips: { 'consent-denied': 'consent_denied' },
+      invalidate: (body) => body.replace(/"distinct_id":"[^"]*"/, '"distinct_id":""'),
+      ledgerId: ({ event, eventId }) => derivedUuid(`${event}\n${eventId}`),
+    },
+  ),
 ];
 
 /** Undefined if no such definition is shipped. */

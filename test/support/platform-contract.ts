@@ -192,8 +192,9 @@ function expectFixture(platform: Platform, name: string, sent: object): void {
   expect(sent).toEqual(JSON.parse(readFileSync(file, 'utf8')));
 }
 
-function fixtureFile({ name }: Platform, fixture: string): string {
-  return join(process.cwd(), 'src/platforms', name, 'fixtures', `${fixture}.json`);
+function fixtureFile({ name, definition }: Platform, fixture: string): string {
+  const folder = definition === undefined ? join(name, 'fixtures') : join('defined/shipped/fixtures', name);
+  return join(process.cwd(), 'src/platforms', folder, `${fixture}.json`);
 }
 
 function withParsedBody(request: PlatformRequest): object {
@@ -208,13 +209,14 @@ function describeSettings(platform: Platform, { secretSettings, requiredSettings
     platform.fields.filter((field) => field[property]).map(({ name }) => name);
 
   describe('settings', () => {
-    it.each(values)('%s accepts %s and refuses %j', (name, valid, invalid) => {
-      const check = platform.fields.find((field) => field.name === name)?.check;
-      expect(check?.(valid)).toBeUndefined();
-      expect(check?.(invalid)).toMatch(/^must /);
-      // A single character can occur in any message.
-      if (invalid.trim().length > 1) expect(check?.(invalid)).not.toContain(invalid);
-    });
+    for (const [name, valid, invalid] of values)
+      it(`${name} accepts ${valid} and refuses ${JSON.stringify(invalid)}`, () => {
+        const check = platform.fields.find((field) => field.name === name)?.check;
+        expect(check?.(valid)).toBeUndefined();
+        expect(check?.(invalid)).toMatch(/^must /);
+        // A single character can occur in any message.
+        if (invalid.trim().length > 1) expect(check?.(invalid)).not.toContain(invalid);
+      });
 
     if (secretSettings) {
       it('declares which settings are secret or required', () => {

@@ -108,7 +108,8 @@ describe.each([...CASES, ...MORE])('the request of a delivery to $name', (each) 
       [...curl.matchAll(/"\$([A-Z0-9_]+)"/g)].map(([, name]) => name),
     );
     expect(new Set(shown.placeholders.map(({ name }) => name))).toEqual(new Set(inCurl));
-    expect(inCurl.length).toBeGreaterThan(0);
+    const hides = Object.keys(each.secrets).length > 0 || each.endpoint !== undefined;
+    expect(inCurl.length > 0).toBe(hides);
   });
 });
 

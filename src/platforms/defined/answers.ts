@@ -1,15 +1,7 @@
 import { retryAfterMs } from '../../http/retry-after.js';
 import { parseCondition } from '../../kernel/expressions/expression.js';
 import { valueAt } from '../../kernel/expressions/pointer.js';
-import {
-  isCutOff,
-  isRequestId,
-  shorten,
-  splitOrReject,
-  unreadable,
-  verdictOfStatus,
-  withRequestId,
-} from '../common-verdict.js';
+import { isRequestId, shorten, splitOrReject, unreadable, verdictOfStatus, withRequestId } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 import type { Definition } from './definition-schema.js';
 import { compileExpression, type Path, type Render, type Report } from './template.js';
@@ -58,7 +50,9 @@ export function compileAnswers(definition: Definition, report: Report): Judge {
   };
 
   const judge: Judge = (response, items) => {
-    const rule = rules.find(({ hasStatus, isTrue }) => (hasStatus?.(response) ?? true) && (isTrue?.(response) ?? true));
+    const rule = rules.find(
+      ({ hasStatus, isTrue }) => (hasStatus?.(response) ?? true) && (!isTrue || isTrue(response) === true),
+    );
     if (rule) return verdictOfRule(rule.means, response, items, reasonOf(response), rule.seconds(response.json));
     const named = refusedOf(response, items);
     if (named)
@@ -67,10 +61,9 @@ export function compileAnswers(definition: Definition, report: Report): Judge {
         return reason === undefined ? { kind: success.means } : { kind: 'rejected', reason: shorten(reason) };
       });
     if (isSuccess(response)) {
-      if (!isGood || isGood(response)) return { kind: success.means };
-      return response.json === undefined || isCutOff(response)
-        ? unreadable(response)
-        : splitOrReject(reasonOf(response), items);
+      const good = isGood?.(response) ?? 'absent';
+      if (!isGood || good === true) return { kind: success.means };
+      return good === 'absent' ? unreadable(response) : splitOrReject(reasonOf(response), items);
     }
     const verdict = verdictOfStatus(response, reasonOf(response)) ?? unreadable(response);
     return verdict.kind === 'rejected' ? splitOrReject(verdict.reason, items) : verdict;
@@ -118,10 +111,18 @@ function isStatus(statuses: Definition['success']['status']): Test {
   return ({ status }) => ranges.some(([first, last]) => status >= first && status <= last);
 }
 
-function compileCondition(text: string, path: Path, report: Report): Test {
+/** `absent`: the answer has no such value. */
+function compileCondition(
+  text: string,
+  path: Path,
+  report: Report,
+): (response: PlatformResponse) => boolean | 'absent' {
   try {
     const { term, values } = parseCondition(text);
-    return ({ json }) => values.includes(String(valueAt(json, term.pointer)));
+    return ({ json }) => {
+      const found = valueAt(json, term.pointer);
+      return found === undefined ? 'absent' : values.includes(String(found));
+    };
   } catch (error) {
     report(path, (error as Error).message);
     return () => false;

@@ -213,6 +213,7 @@ describe('an answer', () => {
     [200, { ok: false, error: { text: 'no' } }, 1, { kind: 'rejected', reason: 'no' }],
     [200, { ok: false, error: { text: 'no' } }, 2, { kind: 'split', reason: 'no' }],
     [200, '<html>', 1, { kind: 'retry', reason: 'server_error' }],
+    [200, {}, 2, { kind: 'retry', reason: 'server_error' }],
     [207, { ok: true, bad: [{ at: 1, why: 'old' }] }, 2, [{ kind: 'delivered' }, { kind: 'rejected', reason: 'old' }]],
     [200, { ok: true, bad: [{ at: 7 }] }, 2, { kind: 'delivered' }],
     [409, {}, 1, { kind: 'rejected', reason: 'HTTP 409' }],
