@@ -54,6 +54,7 @@ try {
       script: new URL('./admin-main.js', import.meta.url),
       logger: app.get(Logger),
       graceMs: settings.shutdownGraceMs,
+      ...(settings.port === 0 && { servicePort: new URL(banner.url).port }),
       applyChanges: () => app.get(SiteDirectory).refresh(),
       onListening: hasLink
         ? (link) => {

@@ -38,6 +38,7 @@ import { CellsController } from './cells.controller.js';
 import { ConversionsController } from './conversions/conversions.controller.js';
 import { DeliveriesController } from './conversions/deliveries.controller.js';
 import { DeliveryRequestController } from './conversions/delivery-request.controller.js';
+import { TestConversionController } from './conversions/test-conversion.controller.js';
 import { Dependencies } from './dependencies.js';
 import { ErasuresController } from './erasures.controller.js';
 import { EventStreamController } from './events/event-stream.controller.js';
@@ -124,6 +125,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     SettingsPreviewController,
     StatisticsController,
     ConversionsController,
+    TestConversionController,
     DeliveriesController,
     DeliveryRequestController,
     PreviewController,

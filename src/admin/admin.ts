@@ -6,6 +6,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { serveDashboard } from '../dashboard/serve-dashboard.js';
 import { ANSWER_HEADERS, type Answer } from '../http/answer.js';
 import { PAGE_HEADERS } from '../http/built-files.js';
+import { serveGuide } from '../http/guide.js';
 import { createListener, type Handler, KEEP_ALIVE_MS, REQUEST_TIMEOUT_MS } from '../http/listener.js';
 import { parseStrictJson } from '../http/strict-json.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
@@ -52,6 +53,7 @@ export async function startAdmin(options: AdminOptions): Promise<RunningAdmin> {
     void reply.type('application/json; charset=utf-8').send(text);
   });
   refuseUnknownRoutes(server, document.paths);
+  serveGuide(server);
   serveDashboard(server);
   await app.listen(settings.adminPort ?? 0, settings.adminHost);
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;

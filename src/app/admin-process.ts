@@ -25,6 +25,8 @@ export interface AdminProcessOptions {
   readonly script: URL;
   readonly logger: Logger;
   readonly graceMs: number;
+  /** In place of PORT=0, the port on which conversions are accepted. */
+  readonly servicePort?: string;
   /** Applies the changes of sites that are stored. */
   readonly applyChanges: () => Promise<void>;
   /** Is told the link that creates the first administrator, if there is none. Undefined: there is no terminal to show it on. */
@@ -72,9 +74,10 @@ export class AdminProcess {
   }
 
   private spawn(): ChildProcess {
-    const { script, logger, onListening } = this.options;
+    const { script, logger, servicePort, onListening } = this.options;
     const child = fork(script, onListening ? [WITH_FIRST_LINK] : [], {
       execArgv: execArgvOfChild(process.execArgv),
+      ...(servicePort !== undefined && { env: { ...process.env, PORT: servicePort } }),
       // Both write whole lines of JSON to the same standard error; standard output has the banner only.
       stdio: ['ignore', 2, 2, 'ipc'],
     });

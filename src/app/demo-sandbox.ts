@@ -59,7 +59,7 @@ export async function connectDemoPlatforms(
     if (!platform) continue;
     const request = sandboxConnection(platform, sandboxUrl);
     const { endpoint } = request;
-    if (before && (before.endpoint === endpoint || !isOnSandbox(before))) continue;
+    if (before && (before.endpoint === endpoint || !wasOnSandbox(before))) continue;
     const change = before ? { set: {}, endpoint } : request;
     await commands.execute(new ConnectPlatform('system', site.host, platform, change, name));
   }
@@ -67,8 +67,13 @@ export async function connectDemoPlatforms(
   await directory.refresh();
 }
 
+/** Whether nothing leaves the machine: the sandbox of the service stands in for the platform. */
+export function isOnSandbox({ endpoint }: SiteConnection, sandboxUrl: string | undefined): boolean {
+  return sandboxUrl !== undefined && endpoint?.startsWith(`${sandboxUrl}/`) === true;
+}
+
 /** Whether it leads to the sandbox of an earlier start, which may have had another port. */
-function isOnSandbox({ platform, endpoint, disconnected }: SiteConnection): boolean {
+function wasOnSandbox({ platform, endpoint, disconnected }: SiteConnection): boolean {
   if (endpoint === undefined || disconnected) return false;
   const { hostname, pathname } = new URL(endpoint);
   return isLoopback(hostname) && pathname === `/${platformNameOf(platform)}`;

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { DEMO_HOST, readFileIfExists } from '../app/demo-site.js';
+import { errorIn, postConversion } from '../app/post-conversion.js';
 import { cellValue, setField } from '../conversions/import/csv-row.js';
 import type { Receipt } from '../conversions/receipt.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
-import { messageOf, UserError } from '../kernel/errors.js';
+import { UserError } from '../kernel/errors.js';
 import { readSettings, type Settings } from '../kernel/settings/settings.js';
 import { SIGN_IN_PLATFORMS } from '../platforms/index.js';
 import { parseHost } from '../sites/site-repository.js';
@@ -11,8 +12,6 @@ import { printable } from './output/table.js';
 import type { Session } from './session.js';
 import { UsageError } from './subcommand.js';
 
-/** Longer than the service waits for platforms. */
-const ANSWERED_WITHIN_MS = 60_000;
 const KEY_VARIABLE = 'CC_API_KEY';
 
 export interface SendArguments {
@@ -35,9 +34,12 @@ export async function sendConversion(session: Session, options: SendArguments): 
   const url = readUrl(options.url ?? `http://${DEMO_HOST}:${settings.port}`);
   const host = options.site === undefined ? url.hostname : parseHost(options.site);
   const key = await findKey(session, settings, host, options.key);
-  const { status, id, warning, text } = await post(session, url, host, key, bodyOf(options));
+  const { status, id, warning, text } = await postConversion({
+    ...{ url, host, key, body: bodyOf(options), stop: session.stop },
+    hint: 'Is the service running there? --url names another address.',
+  });
   if (status !== 200) {
-    const error = errorOf(text);
+    const error = errorIn(text);
     session.exitCode = 1;
     session.output.error(`${status}: ${printable(error)}`);
     if (options.json) await session.output.print(`${JSON.stringify({ ok: false, status, error })}\n`);
@@ -93,36 +95,6 @@ function readItems(text: string): unknown {
     return JSON.parse(text);
   } catch {
     throw new UsageError('--set items= takes a list in JSON.');
-  }
-}
-
-async function post(session: Session, url: URL, host: string, key: string, body: string) {
-  const headers = {
-    'Content-Type': 'application/json',
-    'X-CC-Api-Key': key,
-    // The service finds the site by it.
-    ...(host !== url.hostname && { Host: host }),
-  };
-  const signal = AbortSignal.any([session.stop, AbortSignal.timeout(ANSWERED_WITHIN_MS)]);
-  try {
-    // Not `fetch`, which does not send another Host.
-    const { request } = await import('undici');
-    const answer = await request(new URL('/__cc/inbound', url), { method: 'POST', headers, body, signal });
-    const id = String(answer.headers['x-cc-conversion-id'] ?? '');
-    const warning = answer.headers['x-cc-warning']?.toString();
-    return { status: answer.statusCode, id, warning, text: await answer.body.text() };
-  } catch (error) {
-    const { cause } = error as Error;
-    const hint = `Is the service running there? --url names another address.`;
-    throw new UserError(`${url.origin} does not answer: ${messageOf(cause ?? error)}. ${hint}`);
-  }
-}
-
-function errorOf(text: string): string {
-  try {
-    return String((JSON.parse(text) as { error?: unknown }).error ?? text);
-  } catch {
-    return text.slice(0, 200);
   }
 }
 

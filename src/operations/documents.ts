@@ -7,12 +7,12 @@ import { inboundPaths } from '../conversions/inbound/inbound.openapi.js';
 import { siteReading } from '../conversions/inbound/inbound-field.js';
 import { sourcesPaths } from '../conversions/sources/sources.openapi.js';
 import { ANSWER_HEADERS } from '../http/answer.js';
+import { serveGuide } from '../http/guide.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { tagPaths } from '../visitors/tag/tag.openapi.js';
 import { asyncApiDocument } from './asyncapi.js';
-import { serveGuide } from './guide.js';
 import { operationsPaths } from './operations.openapi.js';
 import { OperatorsOnly } from './operators-only.guard.js';
 

@@ -186,6 +186,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST /sites/{site}/webhook/test': write,
   'POST /sites/{site}/webhook/push': write,
 
+  'POST /sites/{site}/test-conversion': { ...write, bodies: () => ({ own: [{ key: 'cc_unknown' }] }) },
   'GET /sites/{site}/conversions': read,
   'GET /sites/{site}/conversions/{id}': read,
   'GET /sites/{site}/conversions/{id}/deliveries/{connection}/request': write,
@@ -254,7 +255,7 @@ export const NAMING_PARAMETERS: Readonly<Record<string, (ids: ForeignIds) => str
 
 /** Parameters of a query and fields of a body that name nothing of a site: filters, positions, times, values and names of the caller's choice. */
 export const PLAIN_NAMES: ReadonlySet<string> = new Set([
-  ...['fixture', 'mapping', 'overlap', 'limit', 'from', 'to', 'after', 'until', 'last', 'epoch', 'missed'],
+  ...['fixture', 'mapping', 'key', 'overlap', 'limit', 'from', 'to', 'after', 'until', 'last', 'epoch', 'missed'],
   ...['type', 'types', 'kind', 'status', 'outcome', 'reason', 'event', 'platform', 'interval', 'timeZone', 'by'],
   ...['name', 'format', 'trial', 'force', 'dedupWindow', 'expiresInDays', 'endpoint', 'secret', 'url', 'settings'],
   ...['add', 'remove', 'hash', 'botThreshold', 'botMode', 'botFilter', 'consentRequired', 'withhold', 'country'],

@@ -48,6 +48,9 @@ const platformSchema = z
     platform: z.string(),
     fields: z.array(fieldSchema),
     signIn: z.boolean().meta({ description: 'Whether it can be connected by signing in there.' }),
+    hasOauthApp: z.boolean().optional().meta({
+      description: 'With signIn: whether there is the OAuth app that signing in needs, except at a sandbox.',
+    }),
     withoutConsent: z
       .array(
         z.object({
@@ -178,15 +181,15 @@ export class ConnectionsController {
   @Requires('read')
   @ApiOperation({ summary: 'List the platforms and their settings' })
   @Returns(listOf(platformSchema), 'All platforms.')
-  platforms() {
-    return {
-      items: PLATFORMS.map(({ name, fields, authorization }) => ({
-        platform: name,
-        signIn: authorization !== undefined,
-        withoutConsent: withoutConsentOf(name),
-        fields: fields.map(({ name, secret = false, required = false, help }) => ({ name, secret, required, help })),
-      })),
-    };
+  async platforms() {
+    const items = PLATFORMS.map(async ({ name, fields, authorization }) => ({
+      platform: name,
+      signIn: authorization !== undefined,
+      ...(authorization && { hasOauthApp: (await this.apps.get(name)) !== undefined }),
+      withoutConsent: withoutConsentOf(name),
+      fields: fields.map(({ name, secret = false, required = false, help }) => ({ name, secret, required, help })),
+    }));
+    return { items: await Promise.all(items) };
   }
 
   @Get('sites/:site/connections')

@@ -1,23 +1,38 @@
-/** The pages of a site, in the order of the sidebar. A page is a part of the address: /sites/shop.example/integrations. */
+/**
+ * The pages of a site, in the order of the sidebar. A page is a part of the address: /sites/shop.example/integrations. `help` is the
+ * page of the guide about it.
+ */
 export const SITE_PAGES = [
-  { page: 'overview', title: 'Overview', group: undefined, key: 'o' },
-  { page: 'live', title: 'Live', group: undefined, key: 'l' },
-  { page: 'conversions', title: 'Conversions', group: undefined, key: 'v' },
-  { page: 'sync-log', title: 'Sync log', group: undefined, key: 's' },
-  { page: 'integrations', title: 'Integrations', group: undefined, key: 'i' },
-  { page: 'webhook', title: 'Webhook', group: undefined, key: 'w' },
-  { page: 'first-steps', title: 'First steps', group: 'Configuration', key: '1' },
-  { page: 'keys', title: 'Inbound keys', group: 'Configuration', key: 'k' },
-  { page: 'sources', title: 'Sources', group: 'Configuration', key: 'u' },
-  { page: 'tag', title: 'Tag', group: 'Configuration', key: 't' },
-  { page: 'consent', title: 'Consent', group: 'Configuration', key: 'c' },
-  { page: 'traffic', title: 'Traffic filters', group: 'Configuration', key: 'f' },
-  { page: 'duplicates', title: 'Duplicates', group: 'Configuration', key: 'd' },
-  { page: 'mapping', title: 'Mapping', group: 'Configuration', key: 'm' },
-  { page: 'site', title: 'Site', group: 'Configuration', key: 'n' },
-  { page: 'history', title: 'History', group: 'Records', key: 'h' },
-  { page: 'erasures', title: 'Erasures', group: 'Records', key: 'e' },
-  { page: 'audit', title: 'Audit', group: 'Records', key: 'a' },
+  { page: 'overview', title: 'Overview', group: undefined, key: 'o', help: 'dashboard.html' },
+  { page: 'live', title: 'Live', group: undefined, key: 'l', help: 'dashboard.html' },
+  { page: 'conversions', title: 'Conversions', group: undefined, key: 'v', help: 'integrate/index.html#the-answer' },
+  { page: 'sync-log', title: 'Sync log', group: undefined, key: 's', help: 'operate/troubleshoot.html' },
+  { page: 'integrations', title: 'Integrations', group: undefined, key: 'i', help: 'platforms.html' },
+  { page: 'webhook', title: 'Webhook', group: undefined, key: 'w', help: 'integrate/webhook.html' },
+  { page: 'first-steps', title: 'First steps', group: 'Configuration', key: '1', help: 'integrate/index.html' },
+  { page: 'keys', title: 'Inbound keys', group: 'Configuration', key: 'k', help: 'api.html#replacing-keys' },
+  { page: 'sources', title: 'Sources', group: 'Configuration', key: 'u', help: 'sources.html' },
+  { page: 'tag', title: 'Tag', group: 'Configuration', key: 't', help: 'tag.html' },
+  { page: 'consent', title: 'Consent', group: 'Configuration', key: 'c', help: 'privacy.html#consent' },
+  { page: 'traffic', title: 'Traffic filters', group: 'Configuration', key: 'f', help: 'bots.html' },
+  {
+    page: 'duplicates',
+    title: 'Duplicates',
+    group: 'Configuration',
+    key: 'd',
+    help: 'integrate/index.html#duplicates',
+  },
+  {
+    page: 'mapping',
+    title: 'Mapping',
+    group: 'Configuration',
+    key: 'm',
+    help: 'platforms.html#several-conversion-actions',
+  },
+  { page: 'site', title: 'Site', group: 'Configuration', key: 'n', help: 'operate/sites.html' },
+  { page: 'history', title: 'History', group: 'Records', key: 'h', help: 'log.html' },
+  { page: 'erasures', title: 'Erasures', group: 'Records', key: 'e', help: 'privacy.html#erasing-a-person' },
+  { page: 'audit', title: 'Audit', group: 'Records', key: 'a', help: 'audit.html' },
 ] as const;
 
 export type SitePage = (typeof SITE_PAGES)[number]['page'];
@@ -34,6 +49,26 @@ export function pathOf(site: string, page: SitePage): string {
 export function conversionPath(site: string, id: string): string {
   return `${pathOf(site, 'conversions')}/${id}`;
 }
+
+const GUIDE = '/docs/guide/';
+const SETTINGS_HELP: Readonly<Record<string, string>> = {
+  '/settings/users': 'api.html#the-first-user',
+  '/settings/oauth-apps': 'api.html#sign-in-at-a-platform',
+  '/settings/tokens': 'api.html#tokens',
+  '/settings/health': 'operate/troubleshoot.html',
+  '/settings/projections': 'log.html',
+  '/settings/audit': 'audit.html',
+};
+
+/** The page of the guide about the page at a path. */
+export function helpOf(path: string): string {
+  const { page } = readPath(path);
+  const ofSite = SITE_PAGES.find((known) => known.page === page)?.help;
+  return GUIDE + (ofSite ?? SETTINGS_HELP[path] ?? 'dashboard.html');
+}
+
+/** The page of the guide about a platform. */
+export const platformHelp = (platform: string) => `${GUIDE}platforms/${platform}.html`;
 
 /** The address with these values; an empty one is left out. */
 export function withQuery(path: string, values: Readonly<Record<string, string | undefined>>): string {

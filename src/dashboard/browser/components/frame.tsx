@@ -1,7 +1,9 @@
 import { type ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
 import { useAttention } from '../hooks/use-attention.js';
 import { type Loaded } from '../hooks/use-data.js';
+import { helpOf } from '../navigation.js';
 import { type Problem } from '../problem.js';
 import { tabTitle } from '../views/attention-view.js';
 import { Button } from './basics.js';
@@ -41,6 +43,7 @@ interface PageProps {
 /** The content of the main area. The title is also that of the browser's tab. */
 export function Page({ title, note, actions, children }: PageProps) {
   const { items } = useAttention();
+  const { path } = useLocation();
   const tab = tabTitle(title, items);
   useEffect(() => {
     document.title = tab;
@@ -52,7 +55,12 @@ export function Page({ title, note, actions, children }: PageProps) {
           <h1>{title}</h1>
           {note && <p>{note}</p>}
         </div>
-        {actions && <div class="actions">{actions}</div>}
+        <div class="actions">
+          {actions}
+          <a class="help" href={helpOf(path)} target="_blank" rel="noreferrer">
+            Help
+          </a>
+        </div>
       </header>
       {children}
     </>

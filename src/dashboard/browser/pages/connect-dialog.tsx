@@ -9,10 +9,13 @@ import { Loading, ProblemNote } from '../components/frame.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle, counted } from '../format.js';
 import { useAction, useData } from '../hooks/use-data.js';
+import { platformHelp } from '../navigation.js';
+import { mayAdminister, useSession } from '../session.js';
 import {
   type Connection,
   changedSettings,
   fieldTitle,
+  isOnSandbox,
   isStored,
   type Platform,
   type PlatformField,
@@ -41,7 +44,9 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
   const [typed, setTyped] = useState<Chosen>({});
   const [account, setAccount] = useState<string>();
   const action = useAction();
+  const { sandboxUrl } = useSession();
   const path = { site, connection: platform };
+  const canSignIn = kind?.hasOauthApp === true || isOnSandbox(connection, sandboxUrl);
   const isListable = kind?.signIn === true && (signIn !== undefined || connected);
   const listed = useData(`options ${site} ${platform} ${signIn} ${account}`, async () => {
     if (!isListable) return NO_OPTIONS;
@@ -142,8 +147,9 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
       )}
       {kind?.signIn && signIn === undefined && (
         <p>
-          <Button label={`Sign in at ${title}`} onClick={() => action.run(goToPlatform)} />{' '}
+          <Button label={`Sign in at ${title}`} isDisabled={!canSignIn} onClick={() => action.run(goToPlatform)} />{' '}
           <span class="dim">or enter the credentials:</span>
+          {!canSignIn && <NoOauthApp platform={kind.platform} />}
         </p>
       )}
       {isListable && !listed.data && !listed.problem && <Loading />}
@@ -176,5 +182,25 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
         </details>
       )}
     </FormDialog>
+  );
+}
+
+/** Signing in needs an app of the installation at the platform, which takes days at some of them. */
+function NoOauthApp({ platform }: { platform: string }) {
+  const { user } = useSession();
+  return (
+    <span class="hint">
+      Signing in needs an OAuth app of yours at {connectionTitle(platform)}.{' '}
+      <a href={platformHelp(platform)} target="_blank" rel="noreferrer">
+        How to register one
+      </a>
+      {mayAdminister(user) ? (
+        <>
+          , then <a href="/settings/oauth-apps">set it here</a>.
+        </>
+      ) : (
+        '. An administrator sets it.'
+      )}
+    </span>
   );
 }

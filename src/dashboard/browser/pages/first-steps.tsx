@@ -31,7 +31,7 @@ export function FirstSteps({ site }: { site: Site }) {
     );
   const parts: Readonly<Record<StepName, (isDone: boolean) => ComponentChildren>> = {
     key: (isDone) => <KeyStep site={site.host} isDone={isDone} onCreated={setKey} onChanged={reload} />,
-    conversion: (isDone) => <ConversionStep site={site.host} apiKey={key} isDone={isDone} />,
+    conversion: (isDone) => <ConversionStep site={site.host} apiKey={key} isDone={isDone} onSent={reload} />,
     tag: (isDone) => (
       <details open={!isDone}>
         <summary>Snippet for the head of every page</summary>
@@ -100,10 +100,37 @@ function KeyStep({ site, isDone, onCreated, onChanged }: KeyStepProps) {
   );
 }
 
-function ConversionStep({ site, apiKey, isDone }: { site: string; apiKey: string | undefined; isDone: boolean }) {
+interface ConversionStepProps {
+  site: string;
+  /** That was created here. */
+  apiKey: string | undefined;
+  isDone: boolean;
+  onSent(): void;
+}
+
+function ConversionStep({ site, apiKey, isDone, onSent }: ConversionStepProps) {
   const { localUrl } = useSession();
+  const action = useAction();
+  const send = (key: string) =>
+    action.run(async () => {
+      await api.POST('/api/v1/sites/{site}/test-conversion', { path: { site }, body: { key } });
+      toast('A test conversion was sent');
+      onSent();
+    });
   return (
     <>
+      <ProblemNote problem={action.problem} />
+      {apiKey !== undefined && (
+        <p>
+          <Button
+            kind={isDone ? undefined : 'primary'}
+            label="Send a test conversion"
+            isDisabled={action.isBusy}
+            onClick={() => send(apiKey)}
+          />{' '}
+          <span class="dim">or paste the line into a terminal:</span>
+        </p>
+      )}
       <CopyText label="Request" text={curlLine(site, apiKey ?? 'cc_…', localUrl)} />
       <p class="dim">
         {apiKey === undefined

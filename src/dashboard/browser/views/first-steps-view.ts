@@ -22,7 +22,7 @@ export function firstSteps({ hasKey, hasConversion, isTagSeen, isConnected, hasW
     {
       name: 'conversion',
       title: 'Send a conversion',
-      text: 'paste the line into a terminal, and watch it arrive',
+      text: 'and watch it arrive',
       isDone: hasConversion,
     },
     { name: 'tag', title: 'Add the tag', text: 'it links conversions to ad clicks', isDone: isTagSeen },

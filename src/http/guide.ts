@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
-import { ANSWER_HEADERS } from '../http/answer.js';
-import { BuiltFiles, PAGE_HEADERS } from '../http/built-files.js';
+import { ANSWER_HEADERS } from './answer.js';
+import { BuiltFiles, PAGE_HEADERS } from './built-files.js';
 
 /** The same folder for the compiled service and for specs, which run the source. */
 const BUILT = fileURLToPath(new URL('../../dist/guide', import.meta.url));
 const PREFIX = '/docs/guide';
 
-/** Serves the documentation site, to whom the API documents are served. */
+/** Serves the documentation site. */
 export function serveGuide(server: FastifyInstance): void {
   const files = new BuiltFiles(BUILT);
   server.get(PREFIX, (_request, reply) => {
