@@ -138,7 +138,10 @@ describe('the configuration of a site in the dashboard', () => {
     // The dialog names events of conversions that are listed.
     await test.sendListedConversion(site, 'ORD-1', 'renewal');
     const { page } = test;
-    await test.open('/settings/oauth-apps');
+    await test.open(`/sites/${host}/integrations?connection=linkedin`);
+    expect(await test.dialog().getByRole('button', { name: 'Sign in at LinkedIn' }).isDisabled()).toBe(true);
+    await test.dialog().getByRole('link', { name: 'How to register one' }).waitFor();
+    await test.dialog().getByRole('link', { name: 'set it here' }).click();
     await test.click('Set the app of LinkedIn');
     await test.dialog().getByRole('region', { name: 'Redirect URI' }).getByText('/api/v1/oauth/callback').waitFor();
     await test.dialog().getByLabel('Client ID').fill('own-app');

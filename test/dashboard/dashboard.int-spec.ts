@@ -1,8 +1,11 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { type Dispatcher, request } from 'undici';
+import { helpOf, pathOf, platformHelp, SITE_PAGES } from '../../src/dashboard/browser/navigation.js';
+import { PLATFORMS } from '../../src/platforms/index.js';
 import { startTestAdmin, type TestAdmin } from '../support/admin.js';
 import { createDatabase } from '../support/databases.js';
 
+const SETTINGS = ['users', 'oauth-apps', 'tokens', 'health', 'projections', 'audit'].map((name) => `/settings/${name}`);
 const FIRST_PAGE_MAX_BYTES = 90_000;
 
 let admin: TestAdmin;
@@ -72,6 +75,16 @@ describe('the dashboard', () => {
     });
     await admin.addUser('analyst');
     expect((await admin.anonymous('/session/options')).body).toEqual({ provider: false, hasUsers: true });
+  });
+
+  it('has a page of the guide for each of its pages', async () => {
+    const paths = [...SITE_PAGES.map(({ page }) => pathOf('shop.example', page)), ...SETTINGS, '/', '/account'];
+    const addresses = [...paths.map(helpOf), ...PLATFORMS.map(({ name }) => platformHelp(name))];
+    for (const address of new Set(addresses)) {
+      const [path, anchor = 'main'] = address.split('#') as [string, string?];
+      const { status, body } = await get(path);
+      expect([address, status, body.toString().includes(`id="${anchor}"`)]).toEqual([address, 200, true]);
+    }
   });
 
   it('learns where the service accepts conversions on its own machine', async () => {

@@ -70,11 +70,16 @@ function requestLine(site: string, key: string, localUrl: string | undefined, bo
   ].join(' ');
 }
 
+/** Where browsers reach a site: a site such as localhost on the service's own port. */
+export function siteUrl(host: string, localUrl: string | undefined): string {
+  return localUrl !== undefined && new URL(localUrl).hostname === host ? localUrl : `https://${host}`;
+}
+
 /** What goes into the head of every page of the shop. */
-export function tagSnippet(host: string): string {
+export function tagSnippet(host: string, localUrl: string | undefined): string {
   return `<script>
   window.cc = window.cc || function () { (cc.q = cc.q || []).push(arguments) };
   cc.identifyEmail = cc.identifyEmail || function (email) { cc('identifyEmail', email) };
 </script>
-<script async src="https://${host}/__cc/tag.js"></script>`;
+<script async src="${siteUrl(host, localUrl)}/__cc/tag.js"></script>`;
 }

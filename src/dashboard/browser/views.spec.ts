@@ -156,6 +156,7 @@ describe('what is copied', () => {
   });
 
   it('loads the tag from the host of the site', () => {
-    expect(tagSnippet('shop.example')).toContain('src="https://shop.example/__cc/tag.js"');
+    expect(tagSnippet('shop.example', 'http://localhost:8080')).toContain('src="https://shop.example/__cc/tag.js"');
+    expect(tagSnippet('localhost', 'http://localhost:8080')).toContain('src="http://localhost:8080/__cc/tag.js"');
   });
 });

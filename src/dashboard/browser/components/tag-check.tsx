@@ -1,5 +1,7 @@
 import { useEffect } from 'preact/hooks';
+import { siteUrl } from '../curl-line.js';
 import { useGet, useInterval } from '../hooks/use-data.js';
+import { useSession } from '../session.js';
 import { Badge, Time } from './basics.js';
 import { ProblemNote } from './frame.js';
 
@@ -13,7 +15,7 @@ export function TagCheck({ site, onSeen }: { site: string; onSeen?: () => void }
   useEffect(() => {
     if (isSeen) onSeen?.();
   }, [isSeen]);
-  const test = `https://${site}/?utm_source=tag-check`;
+  const test = `${siteUrl(site, useSession().localUrl)}/?utm_source=tag-check`;
   return (
     <div role="status">
       <ProblemNote problem={problem} retry={reload} />

@@ -149,9 +149,9 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
         <p>
           <Button label={`Sign in at ${title}`} isDisabled={!canSignIn} onClick={() => action.run(goToPlatform)} />{' '}
           <span class="dim">or enter the credentials:</span>
-          {!canSignIn && <NoOauthApp platform={kind.platform} />}
         </p>
       )}
+      {kind?.signIn && signIn === undefined && !canSignIn && <NoOauthApp platform={kind.platform} />}
       {isListable && !listed.data && !listed.problem && <Loading />}
       <ProblemNote problem={listed.problem} retry={listed.reload} />
       {fields.filter(({ required }) => required).map(input)}
@@ -189,7 +189,7 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
 function NoOauthApp({ platform }: { platform: string }) {
   const { user } = useSession();
   return (
-    <span class="hint">
+    <p class="dim">
       Signing in needs an OAuth app of yours at {connectionTitle(platform)}.{' '}
       <a href={platformHelp(platform)} target="_blank" rel="noreferrer">
         How to register one
@@ -201,6 +201,6 @@ function NoOauthApp({ platform }: { platform: string }) {
       ) : (
         '. An administrator sets it.'
       )}
-    </span>
+    </p>
   );
 }

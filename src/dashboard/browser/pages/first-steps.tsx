@@ -18,7 +18,7 @@ import { SetWebhook } from './set-webhook.js';
 
 /** Walks through what a new site needs until a conversion is delivered, with what happens at the site beside it. */
 export function FirstSteps({ site }: { site: Site }) {
-  const { isWriter } = useSession();
+  const { isWriter, localUrl } = useSession();
   const progress = useSiteProgress(site.host);
   const { reload } = progress;
   // Kept while the page is open, so that the line to paste has it. It is stored nowhere.
@@ -35,7 +35,7 @@ export function FirstSteps({ site }: { site: Site }) {
     tag: (isDone) => (
       <details open={!isDone}>
         <summary>Snippet for the head of every page</summary>
-        <CopyText label="Snippet" text={tagSnippet(site.host)} />
+        <CopyText label="Snippet" text={tagSnippet(site.host, localUrl)} />
         <TagCheck site={site.host} onSeen={reload} />
       </details>
     ),

@@ -5,16 +5,17 @@ import { Page, Panel, Show } from '../components/frame.js';
 import { TagCheck } from '../components/tag-check.js';
 import { tagSnippet } from '../curl-line.js';
 import { useSiteSettings } from '../hooks/use-site-settings.js';
-import type { Site } from '../session.js';
+import { type Site, useSession } from '../session.js';
 
 /** The browser tag: what to paste, and what it may read. */
 export function Tag({ site }: { site: Site }) {
+  const { localUrl } = useSession();
   const { loaded, change, isReadOnly } = useSiteSettings(site.host);
   return (
     <Page title="Tag" note="Links a conversion to the ad click that brought the customer">
       <Panel title="Snippet" note="Into the head of every page">
         <div class="pad">
-          <CopyText label="Snippet" text={tagSnippet(site.host)} />
+          <CopyText label="Snippet" text={tagSnippet(site.host, localUrl)} />
           <p class="dim">
             The tag reports to the host that it is loaded from: {[site.host, ...site.aliases].join(', ')}. Route{' '}
             <code>/__cc/*</code> of that host to the service.
