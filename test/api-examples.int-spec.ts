@@ -101,7 +101,7 @@ describe('docs/api.md', () => {
 
   it('has bodies of jobs that are accepted', async () => {
     const bodies = codeSpans().filter((span) => span.startsWith('{"kind":'));
-    expect(bodies).toHaveLength(4);
+    expect(bodies).toHaveLength(5);
     for (const body of bodies) {
       const started = await operator.post(`/sites/${SITE}/jobs`, fill(body));
       expect([body, started.status, started.body]).toEqual([body, 202, expect.anything()]);
