@@ -1,6 +1,6 @@
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import { platformOf } from '../../platforms/index.js';
-import type { Platform, Settings } from '../../platforms/platform.js';
+import type { Settings } from '../../platforms/platform.js';
 import type { SiteConnection } from '../../sites/connections/connection.js';
 import { connectionToSameAccount } from './account.js';
 
@@ -20,7 +20,15 @@ describe('connectionToSameAccount', () => {
     ['another platform', connection('snapchat', { pixel_id: '1' }), connection('meta', { pixel_id: '1' }), undefined],
     ['itself', connection('meta:b', { pixel_id: '1' }), connection('meta:b', { pixel_id: '1' }), undefined],
     ['an account that a secret names', connection('segment', {}), connection('segment:b', {}), undefined],
+    ['a definition alone', connection('crm', { definition: '1' }), connection('crm:b', { definition: '1' }), undefined],
+    [
+      'another version of a definition',
+      connection('crm', { definition: '1', account: 'a' }),
+      connection('crm:b', { definition: '2', account: 'a' }),
+      'crm',
+    ],
   ])('decides whether another connection has the same account: %s', (_, other, made, expected) => {
-    expect(connectionToSameAccount(platformOf(made.platform) as Platform, made, [other])).toBe(expected);
+    const crm = { name: 'crm', account: ['definition', 'account'] };
+    expect(connectionToSameAccount(platformOf(made.platform) ?? crm, made, [other])).toBe(expected);
   });
 });

@@ -1,4 +1,5 @@
 import { type ConnectionName, platformNameOf } from '../../platforms/connection-name.js';
+import { DEFINITION } from '../../platforms/defined/compile.js';
 import type { Connection, Platform, Settings } from '../../platforms/platform.js';
 import { isLater, type SettingsAsOf, type SiteConnection } from '../../sites/connections/connection.js';
 
@@ -16,14 +17,21 @@ const accounts = new WeakMap<Settings, Account>();
 export function accountOf(platform: Pick<Platform, 'account'>, settings: Settings): Account {
   let account = accounts.get(settings);
   if (!account) {
-    const named = platform.account.flatMap((name) => {
-      const value = settings[name];
-      return value === undefined ? [] : [[name, value] as const];
-    });
-    account = { key: JSON.stringify(named), settings: Object.fromEntries(named) };
+    account = { key: keyOf(platform, settings), settings: Object.fromEntries(namedIn(platform, settings)) };
     accounts.set(settings, account);
   }
   return account;
+}
+
+function keyOf(platform: Pick<Platform, 'account'>, settings: Settings): string {
+  return JSON.stringify(namedIn(platform, settings));
+}
+
+function namedIn({ account }: Pick<Platform, 'account'>, settings: Settings): (readonly [string, string])[] {
+  return account.flatMap((name) => {
+    const value = settings[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
 }
 
 /**
@@ -34,14 +42,16 @@ export function connectionToSameAccount(
   { platform: name, settings }: SiteConnection,
   connections: readonly SiteConnection[],
 ): ConnectionName | undefined {
-  const { key } = accountOf(platform, settings);
+  // A definition names no account.
+  const own = { account: platform.account.filter((name) => name !== DEFINITION) };
+  const key = keyOf(own, settings);
   if (key === NOT_NAMED) return undefined;
   return connections.find(
     (other) =>
       other.platform !== name &&
       !other.disconnected &&
       platformNameOf(other.platform) === platform.name &&
-      accountOf(platform, other.settings).key === key,
+      keyOf(own, other.settings) === key,
   )?.platform;
 }
 
