@@ -190,7 +190,7 @@ export class ConversionReceiver {
   }
 }
 
-/** Stores one conversion and waits for its deliveries. */
+/** Stores one conversion and waits for its deliveries, unless the sender of a webhook waits for the answer. */
 @CommandHandler(ReceiveConversion)
 export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversion> {
   constructor(
@@ -200,7 +200,12 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
 
   async execute(command: ReceiveConversion): Promise<Received> {
     const stored = await this.receiver.receive(command);
-    return receivedOf(stored, stored.received ? await this.deliveries.deliver(stored.received) : {});
+    const { received } = stored;
+    if (!received) return receivedOf(stored, {});
+    return receivedOf(
+      stored,
+      command.delivery ? this.deliveries.queue(received) : await this.deliveries.deliver(received),
+    );
   }
 }
 

@@ -6,7 +6,7 @@ import type { LoadedSite } from '../sites/site-directory.js';
 import { storedText } from './address-digest.js';
 import type { InboundFields } from './inbound/inbound-field.js';
 import { readInboundFields } from './inbound/inbound-fields.js';
-import { ReceiveConversion } from './receive-conversion.command.js';
+import { type ConversionDelivery, ReceiveConversion } from './receive-conversion.command.js';
 import { withStoredSpelling } from './stored-spelling.js';
 
 const SECRET = 'secret';
@@ -44,6 +44,19 @@ describe('the spelling of a conversion', () => {
     const { fields } = await withStoredSpelling(log, command);
     return { event: fields.event, ...(fields.orderId !== undefined && { orderId: fields.orderId }) };
   }
+
+  it('leaves the delivery that the conversion was made of', async () => {
+    const reading = readInboundFields(
+      { email: 'jane@example.com', event: ' purchase ', orderId: 'A' },
+      { rawBody: '', clock: { nowMs: () => 0 }, isStrict: false },
+    );
+    if (!reading.ok) throw new Error(reading.error);
+    const site = { site: { host: 'shop.example' }, dedupSecret: SECRET } as LoadedSite;
+    const delivery = { conversionId: uuidv7(), data: {}, personal: {} } as ConversionDelivery;
+    const rules = { dedupWindowMs: 1, identifierTtlMs: 1 };
+    const command = new ReceiveConversion(site, { id: 'k1' } as SiteKey, reading.fields, rules, undefined, delivery);
+    expect((await withStoredSpelling(log, command)).delivery).toBe(delivery);
+  });
 
   it('is canonical if no order is stored in another spelling', async () => {
     await storeAsSent('purchase', NFC);

@@ -13,7 +13,7 @@ export async function withStoredSpelling(
   log: Pick<LogReads, 'find'>,
   command: ReceiveConversion,
 ): Promise<ReceiveConversion> {
-  const { loadedSite, key, fields, rules, trace } = command;
+  const { loadedSite, key, fields, rules, trace, delivery } = command;
   const { sent, orderId } = fields;
   if (!sent || orderId === undefined) return command;
   const { site, dedupSecret } = loadedSite;
@@ -26,5 +26,6 @@ export async function withStoredSpelling(
     ...(isStored('event') && { event: sent.event }),
     ...(isStored('orderId') && { orderId: sent.orderId }),
   };
-  return new ReceiveConversion(loadedSite, key, { ...fields, ...(stored as Partial<typeof fields>) }, rules, trace);
+  const spelled = { ...fields, ...(stored as Partial<typeof fields>) };
+  return new ReceiveConversion(loadedSite, key, spelled, rules, trace, delivery);
 }

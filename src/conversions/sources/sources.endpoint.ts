@@ -26,7 +26,6 @@ import {
   tooLarge,
   UNAVAILABLE,
 } from '../inbound/inbound-answers.js';
-import { ReceiveBatch, type ReceiveConversion, type Received } from '../receive-conversion.command.js';
 import { RefusedDeliveries } from './refused-deliveries.js';
 import { SourceDeliveries } from './source-deliveries.js';
 import { deliveryOf } from './source-delivery.js';
@@ -83,7 +82,7 @@ export class SourcesEndpoint implements OnModuleInit {
       log,
       clock,
       rules: settings,
-      receive: (command) => this.receive(command),
+      receive: (command) => this.commands.execute(command),
     });
   }
 
@@ -105,8 +104,9 @@ export class SourcesEndpoint implements OnModuleInit {
     if ('answer' in found) return this.refuse(route.source, found.reason, found.answer);
     const body = await this.readBody(request, found);
     if ('status' in body) return body;
-    // What was changed while the body arrived is in force.
-    const caller = await this.find(request, route);
+    // What was changed while the body arrived is in force. A site that has changed is loaded anew.
+    const isUnchanged = this.sites.isFresh() && this.sites.find(found.loadedSite.site.host) === found.loadedSite;
+    const caller = isUnchanged ? found : await this.find(request, route);
     if ('answer' in caller) return this.refuse(route.source, caller.reason, caller.answer);
     return this.receiveDelivery(caller, { headers: request.headers, body }, request);
   }
@@ -200,12 +200,6 @@ export class SourcesEndpoint implements OnModuleInit {
     if (this.shapes.size >= TOPICS_WITH_SHAPE_MAX) this.shapes.clear();
     this.shapes.set(key, nowMs);
     return true;
-  }
-
-  private async receive(command: ReceiveConversion): Promise<Received> {
-    const [result] = await this.commands.execute(new ReceiveBatch([command]));
-    if (result?.status !== 'fulfilled') throw result?.reason;
-    return result.value;
   }
 
   private answerToFailure(error: unknown): Answer {

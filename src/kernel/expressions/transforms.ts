@@ -39,12 +39,11 @@ function minorUnits(value: unknown, argument: TransformArgument): unknown {
   return rounded(amount / (THREE_DECIMAL.has(code) ? 1_000 : 100));
 }
 
+/** Of a page, with its host or without. Most pages do not have most parameters. */
 function parameterOf(value: unknown, name: string): unknown {
-  if (typeof value !== 'string') return undefined;
-  // Shops state a landing page without its host.
-  return URL.canParse(value, 'https://host.invalid')
-    ? (new URL(value, 'https://host.invalid').searchParams.get(name) ?? undefined)
-    : undefined;
+  if (typeof value !== 'string' || !value.includes(`${name}=`)) return undefined;
+  const [page = ''] = value.split('#', 1);
+  return new URLSearchParams(page.slice(page.indexOf('?') + 1 || page.length)).get(name) ?? undefined;
 }
 
 /** All that a rule can do with a value. Each takes time in proportion to the value; there are no expressions and no patterns to run. */

@@ -66,13 +66,14 @@ BEGIN
      ORDER BY p.first DESC LIMIT 1) > drawn - interval '60 seconds', false);
 
   IF checked THEN
-    SELECT array_agg((SELECT e.position FROM cc.events e WHERE e.stream = r.stream AND e.id = r.id LIMIT 1) ORDER BY r.n),
-           array_agg((SELECT coalesce(max(e.version), 0) FROM cc.events e WHERE e.stream = r.stream) ORDER BY r.n)
-      INTO stored, reached
-      FROM json_to_recordset(batch) AS r (n integer, id uuid, stream uuid);
-    SELECT array_agg(r.n) INTO conflicts
-      FROM json_to_recordset(batch) AS r (n integer, expected integer)
-     WHERE stored[r.n] IS NULL AND r.expected >= 0 AND reached[r.n] <> r.expected;
+    -- One statement, because each reads the whole batch. The offset keeps the look-ups from being repeated in the filter.
+    SELECT array_agg(each.position ORDER BY each.n), array_agg(each.version ORDER BY each.n),
+           array_agg(each.n) FILTER (WHERE each.position IS NULL AND each.expected >= 0 AND each.version <> each.expected)
+      INTO stored, reached, conflicts
+      FROM (SELECT r.n, r.expected,
+                   (SELECT e.position FROM cc.events e WHERE e.stream = r.stream AND e.id = r.id LIMIT 1) AS position,
+                   (SELECT coalesce(max(e.version), 0) FROM cc.events e WHERE e.stream = r.stream) AS version
+              FROM json_to_recordset(batch) AS r (n integer, expected integer, id uuid, stream uuid) OFFSET 0) each;
   END IF;
   IF owned IS NOT NULL THEN
     -- A variable of its own, so that partitions before it are not even opened.
