@@ -23,6 +23,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'POST /sites/{site}/connections/{connection}/test': 'Sends a test, which changes nothing here.',
   'POST /sites/{site}/inbound-sources/{source}/try': 'Neither sends nor stores anything.',
   'POST /sites/{site}/test-conversion': 'A conversion names the key: admin-test-conversion.int-spec.ts.',
+  'POST /sites/{site}/inbound-sources/{source}/trial': 'Stores a trial conversion, which names the source.',
   'POST /sites/{site}/settings/preview': 'Only counts.',
   'POST /projections/{name}/rebuild': 'Computes the same rows from the log again.',
   'POST /sites/{site}/webhook/test': 'Sends a test, which changes nothing here.',

@@ -1,4 +1,4 @@
-import { followSite } from '../src/cli/follow-site.js';
+import { followSite } from '../src/conversions/follow-site.js';
 import { DeliveryOutdated, type ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
 import { ConversionReceiver, receivedOf } from '../src/conversions/receive-conversion.handler.js';
 import { SourceDeliveries } from '../src/conversions/sources/source-deliveries.js';

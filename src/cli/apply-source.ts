@@ -1,10 +1,7 @@
-import { ConversionReceiver, receivedOf } from '../conversions/receive-conversion.handler.js';
 import { applyRules } from '../conversions/sources/apply-rules.js';
-import { SourceDeliveries } from '../conversions/sources/source-deliveries.js';
+import { withDeliveries } from '../conversions/sources/open-deliveries.js';
 import { type Bound, positionRangeOf } from '../history/bound.js';
 import { requireConnected, requireSource } from '../sites/sources/source.handlers.js';
-import { Matcher } from '../visitors/matcher.js';
-import { followSite } from './follow-site.js';
 import { card } from './output/table.js';
 import type { Session } from './session.js';
 
@@ -20,20 +17,9 @@ interface ApplyOptions {
 export async function applySource(session: Session, name: string, options: ApplyOptions): Promise<void> {
   requireSource(name);
   const dependencies = await session.openSite(options.site);
-  const { site, log, postgres, settings } = dependencies;
+  const { site, log } = dependencies;
   const { keyId } = requireConnected(site, name);
-  const loaded = (await followSite(dependencies, site.host))();
-  const source = loaded.sources.get(keyId);
-  if (!source) throw new Error('The source is not loaded');
-  const matcher = new Matcher(postgres, () => {});
-  try {
-    const receiver = new ConversionReceiver(log, matcher, postgres.clock);
-    const deliveries = new SourceDeliveries({
-      log,
-      clock: postgres.clock,
-      rules: settings,
-      receive: async (command) => receivedOf(await receiver.receive(command), {}),
-    });
+  await withDeliveries(dependencies, { host: site.host, keyId }, async ({ deliveries, site: loaded, source }) => {
     const range = await positionRangeOf(log, options, site);
     const applied = await applyRules({
       ...{ log, deliveries, site: loaded, source, range, isDryRun: options.dryRun ?? false },
@@ -47,7 +33,5 @@ export async function applySource(session: Session, name: string, options: Apply
     await session.output.show(options.json, document, () => card({ ...counts, ...reasons }));
     if (!options.json && options.dryRun)
       session.output.note('Nothing was changed. Run it without --dry-run to convert them.');
-  } finally {
-    await matcher.close();
-  }
+  });
 }

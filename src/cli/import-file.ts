@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { followSite } from '../conversions/follow-site.js';
 import { ConversionImporter } from '../conversions/import/conversion-importer.js';
 import { openCsv } from '../conversions/import/csv-lines.js';
 import { DryRunLog } from '../conversions/import/dry-run-log.js';
@@ -16,7 +17,6 @@ import { findClaims } from '../log/claims.js';
 import type { SiteKey } from '../sites/site.js';
 import { Matcher } from '../visitors/matcher.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { followSite } from './follow-site.js';
 import { MemoryBound } from './memory-bound.js';
 import { ImportProgress } from './output/import-progress.js';
 import { table } from './output/table.js';

@@ -26,6 +26,12 @@ export function readFixture(source: string, name: string): Fixture | undefined {
   return { ...(JSON.parse(text) as Omit<Fixture, 'raw'>), raw };
 }
 
+/** A documented body with ids of its own, so that neither the order nor the delivery is known. */
+export function renumbered({ raw, body, conversion }: Fixture, number: number): string {
+  const ids = [conversion['orderId'], body['id'], body['messageId']].filter((each) => typeof each === 'string');
+  return ids.reduce((text, id) => text.replaceAll(id, /^\d+$/.test(id) ? String(number) : `${id}${number}`), raw);
+}
+
 function folderOf(source: string): string {
   return join(import.meta.dirname, source, 'fixtures');
 }

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { fixtureNames, readFixture } from '../../dist/sources/fixtures.js';
+import { fixtureNames, readFixture, renumbered } from '../../dist/sources/fixtures.js';
 import { applyMapping } from '../../dist/sources/mapping/apply.js';
 import { compileMapping } from '../../dist/sources/mapping/compile.js';
 import { sentValues } from '../../dist/sources/mapping/delivery-values.js';
@@ -48,7 +48,7 @@ async function rounds(service, sources, context) {
   const { settings, progress } = context;
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
   const variants = sources.map((each) => ({ ...each, delivered: [], posted: [] }));
-  let number = 0;
+  let number = 1_000_000_000;
   // The first round warms up.
   for (let round = 0; round <= settings.rounds; round += 1) {
     progress(`round ${round} of ${settings.rounds} …`);
@@ -75,25 +75,15 @@ async function rounds(service, sources, context) {
   ]);
 }
 
-/** With an order and a delivery of its own. */
-function bodyOf({ fixture }, number) {
-  const { id, messageId } = fixture.body;
-  const ids = [fixture.conversion.orderId, ...[id, messageId].filter((each) => typeof each === 'string')];
-  return ids.reduce(
-    (raw, each) => raw.replaceAll(each, /^\d+$/.test(each) ? String(1e9 + number) : `${each}${number}`),
-    fixture.raw,
-  );
-}
-
 function delivery(variant, number) {
   const { source, fixture, path } = variant;
-  const body = Buffer.from(bodyOf(variant, number));
+  const body = Buffer.from(renumbered(fixture, number));
   return { path, body, headers: source.sign(fixture.topic, body, SECRET, Date.now(), `delivery-${number}`) };
 }
 
 /** Every field that the mapping finds, so that the same is stored. */
 function posted(variant, number, key) {
-  const raw = Buffer.from(bodyOf(variant, number));
+  const raw = Buffer.from(renumbered(variant.fixture, number));
   const { body } = applyMapping(variant.topic, sentValues(JSON.parse(raw), raw));
   return { path: '/__cc/inbound', body: Buffer.from(JSON.stringify(body)), headers: { 'X-CC-Api-Key': key } };
 }

@@ -51,6 +51,22 @@ describe('the configuration of a site in the dashboard', () => {
     expect((await test.api(`/sites/${host}`)).body.inbound).toBe(true);
   });
 
+  it('sends the test of a source as a trial, and tries changed rules with what was stored of it', async () => {
+    const { host } = await test.newSite();
+    await test.succeed(`/sites/${host}/inbound-sources/woocommerce`, 'PUT', {});
+    await test.open(`/sites/${host}/sources`);
+    await test.click('Test WooCommerce');
+    await test.dialog().getByRole('button', { name: 'Send' }).click();
+    await test.page.getByText('A trial conversion was stored').waitFor();
+    await test.row('order.created').getByText('trial').waitFor();
+    await test.click('Rules WooCommerce');
+    const dialog = test.dialog();
+    await dialog.getByLabel('Try it with').selectOption({ index: 0 });
+    await dialog.getByText('"converted"').waitFor();
+    await dialog.getByLabel('Changes, one rule per line').fill('order.created:when=/status = refunded');
+    await dialog.getByText('"condition"').waitFor();
+  });
+
   it('connects a platform with a token, pauses, resumes, tests and disconnects it', async () => {
     const { host } = await test.newSite();
     await test.open(`/sites/${host}/integrations`);

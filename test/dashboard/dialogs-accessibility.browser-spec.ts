@@ -14,6 +14,8 @@ const DIALOGS = [
     ...['integrations?dialog=disconnect&item=segment', 'webhook?dialog=set', 'webhook?dialog=rotate'],
     ...['site?dialog=remove', 'site?dialog=pause', 'site?dialog=remove-host&item=www.shop.example'],
     ...['history?dialog=new', 'sync-log?dialog=retry', 'conversions/:conversion?dialog=curl'],
+    ...['sources?dialog=connect&item=stripe', 'sources?dialog=rotate&item=shopify', 'sources?dialog=rules&item=shopify'],
+    ...['sources?dialog=test&item=shopify', 'sources?dialog=disconnect&item=shopify'],
     ...['conversions/:conversion?send=segment', 'conversions/:conversion?dialog=request&item=segment'],
   ].map((path) => `/sites/:site/${path}`),
   ...[
@@ -30,6 +32,7 @@ beforeAll(async () => {
   const path = `/sites/${site.host}`;
   await test.succeed(`${path}/aliases`, 'PATCH', { add: ['www.shop.example'] });
   await test.succeed(`${path}/webhook`, 'PUT', { url: test.receiver.url });
+  await test.succeed(`${path}/inbound-sources/shopify`, 'PUT', { secret: 'a-signing-secret' });
   await test.succeed('/oauth-apps/reddit', 'PUT', { clientId: 'own-app', clientSecret: 'own-app-secret' });
   const { body: keys } = await test.api(`${path}/keys`);
   const { id: token } = await test.succeed('/tokens', 'POST', { name: 'CRM', scopes: ['read'] });

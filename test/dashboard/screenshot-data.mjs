@@ -1,6 +1,8 @@
 // What the pictures of the dashboard show: a shop with visits from campaigns, conversions, and two weeks of earlier numbers.
 import { createHash, randomUUID } from 'node:crypto';
 import { request } from 'node:http';
+import { readFixture, renumbered } from '../../dist/sources/fixtures.js';
+import { findSource } from '../../dist/sources/sources.js';
 import { findServer, withClient } from '../bench/postgres.mjs';
 
 export const SHOP = 'shop.example';
@@ -35,6 +37,7 @@ export async function fillShop(call, { port, dataDir }) {
   await untilCounted(call);
   await withClient(findServer(dataDir), multiplySamples);
   await call('POST', `/sites/${SHOP}/connections/tiktok/pause`);
+  await sendDeliveries(call, shop);
   for (const customer of [8, 9]) await call('POST', `/sites/${SHOP}/erasures`, { email: emailOf(customer) });
   return sendConversions(shop, SAMPLES + 1, LATEST);
 }
@@ -68,6 +71,20 @@ async function sendVisit(shop, customer) {
     signals: {},
   };
   await post(shop, '/__cc/identify', visit, { 'User-Agent': BROWSER, Origin: `https://${SHOP}` });
+}
+
+async function sendDeliveries(call, shop) {
+  const secret = 'the signing secret';
+  const path = `/sites/${SHOP}/inbound-sources/shopify`;
+  const { url } = await (await call('PUT', path, { secret })).json();
+  const source = findSource('shopify');
+  for (const [number, name] of ['orders-paid', 'orders-create', 'refunds-create', 'orders-paid'].entries()) {
+    const fixture = readFixture('shopify', name);
+    const body = JSON.parse(renumbered(fixture, 5_000_001 + number));
+    const headers = source.sign(fixture.topic, Buffer.from(JSON.stringify(body)), secret, Date.now(), randomUUID());
+    await post(shop, new URL(url).pathname, body, headers);
+  }
+  await call('POST', `${path}/trial`, { fixture: 'orders-paid' });
 }
 
 async function sendConversions(shop, first, count) {

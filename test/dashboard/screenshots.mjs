@@ -39,6 +39,7 @@ try {
     ['webhook', `${SITE}/webhook`],
     ['first-steps', '/sites/localhost/first-steps'],
     ['keys', `${SITE}/keys`],
+    ['sources', `${SITE}/sources`],
     ['tag', `${SITE}/tag`],
     ['consent', `${SITE}/consent`],
     ['traffic', `${SITE}/traffic`],

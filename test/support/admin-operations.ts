@@ -144,6 +144,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     ...write,
     bodies: () => ({ own: [{ fixture: 'orders-paid' }] }),
   },
+  'POST /sites/{site}/inbound-sources/{source}/trial': {
+    ...write,
+    bodies: () => ({ own: [{ fixture: 'orders-paid' }] }),
+  },
   'DELETE /sites/{site}/inbound-sources/{source}': write,
   'GET /sites/{site}/keys': read,
   'POST /sites/{site}/keys': { ...write, bodies: () => ({ own: [{ name: 'Shop' }] }) },

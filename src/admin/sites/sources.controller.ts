@@ -2,9 +2,11 @@ import { Body, Controller, Delete, Get, NotFoundException, Param, Post, Put } fr
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { listSources } from '../../conversions/sources/list-sources.js';
-import { tryFixture } from '../../conversions/sources/try-fixture.js';
+import { withDeliveries } from '../../conversions/sources/open-deliveries.js';
+import { fixtureDelivery, tryFixture, tryStored } from '../../conversions/sources/try-delivery.js';
 import { keyExpiry, OVERLAP_DEFAULT } from '../../sites/keys/key-rotation.js';
 import type { Site } from '../../sites/site.js';
+import type { SiteSource } from '../../sites/sources/site-source.js';
 import {
   ChangeSourceMapping,
   ConnectSource,
@@ -13,6 +15,7 @@ import {
 } from '../../sites/sources/source.commands.js';
 import { requireSource, requireValid } from '../../sites/sources/source.handlers.js';
 import { sourceDocument } from '../../sites/sources/source-document.js';
+import { readFixture, renumbered } from '../../sources/fixtures.js';
 import { SOURCE_NAMES } from '../../sources/sources.js';
 import type { Principal } from '../../users/access.js';
 import { Caller, Requires } from '../access/access.decorators.js';
@@ -51,9 +54,10 @@ const sourceSchema = z
     deliveries: z
       .array(
         z.object({
+          position: z.string().meta({ description: 'Names it, to try rules with it.' }),
           time,
           topic: z.string(),
-          outcome: z.enum(['received', 'corrected', 'deduplicated', 'filtered', 'ignored']),
+          outcome: z.enum(['received', 'corrected', 'deduplicated', 'filtered', 'ignored', 'trial']),
           reason: z.string().optional(),
           conversionId: z.uuid().optional(),
         }),
@@ -68,13 +72,35 @@ const sourceSchema = z
 const secretSchema = z.object({ secret: z.string().min(8).max(512).optional() }).strict();
 const rotationSchema = secretSchema.extend({ overlap: z.string().max(20).default(OVERLAP_DEFAULT) }).strict();
 const mappingSchema = z.object({ mapping }).strict();
-const trialSchema = z.object({ fixture: z.string().max(100), mapping: mapping.default({}) }).strict();
+const fixture = z.string().max(100);
+const triedRulesSchema = z
+  .object({
+    fixture: fixture.optional(),
+    delivery: z
+      .string()
+      .regex(/^\d{1,15}$/)
+      .optional()
+      .meta({ description: 'Position of a delivery, in place of a fixture: what was stored of it is read.' }),
+    mapping: mapping.default({}),
+  })
+  .strict();
+const fixtureSchema = z.object({ fixture }).strict();
+const trialSchema = z
+  .object({
+    outcome: z.enum(['received', 'corrected', 'deduplicated', 'filtered', 'ignored', 'repeated', 'unknown_topic']),
+    reason: z.string().optional(),
+    conversionId: z.uuid().optional().meta({ description: 'A trial conversion: it is checked and not sent.' }),
+  })
+  .meta({ id: 'SourceTrial' });
 const triedSchema = z
   .object({
     topic: z.string(),
-    outcome: z.enum(['converted', 'ignored', 'unknown_topic']),
+    outcome: z.enum(['converted', 'ignored', 'unknown_topic', 'erased']),
     reason: z.string().optional(),
     conversion: z.record(z.string(), z.unknown()).optional().meta({ description: 'Without what is hashed.' }),
+    values: z.record(z.string(), z.unknown()).optional().meta({
+      description: 'What was stored of a delivery, by pointer: without what is about the person and the visit.',
+    }),
     shape: z.unknown().optional().meta({ description: 'Names and kinds of values of the delivery.' }),
   })
   .meta({ id: 'TriedDelivery' });
@@ -144,19 +170,52 @@ export class SourcesController {
   @Requires('write')
   @ApiOperation({
     summary:
-      'Show what a documented delivery would become, also by rules that are not stored; nothing is stored or sent',
+      'Show what a documented delivery, or one of the newest, would become, also by rules that are not stored; nothing is stored or sent',
   })
   @Returns(triedSchema, 'What it would become.')
-  try(
+  async try(
     @SiteParam() site: Site,
     @SourceParam() name: string,
-    @Body({ schema: trialSchema }) { fixture, mapping: changes }: z.output<typeof trialSchema>,
+    @Body({ schema: triedRulesSchema }) body: z.output<typeof triedRulesSchema>,
   ) {
     const of = requireSource(name);
+    const { mapping: changes, fixture, delivery } = body;
     requireValid(of, changes);
-    const tried = tryFixture(site, of, changes, fixture, this.dependencies.postgres.clock);
-    if (!tried) throw new NotFoundException(`${name} has no such fixture.`);
+    const { postgres, log } = this.dependencies;
+    const rules = { site, source: of, changes, clock: postgres.clock };
+    const tried =
+      delivery === undefined ? tryFixture(rules, fixture ?? '') : await tryStored(rules, log, Number(delivery));
+    if (!tried) throw new NotFoundException(`${name} has no such delivery.`);
     return tried;
+  }
+
+  @Post(':source/trial')
+  @Requires('write')
+  @ApiOperation({
+    summary:
+      'Store a documented delivery as a trial conversion, with an order of its own: it is checked for all platforms and not sent',
+  })
+  @Returns(trialSchema, 'What became of it.')
+  async trial(
+    @SiteParam() site: Site,
+    @SourceParam() name: string,
+    @Body({ schema: fixtureSchema }) body: z.output<typeof fixtureSchema>,
+  ) {
+    const { keyId } = requireConnected(site, name);
+    const fixture = readFixture(name, body.fixture);
+    if (!fixture) throw new NotFoundException(`${name} has no such delivery.`);
+    const { clock } = this.dependencies.postgres;
+    return withDeliveries(
+      this.dependencies,
+      { host: site.host, keyId },
+      async ({ deliveries, site: loaded, source }) => {
+        const text = renumbered(fixture, Math.floor(clock.nowMs()));
+        const delivery = fixtureDelivery(loaded, source, fixture, text, clock);
+        return delivery
+          ? deliveries.store(loaded, source, delivery, undefined, true)
+          : { outcome: 'unknown_topic' as const };
+      },
+    );
   }
 
   @Delete(':source')
@@ -170,7 +229,8 @@ export class SourcesController {
   }
 }
 
-function requireConnected({ host, sources }: Site, name: string): void {
-  if (!sources.some((each) => each.source === name))
-    throw new NotFoundException(`${name} is not connected to ${host}.`);
+function requireConnected({ host, sources }: Site, name: string): SiteSource {
+  const connection = sources.find((each) => each.source === name);
+  if (!connection) throw new NotFoundException(`${name} is not connected to ${host}.`);
+  return connection;
 }

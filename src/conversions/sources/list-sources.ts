@@ -8,6 +8,7 @@ import { SOURCES } from '../../sources/sources.js';
 
 interface DeliveryRow {
   readonly keyId: string;
+  readonly position: string;
   readonly time: Date;
   readonly topic: string;
   readonly outcome: string;
@@ -32,7 +33,7 @@ export async function listSources({ postgres, projections }: Dependencies, site:
   await projections.catchUp('source_deliveries');
   const ids = site.sources.map(({ keyId }) => keyId);
   const { rows: deliveries } = await postgres.pool.query<DeliveryRow>(
-    `SELECT key_id AS "keyId", time, topic, outcome, reason, conversion AS "conversionId"
+    `SELECT key_id AS "keyId", position::text AS position, time, topic, outcome, reason, conversion AS "conversionId"
        FROM cc.source_deliveries WHERE key_id = ANY ($1) ORDER BY position DESC`,
     [ids],
   );
@@ -51,8 +52,8 @@ export async function listSources({ postgres, projections }: Dependencies, site:
       fixtures: fixtureNames(source),
       rules: changedMapping(mapping, connection?.mapping ?? {}),
       ...(connection && { connection: sourceDocument(site, connection) }),
-      deliveries: own(deliveries).map(({ time, topic, outcome, reason, conversionId }) => ({
-        ...{ time: time.toISOString(), topic, outcome },
+      deliveries: own(deliveries).map(({ position, time, topic, outcome, reason, conversionId }) => ({
+        ...{ position, time: time.toISOString(), topic, outcome },
         ...(reason !== null && { reason }),
         ...(conversionId !== null && { conversionId }),
       })),

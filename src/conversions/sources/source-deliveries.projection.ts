@@ -58,8 +58,9 @@ function listedOf(row: PageRow): ListedDelivery | undefined {
     const { keyId, topic, reason, conversionId } = row.data() as IgnoredDelivery;
     return { ...stored, keyId, topic, outcome: 'ignored', reason, ...(conversionId && { conversion: conversionId }) };
   }
-  const { keyId, conversionId, delivery, correction } = row.data() as ConversionData;
-  const outcome = correction && type === 'conversion.received.v1' ? 'corrected' : (OUTCOMES[type] as string);
+  const { keyId, conversionId, delivery, correction, trial } = row.data() as ConversionData;
+  const isCorrected = correction && type === 'conversion.received.v1';
+  const outcome = trial ? 'trial' : isCorrected ? 'corrected' : (OUTCOMES[type] as string);
   return delivery && { ...stored, keyId, topic: delivery.topic, outcome, conversion: conversionId };
 }
 

@@ -55,7 +55,11 @@ export class SourceDeliveries {
   ): Promise<DeliveryResult> {
     const key = keyOf(source, trial);
     const decision = await this.decide(site, delivery);
-    if (decision.kind === 'ignored') return this.ignore(site, key, delivery, decision.reason);
+    if (decision.kind === 'ignored') {
+      // Rules that are applied later would make a conversion of it.
+      if (trial) return { outcome: 'ignored', reason: decision.reason };
+      return this.ignore(site, key, delivery, decision.reason);
+    }
     const { fields, isCorrection } = decision;
     const conversionId = conversionIdOf(site, key, delivery.data, fields, isCorrection);
     const personal: StoredDelivery = delivery.stored;

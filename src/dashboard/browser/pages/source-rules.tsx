@@ -6,23 +6,34 @@ import { Field, SelectField } from '../components/forms/fields.js';
 import { Loading } from '../components/frame.js';
 import { useData } from '../hooks/use-data.js';
 import { useSettled } from '../hooks/use-settled.js';
-import { readRules } from '../views/source-rules-view.js';
+import { readRules, sampleOf, sampleOptions } from '../views/source-rules-view.js';
 
 interface SourceRulesProps {
   site: string;
   source: Schemas['InboundSource']['source'];
   label: string;
   fixtures: readonly string[];
+  deliveries: Schemas['InboundSource']['deliveries'];
   /** The changes of the site, a rule per line. */
   changes: string;
   onSaved(): void;
   onClose(): void;
 }
 
-/** Edits the rules of the site, beside what a documented delivery becomes by them. */
-export function SourceRules({ site, source, label, fixtures, changes, onSaved, onClose }: SourceRulesProps) {
+/** Edits the rules of the site, beside what one of the newest deliveries, or a documented one, becomes by them. */
+export function SourceRules({
+  site,
+  source,
+  label,
+  fixtures,
+  deliveries,
+  changes,
+  onSaved,
+  onClose,
+}: SourceRulesProps) {
   const [text, setText] = useState(changes);
-  const [fixture, setFixture] = useState(fixtures[0] ?? '');
+  const samples = sampleOptions(deliveries, fixtures);
+  const [sample, setSample] = useState(samples[0]?.[0] ?? '');
   const path = { site, source };
   const save = async () => {
     const mapping = readRules(text);
@@ -49,11 +60,12 @@ export function SourceRules({ site, source, label, fixtures, changes, onSaved, o
       </Field>
       <SelectField
         label="Try it with"
-        value={fixture}
-        options={fixtures.map((name) => [name, name] as const)}
-        onValue={setFixture}
+        help="Of a delivery, what was stored is read: what the rules read then, without what is about the person and the visit."
+        value={sample}
+        options={samples}
+        onValue={setSample}
       />
-      <Tried site={site} source={source} fixture={fixture} text={text} />
+      <Tried site={site} source={source} sample={sample} text={text} />
     </FormDialog>
   );
 }
@@ -61,15 +73,18 @@ export function SourceRules({ site, source, label, fixtures, changes, onSaved, o
 function Tried({
   site,
   source,
-  fixture,
+  sample,
   text,
-}: Pick<SourceRulesProps, 'site' | 'source'> & { fixture: string; text: string }) {
+}: Pick<SourceRulesProps, 'site' | 'source'> & { sample: string; text: string }) {
   const settled = useSettled(text);
-  const tried = useData(`${source} ${fixture} ${settled}`, async () => {
+  const tried = useData(`${source} ${sample} ${settled}`, async () => {
     const mapping = readRules(settled);
     if (typeof mapping === 'string') throw new Error(`"${mapping}" is no rule.`);
     const path = { site, source };
-    return api.POST('/api/v1/sites/{site}/inbound-sources/{source}/try', { path, body: { fixture, mapping } });
+    return api.POST('/api/v1/sites/{site}/inbound-sources/{source}/try', {
+      path,
+      body: { ...sampleOf(sample), mapping },
+    });
   });
   if (tried.problem) return <p role="alert">{tried.problem.detail}</p>;
   if (!tried.data) return <Loading />;

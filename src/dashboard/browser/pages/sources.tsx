@@ -1,14 +1,15 @@
 import { api, type Schemas } from '../api.js';
 import { Badge, Button, CopyText, Facts, Time } from '../components/basics.js';
 import { Confirm, FormDialog } from '../components/forms/dialog.js';
-import { TextField, useFields } from '../components/forms/fields.js';
+import { SelectField, TextField, useFields } from '../components/forms/fields.js';
 import { Notice, Page, Panel, Show } from '../components/frame.js';
 import { Table } from '../components/table.js';
+import { toast } from '../components/toasts.js';
 import { useGet } from '../hooks/use-data.js';
 import { useDialog } from '../hooks/use-dialog.js';
 import { conversionPath } from '../navigation.js';
 import { type Site, useSession } from '../session.js';
-import { rulesText } from '../views/source-rules-view.js';
+import { lastDelivery, rulesText, trialText } from '../views/source-rules-view.js';
 import { SourceRules } from './source-rules.js';
 
 type Source = Schemas['InboundSource'];
@@ -43,7 +44,7 @@ export function Sources({ site: { host, inbound } }: { site: Site }) {
                   { title: 'State', cell: SourceState },
                   {
                     title: 'Last delivery',
-                    cell: ({ deliveries }) => <Time time={deliveries[0]?.time ?? null} as="age" />,
+                    cell: ({ deliveries }) => <Time time={lastDelivery(deliveries)?.time ?? null} as="age" />,
                   },
                   {
                     title: 'Refused',
@@ -70,7 +71,6 @@ export function Sources({ site: { host, inbound } }: { site: Site }) {
                                 about={label}
                                 onClick={() => open('rotate', source)}
                               />
-                              <Button kind="quiet" label="Rules" about={label} onClick={() => open('rules', source)} />
                               <Button
                                 kind="quiet"
                                 label="Disconnect"
@@ -85,7 +85,11 @@ export function Sources({ site: { host, inbound } }: { site: Site }) {
                 ]}
               />
             </Panel>
-            {items.flatMap((each) => (each.connection ? [<Connected key={each.source} site={host} {...each} />] : []))}
+            {items.flatMap((each) =>
+              each.connection
+                ? [<Connected key={each.source} site={host} {...each} onOpen={isWriter ? open : undefined} />]
+                : [],
+            )}
           </>
         )}
       </Show>
@@ -123,9 +127,22 @@ export function Sources({ site: { host, inbound } }: { site: Site }) {
           source={named.source}
           label={named.label}
           fixtures={named.fixtures}
+          deliveries={named.deliveries}
           changes={rulesText(named.connection.mapping)}
           onSaved={sources.reload}
           onClose={close}
+        />
+      )}
+      {opened === 'test' && named?.connection && (
+        <TestDialog
+          source={named}
+          onClose={close}
+          onSubmit={async (fixture) => {
+            const body = { fixture };
+            const tried = await api.POST('/api/v1/sites/{site}/inbound-sources/{source}/trial', { path, body });
+            sources.reload();
+            toast(trialText(tried));
+          }}
         />
       )}
       {opened === 'disconnect' && named?.connection && (
@@ -145,18 +162,52 @@ export function Sources({ site: { host, inbound } }: { site: Site }) {
   );
 }
 
+interface TestDialogProps {
+  source: Source;
+  onSubmit(fixture: string): Promise<void>;
+  onClose(): void;
+}
+
+function TestDialog({ source: { label, fixtures }, onSubmit, onClose }: TestDialogProps) {
+  const { values, field } = useFields({ fixture: fixtures[0] ?? '' });
+  return (
+    <FormDialog title={`Test ${label}`} verb="Send" onSubmit={() => onSubmit(values.fixture)} onClose={onClose}>
+      <SelectField
+        {...field('fixture')}
+        label="Documented delivery"
+        options={fixtures.map((name) => [name, name] as const)}
+      />
+      <p>
+        It becomes a trial conversion with an order of its own: checked for every platform, not sent and not counted.
+      </p>
+    </FormDialog>
+  );
+}
+
 function SourceState({ connection }: Source) {
   if (!connection) return <Badge>not connected</Badge>;
   if (connection.state === 'no_secret') return <Badge tone="wait">needs its secret</Badge>;
   return <Badge tone="ok">active</Badge>;
 }
 
-function Connected({ site, label, connection, deliveries, refused }: Source & { site: string }) {
+interface ConnectedProps extends Source {
+  site: string;
+  /** Undefined for those who change nothing. */
+  onOpen: ((dialog: string, source: string) => void) | undefined;
+}
+
+function Connected({ site, source, label, connection, deliveries, refused, onOpen }: ConnectedProps) {
   if (!connection) return null;
   return (
     <Panel title={label} note="The newest deliveries, and what became of them">
       <div class="pad">
         <CopyText label={`Address for ${label}`} text={connection.url} />
+        {onOpen && (
+          <div class="buttons">
+            <Button label="Rules" about={label} onClick={() => onOpen('rules', source)} />
+            <Button label="Test" about={label} onClick={() => onOpen('test', source)} />
+          </div>
+        )}
         {connection.previousUntil !== undefined && (
           <p class="dim">
             The secret before is accepted until <Time time={connection.previousUntil} />.
