@@ -259,7 +259,22 @@ export const NAMING_PARAMETERS: Readonly<Record<string, (ids: ForeignIds) => str
 
 /** Parameters of a query and fields of a body that name nothing of a site: filters, positions, times, values and names of the caller's choice. */
 export const PLAIN_NAMES: ReadonlySet<string> = new Set([
-  ...['fixture', 'mapping', 'key', 'overlap', 'limit', 'from', 'to', 'after', 'until', 'last', 'epoch', 'missed'],
+  ...[
+    'fixture',
+    'delivery',
+    'source',
+    'mapping',
+    'key',
+    'overlap',
+    'limit',
+    'from',
+    'to',
+    'after',
+    'until',
+    'last',
+    'epoch',
+    'missed',
+  ],
   ...['type', 'types', 'kind', 'status', 'outcome', 'reason', 'event', 'platform', 'interval', 'timeZone', 'by'],
   ...['name', 'format', 'trial', 'force', 'dedupWindow', 'expiresInDays', 'endpoint', 'secret', 'url', 'settings'],
   ...['add', 'remove', 'hash', 'botThreshold', 'botMode', 'botFilter', 'consentRequired', 'withhold', 'country'],
