@@ -14,7 +14,11 @@ const DIALOGS = [
     ...['integrations?dialog=disconnect&item=segment', 'webhook?dialog=set', 'webhook?dialog=rotate'],
     ...['site?dialog=remove', 'site?dialog=pause', 'site?dialog=remove-host&item=www.shop.example'],
     ...['history?dialog=new', 'sync-log?dialog=retry', 'conversions/:conversion?dialog=curl'],
-    ...['sources?dialog=connect&item=stripe', 'sources?dialog=rotate&item=shopify', 'sources?dialog=rules&item=shopify'],
+    ...[
+      'sources?dialog=connect&item=stripe',
+      'sources?dialog=rotate&item=shopify',
+      'sources?dialog=rules&item=shopify',
+    ],
     ...['sources?dialog=test&item=shopify', 'sources?dialog=disconnect&item=shopify'],
     ...['conversions/:conversion?send=segment', 'conversions/:conversion?dialog=request&item=segment'],
   ].map((path) => `/sites/:site/${path}`),
