@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { QueryConfig } from 'pg';
 import { sampleReceived } from '../src/delivery/payload/sample-conversion.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
@@ -21,6 +22,7 @@ for (const host of [SITE, QUIET, FOUND]) await operator.post('/sites', { host })
 await operator.put(`/sites/${SITE}/connections/meta`, { settings: META });
 
 interface Found {
+  readonly conversionId: string;
   readonly orderId: string;
   readonly status: string;
   readonly deliveries: readonly object[];
@@ -248,6 +250,38 @@ describe('the search for conversions in the management API', () => {
     ]);
     expect(items[1]).toMatchObject({ delivery: { source: 'shopify', topic: 'orders/paid' } });
     expect(JSON.stringify(items)).not.toContain('"digest"');
+  });
+
+  it('finds a conversion by its id', async () => {
+    const { items } = await search('order=F-2');
+    const { conversionId } = items[0] as Found;
+    expect(await orders(`conversion=${conversionId}`)).toEqual(['F-2']);
+    expect((await analyst(`/sites/${SITE}/conversions?conversion=${conversionId}`)).body.items).toEqual([]);
+  });
+
+  it.each([
+    ['the hash of the email', { hash: createHash('sha256').update('jane@example.com').digest('hex') }],
+    ['a phone that was sent with an email', { phone: '+1 555 555 0100' }],
+    ['a click id of the visit', { clickId: 'sample-fbclid' }],
+  ])('finds the conversions of a person by %s', async (_, person) => {
+    const { status, body } = await operator.post(`/sites/${FOUND}/conversions/find`, person);
+    expect(status).toBe(200);
+    expect(body.items.map(({ orderId }: Found) => orderId)).toEqual(['F-4', 'F-3', 'F-2', 'F-1']);
+    expect(body.complete).toBe(true);
+    expect(body.items[2].deliveries).toEqual([{ platform: 'meta', status: 'failed', reason: 'bad event' }]);
+    expect(JSON.stringify(body)).not.toMatch(/subject|sample-|"personal"/);
+  });
+
+  it('finds no one else, says nothing to analysts, and refuses what names no one', async () => {
+    const find = (body: object, caller = operator) => caller.post(`/sites/${FOUND}/conversions/find`, body);
+    expect((await find({ hash: 'ab'.repeat(32) })).body.items).toEqual([]);
+    expect((await find({ clickId: 'sample-unknown' })).body.items).toEqual([]);
+    expect((await find({ clickId: 'sample-fbclid' }, analyst)).status).toBe(403);
+    expect((await find({ phone: 'none' })).status).toBe(422);
+    expect((await find({ email: 'jane@example.com' })).status).toBe(400);
+    await operator.post('/sites', { host: 'empty.example' });
+    const elsewhere = await operator.post('/sites/empty.example/conversions/find', { clickId: 'sample-fbclid' });
+    expect(elsewhere.body).toEqual({ items: [], complete: true });
   });
 
   it('refuses an outcome that does not exist', async () => {

@@ -73,7 +73,7 @@ export function refuseUnlooked({ email, hash }: NamedBy, { host, settings }: Omi
 }
 
 /** As they are in the personal parts of conversions. */
-function textsOf({ phone, externalId, clickId }: NamedBy, { settings, secret }: NamingSite): string[] {
+export function textsOf({ phone, externalId, clickId }: NamedBy, { settings, secret }: NamingSite): string[] {
   if (phone !== undefined) return Object.values(phoneDigests(phone, settings.country));
   if (externalId !== undefined) return [storedText(secret, ownTrimmed(externalId))];
   return clickId === undefined ? [] : [ownTrimmed(clickId)];

@@ -66,10 +66,42 @@ describe('conversions in the dashboard', () => {
     await test.open(`/sites/${site.host}/audit`);
     await test.heading('Audit');
     await page.keyboard.press('/');
-    await page.getByRole('combobox', { name: 'Page or site' }).fill('ORD-2');
+    const search = page.getByRole('combobox', { name: /^Order, conversion/ });
+    await search.fill('ORD-3');
+    await test.dialog().getByText('Nothing found.').waitFor();
+    await search.fill('ORD-2');
+    await test.dialog().getByRole('option', { name: 'Order ORD-2 purchase · delivered nowhere conversion' }).waitFor();
     await page.keyboard.press('Enter');
-    await page.getByRole('link', { name: 'ORD-2', exact: true }).waitFor();
-    expect(await page.getByRole('link', { name: 'ORD-1', exact: true }).count()).toBe(0);
+    await test.heading('ORD-2');
+  });
+
+  it('finds a conversion by an email, of which only the hash leaves the browser, and a platform by its name', async () => {
+    const site = await test.newDeliveringSite();
+    await test.sendConversion(site, 'ORD-1', 'purchase', { email: 'ada@example.com', phone: '+49 30 901820' });
+    const { page } = test;
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`));
+    await test.open(`/sites/${site.host}/audit`);
+    await test.heading('Audit');
+    await page.keyboard.press('/');
+    const search = page.getByRole('combobox', { name: /^Order, conversion/ });
+    await search.pressSequentially(' Ada@Example.com');
+    const hit = (by: string) =>
+      test
+        .dialog()
+        .getByRole('option', { name: `Order ORD-1 purchase · 1 of 1 delivered · by ${by}` })
+        .waitFor();
+    await hit('email');
+    expect(sent.filter((request) => /\bada\b/i.test(request))).toEqual([]);
+    expect(sent.some((request) => /conversions\/find \{"hash":"[0-9a-f]{64}"\}/.test(request))).toBe(true);
+    await search.fill('+49 30 901820');
+    await hit('phone');
+    await search.fill('segment');
+    await test
+      .dialog()
+      .getByRole('option', { name: /^Segment .* platform$/ })
+      .click();
+    await test.at(`/sites/${site.host}/sync-log?platform=segment`);
   });
 
   it('shows the totals of the site, and what is left to set up', async () => {

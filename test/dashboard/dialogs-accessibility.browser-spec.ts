@@ -99,7 +99,7 @@ it.each([
   expect(await problemsIn(test.page)).toEqual([]);
   if (key !== '/') return;
   // Without a result there is an empty list.
-  await test.page.getByRole('combobox', { name: 'Page or site' }).fill('sync log');
+  await test.page.getByRole('combobox', { name: /^Order, conversion/ }).fill('sync log');
   await test.dialog().getByRole('option', { name: 'Sync log' }).first().waitFor();
   expect(await problemsIn(test.page)).toEqual([]);
 });

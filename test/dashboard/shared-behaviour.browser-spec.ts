@@ -23,7 +23,7 @@ describe('every page of the dashboard', () => {
       (top) => top === 0,
     );
     await page.keyboard.press('/');
-    await page.getByRole('combobox', { name: 'Page or site' }).fill('traffic');
+    await page.getByRole('combobox', { name: /^Order, conversion/ }).fill('traffic');
     await page.keyboard.press('Enter');
     await test.heading('Traffic filters');
   });

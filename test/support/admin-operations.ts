@@ -192,6 +192,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
 
   'POST /sites/{site}/test-conversion': { ...write, bodies: () => ({ own: [{ key: 'cc_unknown' }] }) },
   'GET /sites/{site}/conversions': read,
+  'POST /sites/{site}/conversions/find': { ...write, bodies: () => ({ own: [{ clickId: 'not-a-known-click' }] }) },
   'GET /sites/{site}/conversions/{id}': read,
   'GET /sites/{site}/conversions/{id}/deliveries/{connection}/request': write,
   'GET /sites/{site}/deliveries/waiting': read,
@@ -220,6 +221,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     bodies: (ids) => ({
       own: [
         { kind: 'export', format: 'ndjson' },
+        { kind: 'export', table: 'conversions', order: ORDER, connection: 'meta', to: '1' },
         { kind: 'shadow', from: '0', to: '1000' },
       ],
       foreign: [
@@ -261,6 +263,7 @@ export const NAMING_PARAMETERS: Readonly<Record<string, (ids: ForeignIds) => str
 export const PLAIN_NAMES: ReadonlySet<string> = new Set([
   ...[
     'fixture',
+    'table',
     'delivery',
     'source',
     'mapping',

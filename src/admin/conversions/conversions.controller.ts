@@ -1,18 +1,29 @@
-import { Controller, Get, NotFoundException, Param, Query } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, HttpStatus, NotFoundException, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { conversionHistory, readConversion, statusOf } from '../../history/conversion-history.js';
 import { conversionView } from '../../history/conversion-view.js';
 import { type FoundConversion, findConversions } from '../../history/conversions/find-conversions.js';
+import { findOfPerson } from '../../history/conversions/find-of-person.js';
 import { readLagging } from '../../log/read-lagging.js';
-import type { Site } from '../../sites/site.js';
+import { type Site, scopeStart } from '../../sites/site.js';
 import { type Principal, seesPersonalData } from '../../users/access.js';
 import { Caller, Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
 import { laggingPageOf } from '../events/event-pages.js';
 import { Returns } from '../returns.decorator.js';
 import { SiteParam, scopeOf } from '../sites/site.param.js';
-import { conversionIdSchema, conversionSchema, conversionsQuery, historySchema } from './conversions.schemas.js';
+import {
+  conversionIdSchema,
+  conversionSchema,
+  conversionsQuery,
+  foundSchema,
+  historySchema,
+  personSchema,
+} from './conversions.schemas.js';
+
+/** Of a person. */
+const FOUND_MAX = 20;
 
 @ApiTags('Conversions')
 @Controller('sites/:site/conversions')
@@ -39,6 +50,25 @@ export class ConversionsController {
       },
       search.cursor,
     );
+  }
+
+  @Post('find')
+  @HttpCode(HttpStatus.OK)
+  @Requires('write')
+  @ApiOperation({ summary: 'The conversions of a person, named by the hash of an email, a phone or a click id' })
+  @Returns(foundSchema, 'Nothing is changed. The person is not repeated.')
+  async find(
+    @SiteParam() site: Site,
+    @Body({ schema: personSchema }) person: z.output<typeof personSchema>,
+    @Caller() caller: Principal,
+  ) {
+    const { postgres, secrets } = this.dependencies;
+    const secret = await secrets.dedupSecret(site.host);
+    const naming = { ...site, secret, after: scopeStart(scopeOf(caller, site)) };
+    const { found, isComplete } = await readLagging(postgres, (log, client) =>
+      findOfPerson(log, client, naming, person, FOUND_MAX),
+    );
+    return { items: found.map(conversionOf), complete: isComplete };
   }
 
   @Get(':id')

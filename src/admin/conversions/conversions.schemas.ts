@@ -7,7 +7,7 @@ import { attemptFields } from './attempts.schemas.js';
 
 export const conversionIdSchema = z.uuid();
 
-const { order, platform, connection } = attemptFields;
+const { conversion, order, platform, connection } = attemptFields;
 
 /** How conversions are selected. */
 export const conversionFields = {
@@ -25,6 +25,7 @@ export const conversionFields = {
 
 export const conversionsQuery = pageQuery
   .extend({
+    conversion,
     ...conversionFields,
     from: bound.optional().meta({ description: 'A time or a position, inclusive.' }),
     to: bound.optional().meta({ description: 'A time or a position, exclusive.' }),
@@ -98,6 +99,21 @@ export const conversionSchema = facts
       .meta({ description: 'What became of each delivery, as of now; `queued` before its first outcome.' }),
   })
   .meta({ id: 'Conversion' });
+
+export const personSchema = z.union([
+  z.object({ hash: z.string().max(64).meta({ description: 'SHA-256 of the normalised email address.' }) }).strict(),
+  z.object({ phone: z.string().max(64) }).strict(),
+  z.object({ clickId: z.string().max(500).meta({ description: 'Id of a click of the person.' }) }).strict(),
+]);
+
+export const foundSchema = z
+  .object({
+    items: z.array(conversionSchema).meta({ description: 'The newest 20, newest first.' }),
+    complete: z.boolean().meta({
+      description: 'False: a phone or click id that was sent with an email was looked for in the newest events only.',
+    }),
+  })
+  .meta({ id: 'ConversionsOfPerson' });
 
 const visitSchema = z.object({
   pageUrl: z.string().optional(),

@@ -78,7 +78,7 @@ export function whenChanged(listener: () => void): () => void {
 }
 
 /** Requests that change nothing although they have a body. */
-const READS = /\/preview$/;
+const READS = /\/(?:preview|find)$/;
 
 type Request = (
   method: Method,

@@ -35,23 +35,31 @@ describe('navigation of the dashboard', () => {
     expect(find('sync log', 'b.example').map(({ title, detail }) => `${title} ${detail}`)).toEqual([
       'Sync log b.example',
       'Sync log a.example',
-      'Order sync log b.example',
     ]);
-    expect(find('keys a.ex')).toEqual([{ title: 'Inbound keys', detail: 'a.example', path: '/sites/a.example/keys' }]);
+    expect(find('keys a.ex')).toEqual([
+      { kind: 'page', title: 'Inbound keys', detail: 'a.example', path: '/sites/a.example/keys' },
+    ]);
     expect(find('nothing at all')).toEqual([]);
-    expect(find('settings')).toEqual([{ title: 'API tokens', detail: 'Settings', path: '/settings/tokens' }]);
+    expect(find('settings')).toEqual([
+      { kind: 'page', title: 'API tokens', detail: 'Settings', path: '/settings/tokens' },
+    ]);
     expect(find('add a site', undefined, true)).toMatchObject([{ path: '/sites/new' }]);
     expect(find('add a site')).toEqual([]);
   });
 
-  it('finds an order or a conversion by its id', () => {
-    expect(find(' ORD 1 ', 'a.example')).toEqual([
-      { title: 'Order ORD 1', detail: 'a.example', path: '/sites/a.example/conversions?order=ORD+1' },
+  it('finds a platform by its name, and no order that was not looked for', () => {
+    expect(find('meta', 'a.example')).toEqual([
+      {
+        ...{ kind: 'platform', title: 'Meta', detail: 'its deliveries at a.example' },
+        path: '/sites/a.example/sync-log?platform=meta',
+      },
     ]);
+    expect(find('ads', 'a.example').map(({ title }) => title)).toEqual(['Google Ads', 'Microsoft Ads']);
+    expect(find('ORD-1', 'a.example')).toEqual([]);
+  });
+
+  it('reads a conversion from its address', () => {
     const id = '01a1e5b9-3fea-7b69-abe9-1a3f1faf7078';
-    expect(find(id, 'a.example')).toEqual([
-      { title: `Conversion ${id}`, detail: 'a.example', path: `/sites/a.example/conversions/${id}` },
-    ]);
     expect(readPath(`/sites/a.example/conversions/${id}`)).toEqual({
       site: 'a.example',
       page: 'conversions',

@@ -1,3 +1,5 @@
+import { MANIFESTS } from '../../platforms/manifests.js';
+
 /**
  * The pages of a site, in the order of the sidebar. A page is a part of the address: /sites/shop.example/integrations. `help` is the
  * page of the guide about it.
@@ -119,7 +121,9 @@ export function readShortcut(key: string, pending: string | undefined): { shortc
   return {};
 }
 
-interface Destination {
+export interface Destination {
+  /** What it is. */
+  readonly kind: 'page' | 'platform' | 'conversion';
   readonly title: string;
   readonly detail: string;
   readonly path: string;
@@ -136,11 +140,11 @@ interface SearchScope {
   readonly mayAddSites: boolean;
 }
 
-/** The pages and sites whose names contain every word of the text, the current site first, and the order with that id. */
+/** The pages, sites and platforms whose names contain every word of the text, the current site first. */
 export function findDestinations(text: string, { sites, site, settings, mayAddSites }: SearchScope): Destination[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const ordered = [...sites].sort((one, other) => Number(other === site) - Number(one === site));
-  const all = [
+  const pages = [
     ...ordered.flatMap((host) =>
       SITE_PAGES.map(({ page, title }) => ({ title, detail: host, path: pathOf(host, page) })),
     ),
@@ -149,17 +153,23 @@ export function findDestinations(text: string, { sites, site, settings, mayAddSi
     { title: 'Account', detail: 'Password and sessions', path: ACCOUNT_PATH },
     ...(mayAddSites ? [{ title: 'Add a site', detail: 'Settings', path: '/sites/new' }] : []),
   ];
-  const matches = all.filter(({ title, detail }) => {
+  const platforms = MANIFESTS.map(({ name, label }) => ({
+    title: label,
+    detail: `its deliveries at ${site}`,
+    path: withQuery(pathOf(site ?? '', 'sync-log'), { platform: name }),
+  }));
+  const matches = ({ title, detail }: Omit<Destination, 'kind'>) => {
     const name = `${title} ${detail}`.toLowerCase();
     return words.every((word) => name.includes(word));
-  });
-  return [...matches.slice(0, 10), ...(site === undefined ? [] : findConversions(text.trim(), site))];
-}
-
-/** A text may be the id of an order or of a conversion. */
-function findConversions(text: string, site: string): Destination[] {
-  if (text === '') return [];
-  if (CONVERSION_ID.test(text))
-    return [{ title: `Conversion ${text}`, detail: site, path: conversionPath(site, text) }];
-  return [{ title: `Order ${text}`, detail: site, path: withQuery(pathOf(site, 'conversions'), { order: text }) }];
+  };
+  const isNamed = ({ title }: Omit<Destination, 'kind'>) =>
+    words.length > 0 &&
+    words.every((word) => title.toLowerCase().startsWith(word) || title.toLowerCase().includes(` ${word}`));
+  return [
+    ...(site === undefined ? [] : platforms.filter(isNamed).map((one) => ({ kind: 'platform' as const, ...one }))),
+    ...pages
+      .filter(matches)
+      .slice(0, 10)
+      .map((one) => ({ kind: 'page' as const, ...one })),
+  ];
 }

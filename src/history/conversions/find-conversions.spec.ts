@@ -65,6 +65,17 @@ describe('the search for conversions', () => {
     for (const limit of [1, 2, 50]) expect(await orders(search, limit)).toEqual(expected);
   });
 
+  it('finds a conversion by its id, if it matches the rest and is of the site', async () => {
+    const { found } = await findConversions(log, SITE, { event: 'lead', limit: 1 }, undefined);
+    const conversion = found[0]?.opening.data.conversionId as string;
+    expect(await orders({ conversion })).toEqual(['B']);
+    expect(await orders({ conversion, order: 'B', outcome: 'waiting' })).toEqual(['B']);
+    expect(await orders({ conversion, event: 'purchase' })).toEqual([]);
+    expect(await orders({ conversion, order: 'A' })).toEqual([]);
+    const elsewhere = await findConversions(log, { host: 'b.example' }, { conversion, limit: 1 }, undefined);
+    expect(elsewhere.found).toEqual([]);
+  });
+
   it('says what became of each delivery', async () => {
     const { found } = await findConversions(log, SITE, { event: 'lead', limit: 1 }, undefined);
     expect(found[0]?.deliveries).toEqual([

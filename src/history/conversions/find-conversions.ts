@@ -1,5 +1,6 @@
-import type { StoredOpening } from '../../conversions/conversion.js';
+import { isOpening, type StoredOpening } from '../../conversions/conversion.js';
 import { findOrder } from '../../conversions/find-order.js';
+import { CONVERSION } from '../../events/conversion.events.js';
 import { meets } from '../../log/data-condition.js';
 import type { LogReads } from '../../log/event-log.js';
 import { type SiteScope, scopeStart } from '../../sites/site.js';
@@ -23,6 +24,8 @@ const LOOKED_AT_ONCE = 500;
 const LOOKING_MS = 1_000;
 
 export interface ConversionSearch extends Omit<ConversionFilter, 'order' | 'event'> {
+  /** Its id. */
+  readonly conversion?: string | undefined;
   /** The sender's order id. */
   readonly order?: string | undefined;
   readonly event?: string | undefined;
@@ -51,7 +54,7 @@ export interface ConversionPage {
 export async function findConversions(
   log: LogReads,
   site: SiteScope,
-  { order, event, from, to, cursor, limit, ...search }: ConversionSearch,
+  { conversion, order, event, from, to, cursor, limit, ...search }: ConversionSearch,
   siteSecret: string | undefined,
 ): Promise<ConversionPage> {
   const filter = { ...search, ...(event !== undefined && { event: [event] }) };
@@ -64,18 +67,17 @@ export async function findConversions(
   );
   const where = openingConditions(filter);
   const selection = { site: site.host, types, where, after };
-  const ofOrder =
-    order === undefined
-      ? undefined
-      : (await findOrder(log, site, siteSecret as string, order, { types, limit: ORDER_MAX, newest: true }))
-          .filter(({ position, data }) => position > after && meets(data, where))
-          .reverse();
+  const named = await findNamed(log, site, { conversion, order }, types, siteSecret);
+  const matching = named?.filter(
+    ({ position, type, data, ...of }) =>
+      of.site === site.host && position > after && types.includes(type) && meets(data, where),
+  );
   const found: FoundConversion[] = [];
   const untilMs = performance.now() + LOOKING_MS;
   for (let before = end; ; ) {
     const size = dependsOnDeliveries(filter) ? LOOKED_AT_ONCE : limit;
-    const page = ofOrder
-      ? pageOf(ofOrder, before, size)
+    const page = matching
+      ? pageOf(matching, before, size)
       : await pageBackwards(log, { ...selection, before, limit: size });
     const openings = page.events as readonly StoredOpening[];
     for (const [opening, ...later] of (await readConversionStreams(log, openings)).values()) {
@@ -89,6 +91,22 @@ export async function findConversions(
     if (found.length === limit || performance.now() > untilMs) return { found, next: page.next };
     before = page.next;
   }
+}
+
+/** The conversion with an id, or the newest of an order, newest first. Undefined: neither is named. */
+async function findNamed(
+  log: LogReads,
+  site: SiteScope,
+  { conversion, order }: Pick<ConversionSearch, 'conversion' | 'order'>,
+  types: readonly string[],
+  siteSecret: string | undefined,
+): Promise<StoredOpening[] | undefined> {
+  const newest = { types, limit: ORDER_MAX, newest: true };
+  const ofOrder = order === undefined ? undefined : await findOrder(log, site, siteSecret as string, order, newest);
+  if (conversion === undefined) return ofOrder?.reverse();
+  const [opening] = (await log.readOpenings(CONVERSION, [conversion])).filter(isOpening);
+  const isOfOrder = ofOrder?.some(({ position }) => position === opening?.position) ?? true;
+  return opening && isOfOrder ? [opening] : [];
 }
 
 /** As `pageBackwards` makes it of the log. */

@@ -1,22 +1,32 @@
 import { useId, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { findHits, type Hits } from '../../find-hits.js';
+import { useData } from '../../hooks/use-data.js';
+import { useSettled } from '../../hooks/use-settled.js';
 import { findDestinations } from '../../navigation.js';
 import { mayOperateAll, settingsOf, useSession } from '../../session.js';
 import { Dialog } from './dialog.js';
 
-/** Goes to a page or a site by its name. */
+/** Goes to a page, a site or a platform by its name, or to a conversion by what is known of it. */
 export function Search({ site, onClose }: { site: string | undefined; onClose: () => void }) {
-  const { sites, user } = useSession();
+  const { sites, user, isWriter } = useSession();
   const { route } = useLocation();
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(0);
   const id = useId();
-  const found = findDestinations(text, {
+  const settled = useSettled(text.trim());
+  const looked = useData(`find ${site} ${settled}`, () =>
+    site === undefined ? Promise.resolve({ hits: [] } as Hits) : findHits(site, settled, isWriter),
+  );
+  const isLooking = settled !== text.trim() || (looked.data === undefined && looked.problem === undefined);
+  const pages = findDestinations(text, {
     site,
     sites: sites.map(({ host }) => host),
     settings: settingsOf(user),
     mayAddSites: mayOperateAll(user),
   });
+  // Conversions first: what was typed is exactly what they have.
+  const found = [...(isLooking ? [] : (looked.data?.hits ?? [])), ...pages];
   const open = (path: string) => {
     onClose();
     route(path);
@@ -37,11 +47,11 @@ export function Search({ site, onClose }: { site: string | undefined; onClose: (
     <Dialog title="Go to" onClose={onClose}>
       <input
         role="combobox"
-        aria-label="Page or site"
+        aria-label="Order, conversion, email, phone, click id, platform or page"
         aria-expanded="true"
         aria-controls={`${id}-list`}
         aria-activedescendant={found[chosen] ? `${id}-${chosen}` : undefined}
-        placeholder="Page or site"
+        placeholder="Order, email, phone, click id, platform, page …"
         value={text}
         onInput={(event) => {
           setText(event.currentTarget.value);
@@ -50,7 +60,7 @@ export function Search({ site, onClose }: { site: string | undefined; onClose: (
         onKeyDown={onKeyDown}
       />
       <div class="results" id={`${id}-list`} role="listbox" aria-label="Results">
-        {found.map(({ title, detail, path }, index) => (
+        {found.map(({ kind, title, detail, path }, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox handles the keys.
           // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the combobox.
           <div
@@ -60,11 +70,14 @@ export function Search({ site, onClose }: { site: string | undefined; onClose: (
             aria-selected={index === chosen}
             onClick={() => open(path)}
           >
-            {title} <span class="dim">{detail}</span>
+            {title} <span class="dim">{detail}</span> <span class="kind">{kind}</span>
           </div>
         ))}
       </div>
-      {found.length === 0 && <p class="dim">Nothing has this name.</p>}
+      <div role="status" class="dim">
+        {text !== '' && isLooking && 'Looking for conversions …'}
+        {!isLooking && (looked.problem?.title ?? looked.data?.note ?? (found.length === 0 && 'Nothing found.'))}
+      </div>
     </Dialog>
   );
 }
