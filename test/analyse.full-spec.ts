@@ -152,7 +152,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
     const env = { ...process.env, ANALYSIS_URL: await createEmptyDatabase() };
     const run = (program: string, ...args: string[]) =>
       execFileSync(program, args, { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' });
-    const [, , load = ''] = recipes('sh').find(([, , code]) => code.includes('psql')) ?? [];
+    const [, , load = ''] = recipes('text').find(([, , code]) => code.includes('psql')) ?? [];
     run('sh', '-ec', load.replace(/^npx .*$/m, ''));
     const answers = recipes('postgresql').map(([, , query]) =>
       // The events are of a fixed week.

@@ -63,6 +63,11 @@ describe('a definition', () => {
     [`"'conversion'"`, 'conversion', 'in YAML a text needs both quotes'],
     ['', 'consent: marked\n', 'crm.yaml:10: consent: is "marked", but the body does not read /consent'],
     ['', 'retries: 5\n', 'crm.yaml:10: retries: is no part of a definition'],
+    [
+      'type: bearer, secret: key',
+      'type: header, header: Host, secret: key',
+      'crm.yaml:6: authentication.header: Host is set',
+    ],
     ['', 'headers: { Host: evil.example }\n', 'crm.yaml:10: headers.Host: is set by the service'],
     ['', 'headers: { x-account: "{key}" }\n', 'crm.yaml:10: headers.x-account: {key} is no setting'],
     ['', 'dedup_window: soon\n', 'crm.yaml:10: dedup_window: must be a duration'],

@@ -105,6 +105,9 @@ function checkAuthentication({ authentication, settings }: Definition, report: R
       report(['authentication', field], `${name} must ${secret ? '' : 'not '}be a secret setting`);
     else if (!setting.required) report(['authentication', field], `${name} must be a required setting`);
   };
+  for (const [field, header] of Object.entries(authentication))
+    if (field.endsWith('header') && OWN_HEADERS.has(header.toLowerCase()) && header.toLowerCase() !== 'authorization')
+      report(['authentication', field], `${header} is set by the service`);
   if ('secret' in authentication) named('secret', authentication.secret, true);
   if (authentication.type === 'basic') {
     named('user', authentication.user, undefined);
