@@ -22,6 +22,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'POST /sites/{site}/connections/{connection}/preview': 'Neither sends nor stores anything.',
   'POST /sites/{site}/connections/{connection}/test': 'Sends a test, which changes nothing here.',
   'POST /sites/{site}/inbound-sources/{source}/try': 'Neither sends nor stores anything.',
+  'POST /sites/{site}/conversions/find': 'Only reads: what is looked for must not be in an address.',
   'POST /sites/{site}/test-conversion': 'A conversion names the key: admin-test-conversion.int-spec.ts.',
   'POST /sites/{site}/inbound-sources/{source}/trial': 'Stores a trial conversion, which names the source.',
   'POST /sites/{site}/settings/preview': 'Only counts.',

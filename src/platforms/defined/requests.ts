@@ -106,7 +106,7 @@ function checkAuthentication({ authentication, settings }: Definition, report: R
     else if (!setting.required) report(['authentication', field], `${name} must be a required setting`);
   };
   for (const [field, header] of Object.entries(authentication))
-    if (field.endsWith('header') && OWN_HEADERS.has(header.toLowerCase()) && header.toLowerCase() !== 'authorization')
+    if (field.endsWith('header') && header !== 'authorization' && OWN_HEADERS.has(String(header).toLowerCase()))
       report(['authentication', field], `${header} is set by the service`);
   if ('secret' in authentication) named('secret', authentication.secret, true);
   if (authentication.type === 'basic') {
