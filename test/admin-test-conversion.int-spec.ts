@@ -47,6 +47,16 @@ describe('a test conversion', () => {
     expect((await send()).status).toBe(200);
   });
 
+  it('is not sent while totals are pushed to a webhook', async () => {
+    const site = await openSite({});
+    const path = `/sites/${site.host}/webhook`;
+    expect((await boss(path, { method: 'PUT', body: { url: 'https://shop.example/totals' } })).status).toBe(200);
+    const send = () => boss(`/sites/${site.host}/test-conversion`, { method: 'POST', body: { key: site.key } });
+    expect(await send()).toMatchObject({ status: 409, body: { detail: expect.stringContaining('in its totals') } });
+    await boss(`${path}/enabled`, { method: 'PUT', body: { enabled: false } });
+    expect((await send()).status).toBe(200);
+  });
+
   it('with a wrong key is refused in the words of the service', async () => {
     const site = await openSite({});
     const reply = await boss(`/sites/${site.host}/test-conversion`, { method: 'POST', body: { key: 'cc_wrong' } });

@@ -2,6 +2,7 @@ import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { findDemoSandbox } from '../app/demo-sandbox.js';
+import { localUrl } from '../app/post-conversion.js';
 import { formatDuration } from '../kernel/durations.js';
 import { SETTINGS, type Settings } from '../kernel/settings/settings.js';
 import { Requires } from './access/access.decorators.js';
@@ -40,11 +41,10 @@ export class InstallationController {
   @ApiOperation({ summary: 'Show what concerns the whole installation' })
   @Returns(installationSchema, 'The installation.')
   show() {
-    const { port, tlsCert, logRetentionMs, identifierTtlMs, unidentifiedTtlMs, kafkaBrokers, kafkaRetentionMs } =
-      this.settings;
+    const { logRetentionMs, identifierTtlMs, unidentifiedTtlMs, kafkaBrokers, kafkaRetentionMs } = this.settings;
     const { outboundEveryMs, personalRetentionMs } = this.settings;
     return {
-      localUrl: `http${tlsCert ? 's' : ''}://localhost:${port}`,
+      localUrl: localUrl(this.settings),
       sandboxUrl: findDemoSandbox(this.settings),
       cells: this.settings.otherCells.map(({ name }) => name),
       pushEverySeconds: outboundEveryMs / 1_000,

@@ -29,7 +29,7 @@ export interface AdminProcessOptions {
   readonly servicePort?: string;
   /** Applies the changes of sites that are stored. */
   readonly applyChanges: () => Promise<void>;
-  /** Is told the link that creates the first administrator, if there is none. Undefined: there is no terminal to show it on. */
+  /** Gets the link that creates the first administrator, if there is no user. Undefined: there is no terminal to show it on. */
   readonly onListening?: ((firstLink: string | undefined) => void) | undefined;
   readonly restartFirstMs?: number;
 }

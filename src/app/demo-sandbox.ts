@@ -6,10 +6,10 @@ import { isLoopback } from '../kernel/addresses.js';
 import type { CommandExecutor } from '../kernel/command.js';
 import type { Settings } from '../kernel/settings/settings.js';
 import { platformNameOf } from '../platforms/connection-name.js';
-import { platformOf, platformOfConnection } from '../platforms/index.js';
 import { PLATFORM_NAMES, type Platform } from '../platforms/platform.js';
 import { ConnectPlatform } from '../sites/connections/connection.commands.js';
 import type { SiteConnection } from '../sites/connections/connection.js';
+import { platformIn } from '../sites/connections/named-connection.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
 import { DEMO_HOST, readFileIfExists } from './demo-site.js';
 
@@ -55,7 +55,7 @@ export async function connectDemoPlatforms(
   const names = new Set([...PLATFORM_NAMES, ...site.connections.map(({ platform }) => platform)]);
   for (const name of names) {
     const before = site.connections.find((connection) => connection.platform === name);
-    const platform = platformOfConnection(before) ?? platformOf(name);
+    const platform = platformIn(site, name);
     if (!platform) continue;
     const request = sandboxConnection(platform, sandboxUrl);
     const { endpoint } = request;
@@ -65,11 +65,6 @@ export async function connectDemoPlatforms(
   }
   writeFileSync(portFile(dataDir), `${new URL(sandboxUrl).port}\n`);
   await directory.refresh();
-}
-
-/** Whether nothing leaves the machine: the sandbox of the service stands in for the platform. */
-export function isOnSandbox({ endpoint }: SiteConnection, sandboxUrl: string | undefined): boolean {
-  return sandboxUrl !== undefined && endpoint?.startsWith(`${sandboxUrl}/`) === true;
 }
 
 /** Whether it leads to the sandbox of an earlier start, which may have had another port. */

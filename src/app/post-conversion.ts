@@ -1,4 +1,5 @@
 import { messageOf, UserError } from '../kernel/errors.js';
+import type { Settings } from '../kernel/settings/settings.js';
 
 /** Longer than the service waits for platforms. */
 const ANSWERED_WITHIN_MS = 60_000;
@@ -20,6 +21,11 @@ export interface InboundAnswer {
   readonly id: string;
   readonly warning: string | undefined;
   readonly text: string;
+}
+
+/** Where the service accepts conversions on its own machine. */
+export function localUrl({ tlsCert, port }: Pick<Settings, 'tlsCert' | 'port'>): string {
+  return `http${tlsCert ? 's' : ''}://localhost:${port}`;
 }
 
 /** Posts a conversion to the service as a sender does. */

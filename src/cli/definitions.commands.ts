@@ -1,12 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { UserError } from '../kernel/errors.js';
-import { platformNameOf } from '../platforms/connection-name.js';
-import { DEFINITION, definedPlatform, digestOf } from '../platforms/defined/compile.js';
+import { definedPlatform, digestOf } from '../platforms/defined/compile.js';
 import { parseDefinition } from '../platforms/defined/parse-definition.js';
 import { shippedDefinition } from '../platforms/defined/shipped.js';
 import { platformDocument } from '../sites/connections/connection-document.js';
-import { definePlatform, readDefinitions, type StoredDefinition } from '../sites/definitions.js';
+import { definePlatform, isDefinedAs, readDefinitions, type StoredDefinition } from '../sites/definitions.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { card } from './output/table.js';
 import type { Session } from './session.js';
@@ -63,10 +62,7 @@ export function addDefinitions(platforms: Command, session: Session): void {
       const connections = (await sites.all()).flatMap((site) => site.connections);
       const list = [...definitions.values()].map((definition) => ({
         ...shownDefinition(definition),
-        connections: connections.filter(
-          ({ platform, settings, disconnected }) =>
-            !disconnected && settings[DEFINITION] !== undefined && platformNameOf(platform) === definition.name,
-        ).length,
+        connections: connections.filter((connection) => isDefinedAs(definition.name, connection)).length,
       }));
       await output.showTable(json, list, {
         NAME: (each) => each.name,

@@ -28,6 +28,22 @@ export async function lastBefore(
   return 'position' in bound ? bound.position - 1 : positionBefore(log, bound.time, site);
 }
 
+/** Between which positions, both exclusive, a page of a search in a site is. The second may be beyond the head. */
+export async function searchBounds(
+  log: Parameters<typeof lastBefore>[0],
+  site: SiteScope,
+  {
+    from,
+    to,
+    cursor = Number.MAX_SAFE_INTEGER,
+  }: { from?: Bound | undefined; to?: Bound | undefined; cursor?: number | undefined },
+): Promise<{ after: number; before: number }> {
+  return {
+    after: Math.max(scopeStart(site), from ? await lastBefore(log, from, site.host) : 0),
+    before: Math.min(cursor, to ? (await lastBefore(log, to, site.host)) + 1 : Number.MAX_SAFE_INTEGER),
+  };
+}
+
 /** `from` is inclusive, `to` exclusive; an error if `from` is the later one. The defaults are the start of the log and its head. */
 export async function positionRangeOf(
   log: EventLog,

@@ -7,8 +7,8 @@ import { findNewestByField, lookAtNewest, type NewestOptions, readFound } from '
 import { ATTEMPT_TYPES } from '../outbound/sync-log.js';
 import { type ConnectionName, platformNameOf } from '../platforms/connection-name.js';
 import { PLATFORM_NAMES } from '../platforms/platform.js';
-import { type Site, scopeStart } from '../sites/site.js';
-import { type Bound, lastBefore } from './bound.js';
+import type { Site } from '../sites/site.js';
+import { type Bound, searchBounds } from './bound.js';
 
 /** Conversions of one order that are searched: a sender can repeat it any number of times. */
 const OF_ORDER = { types: ['conversion.received.v1'], limit: 100, newest: true };
@@ -75,9 +75,8 @@ export async function findAttempts(
   filter: AttemptFilter,
 ): Promise<AttemptPage> {
   const { log } = dependencies;
-  const { from, to, cursor = Number.MAX_SAFE_INTEGER, limit, event, reason } = filter;
-  const after = Math.max(scopeStart(site), from ? await lastBefore(log, from, site.host) : 0);
-  const before = Math.min(cursor, to ? (await lastBefore(log, to, site.host)) + 1 : Number.MAX_SAFE_INTEGER);
+  const { limit, event, reason } = filter;
+  const { after, before } = await searchBounds(log, site, filter);
   const keys = attemptKeys(site, filter);
   if (filter.conversion !== undefined || filter.order !== undefined)
     return findOfConversions(dependencies, site, filter, (attempt) => {

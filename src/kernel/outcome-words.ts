@@ -13,6 +13,13 @@ export const OUTCOME_WORDS = [
 
 export type OutcomeWord = (typeof OUTCOME_WORDS)[number][0];
 
+/** The words as the API and addresses of pages have them. */
+export type Outcome = Exclude<OutcomeWord, 'not sent'> | 'not_sent';
+
+export const outcomeOf = (word: OutcomeWord): Outcome => (word === 'not sent' ? 'not_sent' : word);
+
+export const OUTCOMES: readonly Outcome[] = OUTCOME_WORDS.map(([word]) => outcomeOf(word));
+
 const WORD_OF: Readonly<Record<string, OutcomeWord>> = {
   delivered: 'delivered',
   accepted: 'accepted',

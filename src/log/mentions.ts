@@ -1,4 +1,5 @@
 import type { ClientBase, Pool } from 'pg';
+import { boundedRead } from './bounded-read.js';
 
 /** A personal part. */
 export interface Mention {
@@ -45,7 +46,6 @@ export interface NewestMentions {
   readonly lookedFrom: number;
 }
 
-const SUBJECT_TIMEOUT_MS = 3_000;
 const LOOKING_MS = 1_000;
 const WINDOW_POSITIONS = 20_000;
 
@@ -53,10 +53,12 @@ const WINDOW_POSITIONS = 20_000;
  * Positions of the newest personal parts of a site that are about one of the subjects, or whose JSON contains one of the texts. The subjects
  * have an index. The texts have none: they are looked for in the newest parts, for a second at most.
  */
-export async function findNewestMentions(client: ClientBase, search: MentionSearch): Promise<NewestMentions> {
+export function findNewestMentions(client: ClientBase, search: MentionSearch): Promise<NewestMentions> {
+  return boundedRead(client, () => readNewest(client, search), { advice: 'Look for the order instead.' });
+}
+
+async function readNewest(client: ClientBase, search: MentionSearch): Promise<NewestMentions> {
   const { site, after, until, subjects, texts, limit } = search;
-  // After an error the transaction is open: the caller closes the connection.
-  await client.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${SUBJECT_TIMEOUT_MS}`);
   // Materialized, because for the newest ones the planner might read all parts in the order of their positions.
   const { rows: own } = await client.query<{ position: number }>(
     `WITH found AS MATERIALIZED (
@@ -79,6 +81,5 @@ export async function findNewestMentions(client: ClientBase, search: MentionSear
     for (const { position } of rows) found.add(position);
     at = start;
   }
-  await client.query('COMMIT');
   return { positions: [...found].sort((one, other) => other - one).slice(0, limit), lookedFrom: at };
 }

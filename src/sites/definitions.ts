@@ -7,6 +7,7 @@ import { DEFINITION, definedPlatform, digestOf } from '../platforms/defined/comp
 import { platformOf } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
 import { ConnectPlatform } from './connections/connection.commands.js';
+import type { SiteConnection } from './connections/connection.js';
 import type { SiteRepository } from './site-repository.js';
 
 /** The newest version of a definition. */
@@ -40,6 +41,11 @@ export async function findPlatform(
   const name = platformNameOf(connection);
   const definition = (await readDefinitions(log)).get(name);
   return (definition && definedPlatform(definition.text)) ?? platformOf(name);
+}
+
+/** Whether a connection is of the definition of a name, in any version. */
+export function isDefinedAs(name: string, { platform, settings, disconnected }: SiteConnection): boolean {
+  return !disconnected && settings[DEFINITION] !== undefined && platformNameOf(platform) === name;
 }
 
 /** A connection and why it keeps the version that it had. */
@@ -83,15 +89,14 @@ export async function definePlatform(
   let connections = 0;
   const kept: KeptConnection[] = [];
   for (const site of await sites.all())
-    for (const { platform: connection, settings, disconnected } of site.connections) {
-      const isOfIt = settings[DEFINITION] !== undefined && platformNameOf(connection) === name;
-      if (!isOfIt || disconnected) continue;
+    for (const connection of site.connections) {
+      if (!isDefinedAs(name, connection)) continue;
       try {
-        await commands.execute(new ConnectPlatform(actor, site.host, platform, { set: {} }, connection));
+        await commands.execute(new ConnectPlatform(actor, site.host, platform, { set: {} }, connection.platform));
         connections += 1;
       } catch (error) {
         if (!(error instanceof UserError)) throw error;
-        kept.push({ site: site.host, connection, reason: error.message });
+        kept.push({ site: site.host, connection: connection.platform, reason: error.message });
       }
     }
   const version = (await readDefinitions(log)).get(name)?.version ?? 1;

@@ -13,12 +13,11 @@ const RUNS = [
   [360, 'light', CONTRAST],
 ] as const;
 
-/** The last of the elements that make the page wider than the screen. */
-const WIDER_THAN_SCREEN = `(() => {
+/** The last of the elements that are wider than the screen and do not scroll by themselves. */
+const TOO_WIDE = `(() => {
   const clips = (element) => element && (getComputedStyle(element).overflowX !== 'visible' || clips(element.parentElement));
   const isWide = (element) => element.getBoundingClientRect().right > innerWidth && !clips(element.parentElement);
-  return document.documentElement.scrollWidth > innerWidth &&
-    [...document.body.querySelectorAll('*')].filter(isWide).map(({ outerHTML }) => outerHTML.slice(0, 200)).at(-1);
+  return [...document.body.querySelectorAll('*')].filter(isWide).at(-1)?.outerHTML.slice(0, 200);
 })()`;
 
 const NEXT_FRAMES = 'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))';
@@ -34,8 +33,8 @@ export async function problemsIn(page: Page): Promise<unknown[]> {
     await page.evaluate(NEXT_FRAMES);
     found.push(...(await problemsOf(page, `${width} ${colorScheme}`, options)));
     // Only tables scroll sideways, by themselves.
-    const wide = await page.evaluate(WIDER_THAN_SCREEN);
-    if (wide) found.push(`${width} scrolls because of ${wide}`);
+    if (await page.evaluate('document.documentElement.scrollWidth > innerWidth'))
+      found.push(`${width} scrolls because of ${await page.evaluate(TOO_WIDE)}`);
   }
   return found;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { OUTCOMES, STATUSES } from '../../history/conversions/conversion-filter.js';
+import { STATUSES } from '../../history/conversions/conversion-filter.js';
+import { OUTCOMES } from '../../kernel/outcome-words.js';
 import { CONSENT_FIELDS } from '../../platforms/conversion.js';
 import { eventSchema, pageQuery } from '../events/event-pages.js';
 import { bound, time } from '../schemas.js';

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { Body, ConflictException, Controller, Post, UnprocessableEntityException } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
-import { findDemoSandbox, isOnSandbox } from '../../app/demo-sandbox.js';
-import { errorIn, postConversion } from '../../app/post-conversion.js';
+import { findDemoSandbox } from '../../app/demo-sandbox.js';
+import { errorIn, localUrl, postConversion } from '../../app/post-conversion.js';
 import type { Receipt } from '../../conversions/receipt.js';
+import { isOnSandbox } from '../../platforms/on-sandbox.js';
 import type { Site } from '../../sites/site.js';
 import { Requires } from '../access/access.decorators.js';
 import { Dependencies } from '../dependencies.js';
@@ -28,7 +29,7 @@ const testSchema = z
 export class TestConversionController {
   constructor(private readonly dependencies: Dependencies) {}
 
-  /** It counts like any other, so it goes to no real account. */
+  /** It counts like any other, so it goes to no real account and in no totals. */
   @Post()
   @Requires('write')
   @ApiOperation({ summary: 'Send a purchase of a fictitious person to the service, as a sender would' })
@@ -41,10 +42,14 @@ export class TestConversionController {
       throw new ConflictException(
         `${real.platform} is connected to an account, where the purchase would count. Use the test of the connection.`,
       );
+    if (site.webhook?.enabled)
+      throw new ConflictException(
+        'The webhook of the site would receive the purchase in its totals. Disable it first.',
+      );
     if (settings.tlsCert !== undefined)
       throw new ConflictException('The service accepts https only: send the conversion with curl.');
     const { status, id, text } = await postConversion({
-      ...{ url: new URL(`http://localhost:${settings.port}`), host: site.host, key, body: samplePurchase() },
+      ...{ url: new URL(localUrl(settings)), host: site.host, key, body: samplePurchase() },
       hint: 'Is the service running on this machine?',
     });
     if (status !== 200) throw new UnprocessableEntityException(`The service answered ${status}: ${errorIn(text)}`);

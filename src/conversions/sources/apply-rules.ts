@@ -4,7 +4,7 @@ import type { LoadedSite } from '../../sites/site-directory.js';
 import type { LoadedSource } from '../../sites/sources/loaded-source.js';
 import { DeliveryOutdated } from '../receive-conversion.command.js';
 import type { DeliveryResult, SourceDeliveries } from './source-deliveries.js';
-import { storedDelivery } from './source-delivery.js';
+import { ignoredDelivery, storedDelivery } from './source-delivery.js';
 
 const PAGE = 200;
 const OUTDATED_MAX = 20;
@@ -62,7 +62,7 @@ export async function applyRules(options: ApplyOptions): Promise<AppliedRules> {
 
 async function applyTo(
   { deliveries, site, source, isDryRun }: ApplyOptions,
-  { data: { keyId: _, reason: __, conversionId: ___, ...data }, personal }: Ignored,
+  { data, personal }: Ignored,
   readAt: number,
   applied: AppliedRules,
 ): Promise<void> {
@@ -77,7 +77,7 @@ async function applyTo(
     applied.erased += 1;
     return;
   }
-  const delivery = storedDelivery(source, data, personal);
+  const delivery = storedDelivery(source, ignoredDelivery(data), personal);
   if (!delivery) return count({ outcome: 'ignored', reason: 'topic' });
   const result = isDryRun
     ? await deliveries.preview(site, source, delivery)

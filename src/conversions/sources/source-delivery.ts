@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { SourceDelivery, StoredDelivery } from '../../events/conversion.events.js';
-import type { IgnoredDeliveryPersonal } from '../../events/inbound.events.js';
+import type { IgnoredDelivery, IgnoredDeliveryPersonal } from '../../events/inbound.events.js';
 import type { Clock } from '../../kernel/clock.js';
 import { derivedUuid } from '../../kernel/uuid.js';
 import type { PersonalHashes } from '../../platforms/personal-hashes.js';
@@ -81,6 +81,16 @@ export function storedDelivery(
   const topic = mapping?.get(data.topic);
   const { delivery: stored, person: _, ...hashes } = personal;
   return topic && stored && { data, stored, topic, values: valuesStored(stored.values), person: () => ({ hashes }) };
+}
+
+/** The delivery of an event that states why it is no conversion. */
+export function ignoredDelivery({
+  keyId: _,
+  reason: __,
+  conversionId: ___,
+  ...delivery
+}: IgnoredDelivery): SourceDelivery {
+  return delivery;
 }
 
 /** What the mapping makes of a delivery. Says nothing about whether the conversion is stored already. */

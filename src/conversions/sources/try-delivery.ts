@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { SourceDelivery, StoredDelivery } from '../../events/conversion.events.js';
+import type { IgnoredDelivery } from '../../events/inbound.events.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { EventLog } from '../../log/event-log.js';
 import type { Site } from '../../sites/site.js';
@@ -9,7 +10,7 @@ import type { SiteSource } from '../../sites/sources/site-source.js';
 import { type Fixture, readFixture } from '../../sources/fixtures.js';
 import type { Mapping } from '../../sources/mapping/mapping.js';
 import type { RawDelivery, Source } from '../../sources/source.js';
-import { type Delivery, decideDelivery, deliveryOf, storedDelivery } from './source-delivery.js';
+import { type Delivery, decideDelivery, deliveryOf, ignoredDelivery, storedDelivery } from './source-delivery.js';
 
 const SECRET = 'of a delivery that is made and verified here';
 
@@ -50,15 +51,9 @@ export async function tryStored(rules: TriedRules, log: Pick<EventLog, 'read'>, 
 
 /** What was delivered, if the event was made of a delivery of a source. */
 function deliveredBy(event: { readonly type: string; readonly data: object } | undefined): SourceDelivery | undefined {
-  if (event?.type !== 'inbound.delivery_ignored.v1')
-    return (event?.data as { readonly delivery?: SourceDelivery } | undefined)?.delivery;
-  const {
-    keyId: _,
-    reason: __,
-    conversionId: ___,
-    ...delivery
-  } = event.data as SourceDelivery & Record<string, unknown>;
-  return delivery as SourceDelivery;
+  return event?.type === 'inbound.delivery_ignored.v1'
+    ? ignoredDelivery(event.data as IgnoredDelivery)
+    : (event?.data as { readonly delivery?: SourceDelivery } | undefined)?.delivery;
 }
 
 /** An authentic delivery of a fixture. Undefined if the rules do not have its topic. */

@@ -5,19 +5,24 @@ import type { Conversion } from './views/conversions-view.js';
 import { conversionHit, type FoundBy, lookupsOf } from './views/search-view.js';
 
 const HITS_MAX = 10;
+const NEWEST_ONLY = 'Only the newest events were searched for a phone or click id that came with an email.';
 
 export interface Hits {
   readonly hits: readonly Destination[];
-  /** What could not be looked for, and why. */
-  readonly note?: string;
+  /** What was not looked for, or not everywhere, and why. */
+  readonly note?: string | undefined;
 }
 
 /** The conversions of a site that a text may mean. People are looked up only for those who may see personal data. */
 export async function findHits(site: string, text: string, seesPeople: boolean): Promise<Hits> {
   const { conversion, order, email, phone, clickId } = lookupsOf(text);
   const path = { site };
-  const ofPerson = async (body: { hash: string } | { phone: string } | { clickId: string }, by: FoundBy) =>
-    (await api.POST('/api/v1/sites/{site}/conversions/find', { path, body })).items.map((item) => [item, by] as const);
+  const incomplete: string[] = [];
+  const ofPerson = async (body: { hash: string } | { phone: string } | { clickId: string }, by: FoundBy) => {
+    const { items, complete } = await api.POST('/api/v1/sites/{site}/conversions/find', { path, body });
+    if (!complete) incomplete.push(NEWEST_ONLY);
+    return items.map((item) => [item, by] as const);
+  };
   const searches: Promise<readonly (readonly [Conversion, FoundBy])[]>[] = [];
   if (conversion !== undefined)
     searches.push(
@@ -39,7 +44,7 @@ export async function findHits(site: string, text: string, seesPeople: boolean):
   if (seesPeople && clickId !== undefined) searches.push(ofPerson({ clickId }, 'click id'));
   const found = (await Promise.all(searches)).flat();
   const byPath = new Map(found.map(([item, by]) => [item.conversionId, conversionHit(site, item, by)]));
-  return { hits: [...byPath.values()].slice(0, HITS_MAX) };
+  return { hits: [...byPath.values()].slice(0, HITS_MAX), note: incomplete[0] };
 }
 
 async function hashOf(email: string): Promise<string> {

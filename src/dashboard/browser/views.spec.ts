@@ -1,3 +1,4 @@
+import { isOnSandbox } from '../../platforms/on-sandbox.js';
 import { curlLine, repeatedCurlLine, tagSnippet } from './curl-line.js';
 import { auditActor, auditDetail, auditSubject } from './views/audit-view.js';
 import {
@@ -5,7 +6,6 @@ import {
   connectionNamed,
   connectionState,
   fieldTitle,
-  isOnSandbox,
   isStored,
   orderedConnections,
   withoutCommands,

@@ -1,18 +1,10 @@
 import type { ConversionEvent } from '../../events/conversion.events.js';
-import { type OutcomeWord, outcomeWord } from '../../kernel/outcome-words.js';
+import { type Outcome, outcomeWord } from '../../kernel/outcome-words.js';
 import type { DataCondition } from '../../log/data-condition.js';
 import { platformNameOf } from '../../platforms/connection-name.js';
 
 export const STATUSES = ['received', 'deduplicated', 'filtered'] as const;
 export type ConversionStatus = (typeof STATUSES)[number];
-
-export type Outcome = Exclude<OutcomeWord, 'not sent'> | 'not_sent';
-
-/** The words for outcomes, as the API writes them. */
-export const OUTCOMES = [
-  ...(['delivered', 'accepted', 'confirmed', 'refused', 'waiting', 'not_sent'] as const),
-  ...(['filtered', 'duplicate', 'checked'] as const),
-] as const satisfies readonly Outcome[];
 
 /** The outcome of one delivery, as of now. */
 export interface DeliveryState {

@@ -3,8 +3,8 @@ import { findOrder } from '../../conversions/find-order.js';
 import { CONVERSION } from '../../events/conversion.events.js';
 import { meets } from '../../log/data-condition.js';
 import type { LogReads } from '../../log/event-log.js';
-import { type SiteScope, scopeStart } from '../../sites/site.js';
-import { type Bound, lastBefore } from '../bound.js';
+import type { SiteScope } from '../../sites/site.js';
+import { type Bound, searchBounds } from '../bound.js';
 import { pageBackwards } from '../page-backwards.js';
 import {
   type ConversionFilter,
@@ -60,11 +60,8 @@ export async function findConversions(
   const filter = { ...search, ...(event !== undefined && { event: [event] }) };
   const types = openingTypes(filter);
   if (types.length === 0) return { found: [] };
-  const after = Math.max(scopeStart(site), from ? await lastBefore(log, from, site.host) : 0);
-  const end = Math.min(
-    cursor ?? Number.MAX_SAFE_INTEGER,
-    (to ? await lastBefore(log, to, site.host) : await log.head()) + 1,
-  );
+  const { after, before: until } = await searchBounds(log, site, { from, to, cursor });
+  const end = Math.min(until, (await log.head()) + 1);
   const where = openingConditions(filter);
   const selection = { site: site.host, types, where, after };
   const named = await findNamed(log, site, { conversion, order }, types, siteSecret);

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { jest } from '@jest/globals';
 import { LogUnavailable } from '../../kernel/errors.js';
 import type { AppendOutcome, AppendRequest } from '../event.js';
 import { RecentEvents } from '../recent-events.js';
@@ -115,13 +116,19 @@ describe('AppendQueue, with several requests in one turn,', () => {
       store = next;
     });
     const queue = queueOn(() => stored.then(() => STORED), { ...LIMITS, deadlineMs: 20 });
-    const outcomes = await appendAll(queue, [outcomeOf('a'), outcomeOf('b', { notAfterMs: NOW_MS - 1 })]);
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(0);
+    const answered = appendAll(queue, [outcomeOf('a'), outcomeOf('b', { notAfterMs: NOW_MS - 1 })]);
+    // The deadline comes once the batch is being stored, however busy the machine is.
+    while (calls.length === 0) await sleep(1);
+    clock.mockReturnValue(20);
+    const outcomes = await answered;
+    clock.mockRestore();
     expect(outcomes).toEqual([expect.any(LogUnavailable), expect.any(LogUnavailable)]);
     store();
     await queue.drained();
     await sleep(0);
     expect(outcomes).toEqual([expect.any(LogUnavailable), expect.any(LogUnavailable)]);
-    expect(calls.flatMap(rowsOf).map(({ stream }) => stream)).not.toContain('b');
+    expect(calls.map((call) => rowsOf(call).length)).toEqual([1]);
   });
 
   it('refuses what the queue has no room for, and stores the rest', async () => {

@@ -1,11 +1,7 @@
-import { type ClientBase, DatabaseError, escapeLiteral } from 'pg';
-import { UserError } from '../../kernel/errors.js';
+import { type ClientBase, escapeLiteral } from 'pg';
+import { boundedRead } from '../bounded-read.js';
 import type { StoredEvent } from '../event.js';
 import { type FieldsAt, readEventsAt, readFieldsAt } from '../event-reader.js';
-
-/** A search is one of many: it must not keep a connection of the pool for long. */
-const STATEMENT_TIMEOUT_MS = 3_000;
-const QUERY_CANCELED = '57014';
 
 export interface NewestOptions {
   readonly site: string;
@@ -92,20 +88,13 @@ async function findPositions(
     .slice(0, limit);
 }
 
-/** An error leaves the transaction open: the caller closes the connection. */
-async function searching<Result>(client: ClientBase, search: () => Promise<Result>): Promise<Result> {
-  try {
-    // Each key is read in the order of the index, and only as far as the limit. Without statistics of the index the planner would
-    // rather read all events of a key and sort them. Starting a parallel worker takes longer than what it would read.
-    await client.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS};
-      SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
-      SET LOCAL max_parallel_workers_per_gather = 0`);
-    const result = await search();
-    await client.query('COMMIT');
-    return result;
-  } catch (error) {
-    if (error instanceof DatabaseError && error.code === QUERY_CANCELED)
-      throw new UserError('The search takes too long. Select a connection or a shorter period.');
-    throw error;
-  }
-}
+/**
+ * Each key is read in the order of the index, and only as far as the limit. Without statistics of the index the planner would rather read
+ * all events of a key and sort them. Starting a parallel worker takes longer than what it would read.
+ */
+const searching = <Result>(client: ClientBase, search: () => Promise<Result>): Promise<Result> =>
+  boundedRead(client, search, {
+    advice: 'Select a connection or a shorter period.',
+    settings: `SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+      SET LOCAL max_parallel_workers_per_gather = 0`,
+  });

@@ -1,10 +1,10 @@
 import { redactUrl } from '../../kernel/redact-url.js';
 import { type ConnectionName, compareConnections } from '../../platforms/connection-name.js';
 import { DEFINITION, digestOf } from '../../platforms/defined/compile.js';
-import { platformOf, platformOfConnection } from '../../platforms/index.js';
 import { PLATFORM_NAMES, type Platform, type Settings } from '../../platforms/platform.js';
 import type { Site } from '../site.js';
 import type { SiteConnection } from './connection.js';
+import { platformIn } from './named-connection.js';
 
 export interface ConnectionDocument {
   readonly platform: ConnectionName;
@@ -43,7 +43,7 @@ export function listedConnections(site: Pick<Site, 'host' | 'connections'>): Lis
   const connected = site.connections.filter(({ disconnected }) => !disconnected);
   const names = new Set<string>([...PLATFORM_NAMES, ...connected.map(({ platform }) => platform)]);
   return [...names].sort(compareConnections).flatMap((name) => {
-    const platform = platformOfConnection(connected.find((each) => each.platform === name)) ?? platformOf(name);
+    const platform = platformIn({ connections: connected }, name);
     return platform ? [listedConnection(platform, name, site)] : [];
   });
 }

@@ -1,9 +1,8 @@
-import { useEffect, useState } from 'preact/hooks';
-import { connectionTitle } from '../format.js';
+import { useState } from 'preact/hooks';
 import { hasFilters } from '../sync-log-filters.js';
 import { type Conversion, type ConversionFilters, OUTCOME_CHOICES, sourceOf } from '../views/conversions-view.js';
 import { Button } from './basics.js';
-import { Chip, TextFilter, TimeChoice } from './forms/filters.js';
+import { Chip, PlatformChoice, SearchField, TextFilter, TimeChoice } from './forms/filters.js';
 
 interface ConversionFilterBarProps {
   connected: readonly string[];
@@ -20,40 +19,23 @@ const ALL: Record<keyof ConversionFilters, ''> = {
 
 export function ConversionFilterBar({ connected, conversions, filters, onChange }: ConversionFilterBarProps) {
   const { order = '', connection, outcome, event, source } = filters;
-  const [text, setText] = useState(order);
-  // Also after a step back or forward.
-  useEffect(() => setText(order), [order]);
-  const names = [...new Set([...connected, ...(connection === undefined ? [] : [connection])])];
+  // Also a text that was typed and not searched for is removed.
+  const [removals, setRemovals] = useState(0);
+  const removeAll = () => {
+    setRemovals(removals + 1);
+    onChange(ALL);
+  };
   return (
     <div class="filters">
-      <search>
-        <form
-          onSubmit={(submitted) => {
-            submitted.preventDefault();
-            onChange({ order: text.trim() });
-          }}
-        >
-          <input
-            type="search"
-            aria-label="Order"
-            placeholder="Order id"
-            value={text}
-            onInput={({ currentTarget: { value } }) => {
-              setText(value);
-              // The browser's button that clears the field.
-              if (value === '' && order !== '') onChange({ order: '' });
-            }}
-          />
-          <button type="submit">Find</button>
-        </form>
-      </search>
-      <Chip
-        label="Platform"
-        all="All platforms"
-        value={connection}
-        options={names.map((name) => [name, connectionTitle(name)])}
-        onValue={(value) => onChange({ connection: value })}
+      <SearchField
+        key={removals}
+        label="Order"
+        placeholder="Order id"
+        value={order}
+        verb="Find"
+        onFind={(text) => onChange({ order: text })}
       />
+      <PlatformChoice connected={connected} value={connection} onValue={(value) => onChange({ connection: value })} />
       <Chip
         label="Outcome"
         all="All outcomes"
@@ -74,7 +56,7 @@ export function ConversionFilterBar({ connected, conversions, filters, onChange 
         onValue={(value) => onChange({ source: value })}
       />
       <TimeChoice times={filters} onChange={onChange} />
-      {hasFilters(filters) && <Button kind="quiet" label="Remove the filters" onClick={() => onChange(ALL)} />}
+      {hasFilters(filters) && <Button kind="quiet" label="Remove the filters" onClick={removeAll} />}
     </div>
   );
 }

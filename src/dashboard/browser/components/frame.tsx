@@ -57,7 +57,7 @@ export function Page({ title, note, actions, children }: PageProps) {
         </div>
         <div class="actions">
           {actions}
-          <a class="help" href={helpOf(path)} target="_blank" rel="noreferrer">
+          <a href={helpOf(path)} target="_blank" rel="noreferrer">
             Help
           </a>
         </div>

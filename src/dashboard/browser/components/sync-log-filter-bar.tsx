@@ -1,12 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { outcomeWord } from '../../../kernel/outcome-words.js';
 import { SYNC_STATUSES } from '../../../kernel/sync-statuses.js';
 import type { Schemas } from '../api.js';
-import { connectionTitle } from '../format.js';
 import { hasFilters, KINDS, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
 import { reasonText } from '../views/reason-view.js';
 import { Button } from './basics.js';
-import { Chip, TextFilter, TimeChoice } from './forms/filters.js';
+import { Chip, PlatformChoice, SearchField, TextFilter, TimeChoice } from './forms/filters.js';
 
 interface SyncLogFilterBarProps {
   connected: readonly string[];
@@ -23,41 +22,22 @@ const ALL: Record<keyof SyncLogFilters, ''> = {
 
 export function SyncLogFilterBar({ connected, lines, filters, onChange }: SyncLogFilterBarProps) {
   const { connection, status, kind } = filters;
-  const searched = filters.conversion ?? filters.order ?? '';
-  const [text, setText] = useState(searched);
-  // A step back or forward changes the address. The fields are not replaced, because Enter would then lose the focus.
-  useEffect(() => setText(searched), [searched]);
-  // A connection in the address stays selectable, also after it was disconnected.
-  const names = [...new Set([...connected, ...(connection === undefined ? [] : [connection])])];
+  // Also a text that was typed and not searched for is removed.
+  const [removals, setRemovals] = useState(0);
+  const removeAll = () => {
+    setRemovals(removals + 1);
+    onChange(ALL);
+  };
   return (
     <div class="filters">
-      <search>
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            onChange(searchOf(text));
-          }}
-        >
-          <input
-            type="search"
-            aria-label="Order or conversion id"
-            placeholder="Order, conversion …"
-            value={text}
-            onInput={(event) => {
-              setText(event.currentTarget.value);
-              // The browser's button that clears the field.
-              if (event.currentTarget.value === '' && (filters.order || filters.conversion)) onChange(searchOf(''));
-            }}
-          />
-        </form>
-      </search>
-      <Chip
-        label="Platform"
-        all="All platforms"
-        value={connection}
-        options={names.map((name) => [name, connectionTitle(name)])}
-        onValue={(value) => onChange({ connection: value })}
+      <SearchField
+        key={removals}
+        label="Order or conversion id"
+        placeholder="Order, conversion …"
+        value={filters.conversion ?? filters.order ?? ''}
+        onFind={(text) => onChange(searchOf(text))}
       />
+      <PlatformChoice connected={connected} value={connection} onValue={(value) => onChange({ connection: value })} />
       <Chip
         label="Outcome"
         all="All outcomes"
@@ -80,16 +60,7 @@ export function SyncLogFilterBar({ connected, lines, filters, onChange }: SyncLo
       />
       <Chip label="Kind" all="All kinds" value={kind} options={KINDS} onValue={(value) => onChange({ kind: value })} />
       <TimeChoice times={filters} onChange={onChange} />
-      {hasFilters(filters) && (
-        <Button
-          kind="quiet"
-          label="Remove the filters"
-          onClick={() => {
-            setText('');
-            onChange(ALL);
-          }}
-        />
-      )}
+      {hasFilters(filters) && <Button kind="quiet" label="Remove the filters" onClick={removeAll} />}
     </div>
   );
 }

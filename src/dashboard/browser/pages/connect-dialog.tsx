@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { isOnSandbox } from '../../../platforms/on-sandbox.js';
 import { type Chosen, choose, listingProblems, optionsOf, pickedEvents, suggestedFor } from '../account-options.js';
 import { api, type Schemas } from '../api.js';
 import { Button } from '../components/basics.js';
@@ -15,7 +16,6 @@ import {
   type Connection,
   changedSettings,
   fieldTitle,
-  isOnSandbox,
   isStored,
   type Platform,
   type PlatformField,

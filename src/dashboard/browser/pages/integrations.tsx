@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { isOnSandbox } from '../../../platforms/on-sandbox.js';
 import { api } from '../api.js';
 import { Badge, Button, Facts, Time } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
@@ -27,7 +28,6 @@ import {
   connectedNames,
   connectionNamed,
   fieldTitle,
-  isOnSandbox,
   orderedConnections,
   withoutCommands,
 } from '../views/connection-view.js';

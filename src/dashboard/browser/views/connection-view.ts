@@ -43,11 +43,6 @@ export function isStored({ settings, secrets }: Pick<Connection, 'settings' | 's
   return settings[name] === true || secrets?.includes(name) === true;
 }
 
-/** Whether nothing leaves the machine: the sandbox of the service stands in for the platform. */
-export function isOnSandbox({ endpoint }: Pick<Connection, 'endpoint'>, sandboxUrl: string | undefined): boolean {
-  return sandboxUrl !== undefined && endpoint?.startsWith(`${sandboxUrl}/`) === true;
-}
-
 /** What a person can do, without the commands of the command line: here buttons do the same. */
 export function withoutCommands(text: string | undefined): string | undefined {
   const [step = ''] = (text ?? '').split(/\s*"(?:cc )?platforms /, 1);

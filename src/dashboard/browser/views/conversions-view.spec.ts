@@ -1,4 +1,4 @@
-import { OUTCOMES } from '../../../history/conversions/conversion-filter.js';
+import { OUTCOMES } from '../../../kernel/outcome-words.js';
 import {
   type ConversionFilters,
   deliveredText,

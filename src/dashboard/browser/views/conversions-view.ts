@@ -1,4 +1,4 @@
-import { OUTCOME_WORDS, type OutcomeWord, outcomeWord } from '../../../kernel/outcome-words.js';
+import { OUTCOME_WORDS, type Outcome, outcomeOf, outcomeWord } from '../../../kernel/outcome-words.js';
 import type { Schemas } from '../api.js';
 import { connectionTitle, formatNumber, statusTone, type Tone } from '../format.js';
 import { readTimes, type TimeFilter } from '../time-filter.js';
@@ -7,8 +7,7 @@ export type Conversion = Schemas['Conversion'];
 type DeliveryState = Conversion['deliveries'][number];
 
 /** The words for outcomes with the values of the API. */
-export const OUTCOME_CHOICES = OUTCOME_WORDS.map(([word]) => [word.replace(' ', '_') as Outcome, word] as const);
-type Outcome = Exclude<OutcomeWord, 'not sent'> | 'not_sent';
+export const OUTCOME_CHOICES = OUTCOME_WORDS.map(([word]) => [outcomeOf(word), word] as const);
 
 /** The filters of the list of conversions, as they are kept in the address. */
 export interface ConversionFilters extends TimeFilter {

@@ -1,4 +1,5 @@
 import { useEffect, useId, useState } from 'preact/hooks';
+import { connectionTitle } from '../../format.js';
 import { fromLocal, toLocal } from '../../local-time.js';
 import { SPANS, type TimeFilter } from '../../time-filter.js';
 import { Choice, type Options } from './fields.js';
@@ -42,6 +43,65 @@ export function TimeChoice({ times: { span, from = '', to = '' }, onChange }: Ti
         </>
       )}
     </>
+  );
+}
+
+interface SearchFieldProps {
+  label: string;
+  placeholder: string;
+  /** What is searched for. */
+  value: string;
+  /** With a button, besides Enter. */
+  verb?: string;
+  onFind(text: string): void;
+}
+
+/** Applies when it is confirmed or cleared. A step back or forward changes the value; the field is not replaced, and keeps the focus. */
+export function SearchField({ label, placeholder, value, verb, onFind }: SearchFieldProps) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return (
+    <search>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onFind(text.trim());
+        }}
+      >
+        <input
+          type="search"
+          aria-label={label}
+          placeholder={placeholder}
+          value={text}
+          onInput={(event) => {
+            setText(event.currentTarget.value);
+            // The browser's button that clears the field.
+            if (event.currentTarget.value === '' && value !== '') onFind('');
+          }}
+        />
+        {verb && <button type="submit">{verb}</button>}
+      </form>
+    </search>
+  );
+}
+
+interface PlatformChoiceProps {
+  connected: readonly string[];
+  value: string | undefined;
+  onValue(value: string): void;
+}
+
+/** A connection in the address stays selectable, also after it was disconnected. */
+export function PlatformChoice({ connected, value, onValue }: PlatformChoiceProps) {
+  const names = [...new Set([...connected, ...(value === undefined ? [] : [value])])];
+  return (
+    <Chip
+      label="Platform"
+      all="All platforms"
+      value={value}
+      options={names.map((name) => [name, connectionTitle(name)])}
+      onValue={onValue}
+    />
   );
 }
 
