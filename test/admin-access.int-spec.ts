@@ -458,7 +458,8 @@ describe('requests with ids of a site of others', () => {
   );
 
   /** What is wrong about the answers to a caller. */
-  async function differencesFor({ name, site, open }: Caller): Promise<unknown[]> {
+  async function differencesFor(caller: Caller): Promise<unknown[]> {
+    const { name, site, open } = caller;
     const call = await open();
     const wrong: unknown[] = [];
     const compare = async (route: string, request: Sent) => {
@@ -475,14 +476,17 @@ describe('requests with ids of a site of others', () => {
       return answer;
     };
     for (const route of ROUTES.filter((each) => !operationOf(each).endsSession)) {
+      // The guard refuses by the permission alone, before it knows ids and bodies: one request shows it.
+      const isForbidden = expectedOf(caller, operationOf(route)) === 'forbidden';
+      const requestsTo = (host: string) => requestsOf(route, host).slice(0, isForbidden ? 1 : undefined);
       if (route.includes('{site}'))
-        for (const request of requestsOf(route, OTHER)) {
+        for (const request of requestsTo(OTHER)) {
           const { status } = await compare(route, request);
           if (status !== 404) wrong.push([name, request, { status }]);
         }
       // A wrong password counts as an attempt of everyone here.
       if (operationOf(route).needs === 'anyone') continue;
-      for (const request of requestsOf(route, site)) {
+      for (const request of requestsTo(site)) {
         const { status, body } = await compare(route, request);
         // The site of the caller has no deliveries.
         if (route.endsWith('/retry') && status < 400 && body.requested !== 0) wrong.push([name, request, body]);

@@ -41,18 +41,13 @@ export class SessionsService {
    * `isUse` its time without use goes on.
    */
   async find(hash: Buffer, isUse = true): Promise<UserRow | undefined> {
-    const { Raw, IsNull } = await import('typeorm');
     const sessions = await this.postgres.repository(UserSessionRow);
-    // One at most. `findOne` would send two queries for it, because of the relation.
-    const [session] = await sessions.find({
-      where: {
-        hash,
-        expiresAt: Raw((column) => `${column} > now()`),
-        lastUsedAt: Raw((column) => `${column} > now() - make_interval(hours => ${IDLE_HOURS})`),
-        user: { disabledAt: IsNull() },
-      },
-      relations: { user: true },
-    });
+    const session = await sessions
+      .createQueryBuilder('session')
+      .innerJoinAndSelect('session.user', 'user')
+      .where('session.hash = :hash AND session.expiresAt > now() AND user.disabledAt IS NULL', { hash })
+      .andWhere('session.lastUsedAt > now() - make_interval(hours => :hours)', { hours: IDLE_HOURS })
+      .getOne();
     if (!session) return undefined;
     if (!isUse) return session.user;
     await this.postgres.reserved.query(

@@ -82,18 +82,15 @@ export class TokensService {
    * `isUse` the time of its last use changes.
    */
   async find(text: string, isUse = true): Promise<ApiTokenRow | undefined> {
-    const { IsNull, Raw } = await import('typeorm');
-    // One at most. `findOne` would send two queries for it, because of the relation.
-    const [token] = await (await this.tokens()).find({
-      where: {
-        hash: hashSecretToken(text),
-        revokedAt: IsNull(),
-        expiresAt: Raw((column) => `(${column} IS NULL OR ${column} > now())`),
-        owner: { disabledAt: IsNull() },
-      },
-      relations: { owner: true },
-    });
-    if (!token || !isUse) return token;
+    const tokens = await this.tokens();
+    const token = await tokens
+      .createQueryBuilder('token')
+      .innerJoinAndSelect('token.owner', 'owner')
+      .where('token.hash = :hash AND token.revokedAt IS NULL', { hash: hashSecretToken(text) })
+      .andWhere('(token.expiresAt IS NULL OR token.expiresAt > now()) AND owner.disabledAt IS NULL')
+      .getOne();
+    if (!token) return undefined;
+    if (!isUse) return token;
     await this.postgres.reserved.query(
       `UPDATE api_tokens SET last_used_at = now()
         WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - $2::interval)`,
