@@ -1,4 +1,5 @@
 // Markdown of one page as HTML, with the headings and the text that navigation and search need.
+import { renderMermaidSVG } from 'beautiful-mermaid';
 import { Marked } from 'marked';
 
 const NEEDS = /^\*\*What you need[:.]\*\*/;
@@ -31,7 +32,8 @@ export function renderMarkdown(text, resolveLink) {
       image({ href, text: description }) {
         return `<img src="${addressOf(href)}" alt="${escapeHtml(description)}">`;
       },
-      code({ text: code }) {
+      code({ text: code, lang }) {
+        if (lang === 'mermaid') return diagramOf(code);
         return `<div class="code"><pre tabindex="0"><code>${escapeHtml(code)}\n</code></pre></div>\n`;
       },
       codespan({ text: code }) {
@@ -55,6 +57,13 @@ export function renderMarkdown(text, resolveLink) {
   return { html, ids, headings, problems, title: headings[0]?.title, passages: passagesIn(tokens, headings) };
 }
 
+/** Without styles of its own: it has the colours of the page, whose policy permits no others. */
+function diagramOf(code) {
+  const svg = renderMermaidSVG(code).replace(/<style>[\s\S]*?<\/style>/, '');
+  const image = svg.replace(/^<svg[^>]*?(viewBox="[^"]*")[^>]*>/, '<svg $1 role="img" aria-label="Diagram">');
+  return `<div class="diagram" tabindex="0" role="group" aria-label="Diagram">${image}</div>\n`;
+}
+
 /** The text below each heading, as search finds it. */
 function passagesIn(tokens, headings) {
   const passages = [];
@@ -68,7 +77,7 @@ function passagesIn(tokens, headings) {
 function plainText(tokens) {
   return tokens
     .map((token) => {
-      if (token.type === 'html') return '';
+      if (token.type === 'html' || token.lang === 'mermaid') return '';
       if (token.type === 'table')
         return [token.header, ...token.rows]
           .flat()

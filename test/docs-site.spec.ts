@@ -53,6 +53,13 @@ describe('the documentation site', () => {
     expect(built('send.html')).toContain('>1.2.3<');
   });
 
+  it('draws a diagram in the colours of the page', () => {
+    build({ 'README.md': HOME, 'send.md': '# Send\n\n```mermaid\nflowchart TB\n  a["Shop"] --> b["Log"]\n```\n' });
+    const diagram = built('send.html').match(/<div class="diagram"[\s\S]*?<\/svg>/)?.[0];
+    expect(diagram?.match(/>(?:Shop|Log)</g)).toEqual(['>Shop<', '>Log<']);
+    expect(diagram).not.toMatch(/<style|#[0-9a-f]{6}|http/i);
+  });
+
   it.each([
     ['a page that does not exist', '[a](other.md)', 'send.md: other.md does not exist.'],
     ['a heading that does not exist', '[a](#other)', 'send.md: #other: send.md has no such heading.'],
