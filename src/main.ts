@@ -25,8 +25,9 @@ setFlagsFromString('--heap-growing-percent=50');
 /** On a terminal the banner begins with a link to the management API, which works by then. */
 const BANNER_WITHIN_MS = 15_000;
 
-// npm runs `npm start` in a shell. A signal to npm ends the shell, which on Debian does not pass it on to this process.
-if (process.env['npm_lifecycle_event'] === 'start') onParentEnd(() => process.kill(process.pid, 'SIGTERM'));
+// npm and npx run commands in a shell. A signal to npm ends the shell, which on Debian does not pass it on to this process.
+if (['start', 'npx'].includes(process.env['npm_lifecycle_event'] ?? ''))
+  onParentEnd(() => process.kill(process.pid, 'SIGTERM'));
 
 try {
   for (const unknown of findUnknownSettings(process.env, SIGN_IN_PLATFORMS))

@@ -13,13 +13,18 @@ const READY_WITHIN_MS = 60_000;
 /** The Node that runs this test is the first in PATH, so that npm and the service use it as well. */
 const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter);
 
-describe('npm start', () => {
+const NPM_START = ['npm', 'start'] as const;
+
+describe('the service, started by npm', () => {
   let dataDir: string;
   let child: ChildProcess | undefined;
 
   /** Resolves when the service is ready. In its own process group, so that a signal can reach npm alone or all of it, as Ctrl-C. */
-  async function start(env: Record<string, string>): Promise<{ npm: ChildProcess; output(): string }> {
-    const npm = spawn('npm', ['start'], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  async function start(
+    [command, ...args]: readonly [string, ...string[]],
+    env: Record<string, string>,
+  ): Promise<{ npm: ChildProcess; output(): string }> {
+    const npm = spawn(command, args, { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     child = npm;
     let output = '';
     await new Promise<void>((resolve, reject) => {
@@ -48,7 +53,7 @@ describe('npm start', () => {
   it(`prints a working curl command and no warning on Node ${process.versions.node}`, async () => {
     const env = { PATH, HOME: dataDir, DATA_DIR: dataDir, PORT: '0' };
     expect(execFileSync('node', ['--version'], { env, encoding: 'utf8' }).trim()).toBe(process.version);
-    const { npm, output } = await start(env);
+    const { npm, output } = await start(NPM_START, env);
     const curl = /^curl .*$/m.exec(output())?.[0] as string;
     const receipt = JSON.parse(execFileSync('bash', ['-c', curl], { env: { PATH }, encoding: 'utf8', stdio: 'pipe' }));
     expect(receipt).toMatchObject({
@@ -62,17 +67,20 @@ describe('npm start', () => {
     expect(output()).not.toMatch(/warning|error/i);
   });
 
-  it('stops the service, its database and the management API when npm is terminated', async () => {
-    const { npm } = await start({ PATH, HOME: dataDir, DATA_DIR: dataDir, PORT: '0', ADMIN_PORT: '0' });
-    const group = -(npm.pid as number);
-    const database = findPostmaster(join(dataDir, 'postgres')) as number;
-    process.kill(npm.pid as number, 'SIGTERM');
-    await eventually(
-      async () => [isRunning(group), isRunning(database)],
-      ([all, one]) => !all && !one,
-    );
-    child = undefined;
-  });
+  it.each([NPM_START, ['npx', 'clean-conversions', 'start'] as const])(
+    'stops with its database and the management API when npm is terminated: %s',
+    async (...command) => {
+      const { npm } = await start(command, { PATH, HOME: dataDir, DATA_DIR: dataDir, PORT: '0', ADMIN_PORT: '0' });
+      const group = -(npm.pid as number);
+      const database = findPostmaster(join(dataDir, 'postgres')) as number;
+      process.kill(npm.pid as number, 'SIGTERM');
+      await eventually(
+        async () => [isRunning(group), isRunning(database)],
+        ([all, one]) => !all && !one,
+      );
+      child = undefined;
+    },
+  );
 });
 
 /** Whether a process exists, or, if the number is negative, one of its group. */
