@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { derivedUuid } from '../kernel/uuid.js';
-import { count, described, type EventsOf, event, position, sha256, text, time } from './event-declaration.js';
+import { amount, count, described, type EventsOf, event, position, sha256, text, time } from './event-declaration.js';
 
 /** Category of the streams about the log itself. */
 export const LOG = 'log';
@@ -25,6 +25,9 @@ export const VERSION_STREAM = derivedUuid('log versions');
 
 /** The stream of the definitions of platforms. */
 export const DEFINITIONS_STREAM = derivedUuid('log platform definitions');
+
+/** The stream of the rules by which alerts start. */
+export const ALERT_RULES_STREAM = derivedUuid('log alert rules');
 
 export const logEvents = {
   'log.clock_stepped.v1': event("The database's clock stepped by more than 5 s.", {
@@ -84,6 +87,13 @@ export const logEvents = {
   'log.platform_defined.v1': event('A platform was defined, or its definition replaced. Connections hold their own.', {
     name: text('The name that it is connected by.'),
     definition: text('The definition as JSON, without secrets.'),
+  }),
+  'log.alert_rules_changed.v1': event('The rules by which things need attention, and alerts start, were changed.', {
+    refusedPercent: described(amount, 'Refused conversions of a connection in a day, in percent.'),
+    silentGaps: described(amount, 'How many times the usual gap between conversions a site may be silent.'),
+    matchRateDropPercent: described(amount, 'How much less than usual is matched, in percent of the usual share.'),
+    connectionExpiryDays: described(amount, 'Before the end of the access token of a platform.'),
+    tokenExpiryDays: described(amount, 'Before the end of an API token.'),
   }),
   'log.version_started.v1': event('An instance started with another version than the one recorded before.', {
     version: text('The version of the product, such as `0.3.0`.'),

@@ -67,6 +67,8 @@ export interface Site {
   readonly inbound: boolean;
   /** By an operator. */
   readonly paused: boolean;
+  /** When it began to accept conversions again, after inbound was off, a pause or a move. */
+  readonly openSince?: string | undefined;
   /** How often the site has moved from cell to cell, or was about to. */
   readonly epoch: number;
   /** The move by which it came into this cell the last time; undefined if it was added here. */
@@ -123,13 +125,13 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
     case 'site.removed.v1':
       return { ...site, aliases: [], inbound: false, paused: false, removed: true };
     case 'site.inbound_enabled.v1':
-      return { ...site, inbound: true };
+      return { ...site, inbound: true, openSince: event.time };
     case 'site.inbound_disabled.v1':
       return { ...site, inbound: false };
     case 'site.paused.v1':
       return { ...site, paused: true };
     case 'site.resumed.v1':
-      return { ...site, paused: false };
+      return { ...site, paused: false, openSince: event.time };
     case 'site.move_started.v1':
       return { ...site, epoch: event.data.epoch, move: { state: 'leaving', to: event.data.to } };
     case 'site.moved_out.v1': {
@@ -139,10 +141,10 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
     }
     case 'site.moved_in.v1': {
       const { epoch } = event.data;
-      return { ...site, epoch, move: undefined, arrivedBy: epoch };
+      return { ...site, epoch, move: undefined, arrivedBy: epoch, openSince: event.time };
     }
     case 'site.move_cancelled.v1':
-      return { ...site, move: undefined };
+      return { ...site, move: undefined, openSince: event.time };
     case 'site.key_issued.v1': {
       const { keyId, name, prefix, hash, trial } = event.data;
       const key: SiteKey = { id: keyId, name, prefix, hash, trial, createdAt: event.time, status: 'active' };

@@ -2,6 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { serviceAttention, sitesAttention } from '../../app/attention/attention.js';
 import { healthOf, worstFirst } from '../../app/attention/attention-item.js';
+import { readRules } from '../../app/attention/rules.js';
 import { tokenItems } from '../../app/attention/service-items.js';
 import type { Site } from '../../sites/site.js';
 import { operatesAll, type Principal, seesSite } from '../../users/access.js';
@@ -27,7 +28,8 @@ export class AttentionController {
   async all(@Caller() caller: Principal) {
     const sites = (await this.dependencies.sites.all()).filter((site) => seesSite(caller, site.host));
     const { asOf, items } = await sitesAttention(this.dependencies, sites);
-    const tokens = tokenItems(await this.tokens.list(caller.userId), this.dependencies.postgres.clock.nowMs());
+    const { log, postgres } = this.dependencies;
+    const tokens = tokenItems(await this.tokens.list(caller.userId), await readRules(log), postgres.clock.nowMs());
     const ofService = operatesAll(caller) ? await serviceAttention(this.dependencies) : [];
     const all = worstFirst([...items, ...ofService, ...tokens]);
     return { asOf, health: healthOf(all), items: all };

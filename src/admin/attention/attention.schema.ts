@@ -15,7 +15,7 @@ const attentionItemSchema = z
     time: time.optional().meta({ description: 'Since when, or when it expires.' }),
     count: z.int().optional().meta({
       description:
-        'Deliveries that wait (up to 10,000), failed or became too old, events without a mapping, failed pushes, denials of the last 30 days, or events that are not folded.',
+        'Deliveries that wait (up to 10,000), failed or became too old, conversions that usually come in the time of a silence, or whose match rate fell, events without a mapping, failed pushes, denials of the last 30 days, or events that are not folded.',
     }),
     detail: z.string(),
     action: z

@@ -11,6 +11,8 @@ export const ATTENTION_KINDS = [
   'events_unmapped',
   'consent_unknown',
   'consent_choice',
+  'no_conversions',
+  'match_rate_down',
   'webhook_disabled',
   'webhook_failing',
   'key_expiring',

@@ -5,6 +5,7 @@ import type { SiteConnection } from '../../sites/connections/connection.js';
 import type { Site } from '../../sites/site.js';
 import { DEFAULT_SITE_SETTINGS } from '../../sites/site-settings.js';
 import { healthOf, worstFirst } from './attention-item.js';
+import { DEFAULT_RULES } from './rules.js';
 import { certificateItems, projectionItems, tokenItems } from './service-items.js';
 import { type SiteState, siteItems } from './site-items.js';
 
@@ -51,7 +52,7 @@ const items = (state: Partial<SiteState>) =>
   siteItems({
     ...{ site: site(), waiting: new Map(), outcomes: new Map(), unknownConsents: new Map(), denials: 0 },
     ...{ unconfirmed: new Map(), unmapped: new Map() },
-    ...{ lastPush: undefined, nowMs: NOW_MS },
+    ...{ lastPush: undefined, silence: undefined, matchRates: undefined, rules: DEFAULT_RULES, nowMs: NOW_MS },
     ...state,
   });
 const waiting = (lateMs: number) => new Map([['meta:second', { count: 84, dueMs: NOW_MS - lateMs }]]);
@@ -264,7 +265,7 @@ describe('siteItems', () => {
 describe('tokenItems', () => {
   const token = (leftMs: number | null, revokedAt: Date | null = null) => {
     const expiresAt = leftMs === null ? null : new Date(NOW_MS + leftMs);
-    return tokenItems([{ id: 'id', name: 'CI', expiresAt, revokedAt }], NOW_MS);
+    return tokenItems([{ id: 'id', name: 'CI', expiresAt, revokedAt }], DEFAULT_RULES, NOW_MS);
   };
 
   it('reports tokens that expire within two weeks', () => {

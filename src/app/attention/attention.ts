@@ -14,7 +14,9 @@ import { type ReceivedEvent, readEvents, routeOf } from '../../statistics/receiv
 import { type AsOf, readSnapshot } from '../../statistics/snapshot.js';
 import { type AttentionItem, worstFirst } from './attention-item.js';
 import type { Outcomes, UnmappedEvent } from './connection-items.js';
-import { certificateItems, projectionItems } from './service-items.js';
+import { readMatchRates, readSilences } from './read-conversions.js';
+import { readRules } from './rules.js';
+import { certificateItems, LAG_MAX_MS, projectionItems } from './service-items.js';
 import { siteItems } from './site-items.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -37,7 +39,8 @@ export async function sitesAttention(
   const sites = logged.map((site) => asHeld(site, elsewhere));
   const pushes = await readLastPushes(log, sites);
   const nowMs = postgres.clock.nowMs();
-  return readSnapshot(postgres, ['deliveries', 'statistics'], async (client) => {
+  const rules = await readRules(log);
+  const { asOf, silences, states } = await readSnapshot(postgres, ['deliveries', 'statistics'], async (client) => {
     const waiting = bySite(await readWaiting(client, sites, 'send'), ({ count, due }) => ({
       count,
       dueMs: due.getTime(),
@@ -48,21 +51,29 @@ export async function sitesAttention(
     const denials = await readDenials(client, sites, new Date(nowMs - DENIALS_MS));
     const hosts = sites.map(({ host }) => host);
     const events = await readEvents(client, hosts, new Date(nowMs - EVENTS_MS), new Date(nowMs));
-    const items = sites.flatMap((site) =>
-      siteItems({
-        site,
-        waiting: waiting.get(site.host) ?? new Map(),
-        outcomes: outcomes.get(site.host) ?? new Map(),
-        unconfirmed: unconfirmed.get(site.host) ?? new Map(),
-        unmapped: unmappedEvents(site, events.get(site.host) ?? []),
-        unknownConsents: unknownConsents.get(site.host) ?? new Map(),
-        denials: denials.get(site.host) ?? 0,
-        lastPush: site.webhook && ownEnd(site.webhook, pushes.get(site.host)),
-        nowMs,
-      }),
-    );
-    return { items: worstFirst(items) };
+    const matchRates = await readMatchRates(client, sites, nowMs);
+    const silences = await readSilences(client, sites, nowMs);
+    const states = sites.map((site) => ({
+      site,
+      waiting: waiting.get(site.host) ?? new Map(),
+      outcomes: outcomes.get(site.host) ?? new Map(),
+      unconfirmed: unconfirmed.get(site.host) ?? new Map(),
+      unmapped: unmappedEvents(site, events.get(site.host) ?? []),
+      unknownConsents: unknownConsents.get(site.host) ?? new Map(),
+      denials: denials.get(site.host) ?? 0,
+      lastPush: site.webhook && ownEnd(site.webhook, pushes.get(site.host)),
+      matchRates: matchRates.get(site.host),
+      rules,
+      nowMs,
+    }));
+    return { states, silences };
   });
+  // Conversions that are not counted yet are no silence.
+  const isCurrent = nowMs - Date.parse(asOf.time) <= LAG_MAX_MS;
+  const items = states.flatMap((state) =>
+    siteItems({ ...state, silence: isCurrent ? silences.get(state.site.host) : undefined }),
+  );
+  return { asOf, items: worstFirst(items) };
 }
 
 function unmappedEvents({ connections }: Site, events: readonly ReceivedEvent[]): Map<string, UnmappedEvent[]> {

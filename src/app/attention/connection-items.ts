@@ -4,15 +4,13 @@ import { isHeldBack, type SiteConnection } from '../../sites/connections/connect
 import type { Site } from '../../sites/site.js';
 import type { DeliveryCounts } from '../../statistics/series.js';
 import type { AttentionItem } from './attention-item.js';
+import type { AlertRules } from './rules.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** An attempt that any instance may make waits at most for the lease of one that died, and for a busy queue. */
 const LATE_MAX_MS = 15 * 60_000;
-/** An access token that a sign-in obtained and that is not renewed. */
-const CONNECTION_EXPIRES_WITHIN_MS = 7 * DAY_MS;
 /** A platform that refuses fewer conversions than this in a day is not reported. */
 const FAILURES_MIN = 5;
-const REFUSED_SHARE_MAX = 0.1;
 /** Names in a text. */
 const NAMES_MAX = 3;
 
@@ -41,6 +39,7 @@ export interface ConnectionsState {
   readonly unknownConsents: ReadonlyMap<string, number>;
   /** Events of the last week that the platform gets nothing of, with their conversions. */
   readonly unmapped: ReadonlyMap<string, readonly UnmappedEvent[]>;
+  readonly rules: AlertRules;
   /** Database time. */
   readonly nowMs: number;
 }
@@ -52,7 +51,7 @@ export interface UnmappedEvent {
 
 /** What needs attention at a connection. */
 export function connectionItems(state: ConnectionsState, connection: SiteConnection): AttentionItem[] {
-  const { site, waiting, outcomes, unconfirmed, unknownConsents, unmapped, nowMs } = state;
+  const { site, waiting, outcomes, unconfirmed, unknownConsents, unmapped, rules, nowMs } = state;
   const { platform, since: time, reason } = connection;
   const route = `/sites/${site.host}/connections/${encodeURIComponent(platform)}`;
   const queued = waiting.get(platform);
@@ -79,7 +78,7 @@ export function connectionItems(state: ConnectionsState, connection: SiteConnect
     });
   }
   // A parked connection is to be reconnected anyway.
-  if (connection.state !== 'parked') items.push(...expiryItems(connection, route, nowMs));
+  if (connection.state !== 'parked') items.push(...expiryItems(connection, route, rules, nowMs));
   const syncLog: AttentionItem['action'] = {
     ...{ label: 'Show the sync log', method: 'GET' },
     route: `/sites/${site.host}/sync-log?connection=${encodeURIComponent(platform)}`,
@@ -97,7 +96,7 @@ export function connectionItems(state: ConnectionsState, connection: SiteConnect
       ...{ kind: 'deliveries_expired', severity: 'error', platform, count: counts.expired, action: syncLog },
       detail: 'In the last 24 hours, conversions became too old for the platform before it took them.',
     });
-  items.push(...refusalItems(platform, counts, unconfirmed.get(platform) ?? 0, syncLog));
+  items.push(...refusalItems(platform, counts, unconfirmed.get(platform) ?? 0, rules, syncLog));
   items.push(...unmappedItems(platform, unmapped.get(platform) ?? [], route));
   return items;
 }
@@ -107,12 +106,13 @@ function refusalItems(
   platform: string,
   counts: Outcomes | undefined,
   unconfirmed: number,
+  { refusedPercent }: AlertRules,
   action: AttentionItem['action'],
 ): AttentionItem[] {
   if (!counts) return [];
   const refused = counts.failed + counts.rejected;
   const sent = counts.delivered + counts.accepted + counts.confirmed + refused + unconfirmed;
-  if (refused < FAILURES_MIN || refused <= sent * REFUSED_SHARE_MAX) return [];
+  if (refused < FAILURES_MIN || refused * 100 <= sent * refusedPercent) return [];
   const open = unconfirmed > 0 ? `, ${unconfirmed} not confirmed yet` : '';
   return [
     {
@@ -136,10 +136,16 @@ function unmappedItems(platform: string, events: readonly UnmappedEvent[], route
   ];
 }
 
-function expiryItems({ platform, settings }: SiteConnection, route: string, nowMs: number): AttentionItem[] {
+/** Of an access token that a sign-in obtained and that is not renewed. */
+function expiryItems(
+  { platform, settings }: SiteConnection,
+  route: string,
+  { connectionExpiryDays }: AlertRules,
+  nowMs: number,
+): AttentionItem[] {
   // The day only is known, so the token may end at any time of it.
   const expiresMs = Date.parse(settings[accessTokenExpires.name] ?? '');
-  if (!(expiresMs - nowMs <= CONNECTION_EXPIRES_WITHIN_MS)) return [];
+  if (!(expiresMs - nowMs <= connectionExpiryDays * DAY_MS)) return [];
   const isExpired = expiresMs + DAY_MS <= nowMs;
   return [
     {

@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import type { ProjectionStatus } from '../../log/projections/projection-runner.js';
 import type { AttentionItem } from './attention-item.js';
+import type { AlertRules } from './rules.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** A projection is normally behind by less than a second. */
-const LAG_MAX_MS = 60_000;
-const TOKEN_EXPIRES_WITHIN_MS = 14 * DAY_MS;
+export const LAG_MAX_MS = 60_000;
 const CERTIFICATE_EXPIRES_WITHIN_MS = 30 * DAY_MS;
 
 interface ExpiringToken {
@@ -15,10 +15,14 @@ interface ExpiringToken {
   readonly revokedAt: Date | null;
 }
 
-export function tokenItems(tokens: readonly ExpiringToken[], nowMs: number): AttentionItem[] {
+export function tokenItems(
+  tokens: readonly ExpiringToken[],
+  { tokenExpiryDays }: AlertRules,
+  nowMs: number,
+): AttentionItem[] {
   return tokens.flatMap(({ id, name, expiresAt, revokedAt }): AttentionItem[] => {
     const leftMs = expiresAt === null || revokedAt !== null ? Number.NaN : expiresAt.getTime() - nowMs;
-    if (!(leftMs > 0 && leftMs <= TOKEN_EXPIRES_WITHIN_MS)) return [];
+    if (!(leftMs > 0 && leftMs <= tokenExpiryDays * DAY_MS)) return [];
     return [
       {
         ...{ kind: 'token_expiring', severity: 'warning', subject: id },

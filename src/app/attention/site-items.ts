@@ -2,12 +2,15 @@ import type { End } from '../../outbound/reporting-window.js';
 import { isClosed, keyState } from '../../sites/site.js';
 import type { AttentionItem } from './attention-item.js';
 import { type ConnectionsState, connectionItems } from './connection-items.js';
+import { type MatchRates, matchRateItems, type Silence, silenceItems } from './conversion-items.js';
 
 /** What is known of a site besides its settings. */
 export interface SiteState extends ConnectionsState {
   /** Of visitors from Europe, in the last 30 days. */
   readonly denials: number;
   readonly lastPush: End;
+  readonly silence: Silence | undefined;
+  readonly matchRates: MatchRates | undefined;
 }
 
 type Action = AttentionItem['action'];
@@ -19,6 +22,8 @@ export function siteItems(state: SiteState): AttentionItem[] {
   if (isClosed(site)) return [];
   if (site.paused) return [pausedItem(site.host)];
   return [
+    ...silenceItems(site, state.silence, state.rules),
+    ...matchRateItems(site.host, state.matchRates, state.rules),
     ...connected.flatMap((connection) => connectionItems(state, connection)),
     ...(connected.length > 0 ? consentItems(state) : []),
     ...webhookItems(state),

@@ -99,6 +99,7 @@ const DESCRIPTIONS: Readonly<Record<EventType, Description>> = {
   'log.failed_over.v1': [undefined, 'Database failed over', 'warn'],
   'log.partition_removed.v1': [undefined, 'Old events removed', 'plain'],
   'log.key_rotated.v1': [undefined, 'Signing key replaced', 'plain'],
+  'log.alert_rules_changed.v1': [undefined, 'Alert rules changed', 'plain'],
   'log.platform_defined.v1': [undefined, 'Platform defined', 'plain'],
   'log.version_started.v1': [undefined, 'Version started', 'plain'],
 };

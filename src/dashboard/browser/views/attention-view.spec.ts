@@ -88,6 +88,8 @@ describe('what needs attention', () => {
       ...{ label: 'Map', path: '/sites/a.example/mapping?platform=x' },
     });
     expect(pathOf({ kind: 'consent_choice' })).toBe('/sites/a.example/consent');
+    expect(pathOf({ kind: 'no_conversions' })).toBe('/sites/a.example/sync-log');
+    expect(pathOf({ kind: 'match_rate_down' })).toBe('/sites/a.example/tag');
     expect(pathOf({ kind: 'webhook_failing' }, false)).toBe('/sites/a.example/webhook');
     expect(pathOf({ kind: 'site_paused' })).toBe('/sites/a.example/site');
     expect(pathOf({ kind: 'site_elsewhere' })).toBe('/sites/a.example/site');

@@ -26,6 +26,8 @@ export function attentionTitle({
     events_unmapped: `${counted(count, 'event')} ${count === 1 ? 'goes' : 'go'} nowhere at ${subject}`,
     consent_unknown: `${subject} does not know the consent of people`,
     consent_choice: 'Personal data leaves without consent',
+    no_conversions: 'No conversions are received',
+    match_rate_down: 'Fewer conversions than usual are matched',
     webhook_disabled: 'The webhook is disabled',
     webhook_failing: 'The webhook does not accept pushes',
     key_expiring: `A key ${expires}`,
@@ -46,6 +48,7 @@ export function attentionDetail({ kind, detail, count }: Pick<AttentionItem, 'ki
 function affectedOf(kind: AttentionItem['kind'], count: number): string | undefined {
   // Its title and its text have the numbers.
   if (kind === 'events_unmapped' || kind === 'deliveries_failing') return undefined;
+  if (kind === 'no_conversions' || kind === 'match_rate_down') return undefined;
   // The service counts up to 10,000.
   const waiting = count >= 10_000 ? `more than ${formatNumber(10_000)} conversions` : counted(count, 'conversion');
   if (kind === 'connection_parked' || kind === 'connection_paused')
@@ -81,6 +84,8 @@ export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }
   if (site === undefined || isOfService) return undefined;
   if (kind.startsWith('site_')) return open('Show the site', pathOf(site, 'site'));
   if (kind === 'consent_choice') return open(mayWrite ? 'Choose' : 'Show', pathOf(site, 'consent'));
+  if (kind === 'no_conversions') return open('Show the sync log', pathOf(site, 'sync-log'));
+  if (kind === 'match_rate_down') return open('Show the tag', pathOf(site, 'tag'));
   if (kind === 'key_expiring') return open('Show keys', pathOf(site, 'keys'));
   if (kind.startsWith('webhook')) {
     if (!mayWrite) return open('Show the webhook', pathOf(site, 'webhook'));
@@ -136,6 +141,8 @@ function pageOf({ kind, site }: Pick<AttentionItem, 'kind' | 'site'>): BadgePage
   if (kind.startsWith('site_')) return 'site';
   if (kind.startsWith('webhook_')) return 'webhook';
   if (kind === 'events_unmapped') return 'mapping';
+  if (kind === 'no_conversions') return 'sync-log';
+  if (kind === 'match_rate_down') return 'tag';
   if (kind === 'consent_choice') return 'consent';
   return kind === 'key_expiring' ? 'keys' : 'integrations';
 }
