@@ -190,6 +190,39 @@ it('repeats a delivery with the version that it began with, and sends the next w
   expect(sent().at(-1)).toEqual(['/v2/shop-7/events', 'number']);
 });
 
+it('repeats each in a request of its own where only the new version puts several in one, with the settings of its own', async () => {
+  await connected();
+  receiver.answer = (_, response) => response.socket?.destroy();
+  for (let count = 0; count < 3; count += 1) await convert();
+  const began = receiver.calls.map(({ path, body }) => `${path} ${body}`);
+  await cc.json(`platforms pause crm --site ${site.host}`);
+  await service.refreshSites();
+  const other = DEFINITION.replace('/v1/{account}/', '/v2/').replace(/ {2}account: .*\n/, '');
+  await cc.json(`platforms define ${file(`${other}batch: { max: 10 }\n`)}`);
+  receiver.answer = answerWith(200);
+  receiver.calls.length = 0;
+  await cc.json(`platforms resume crm --site ${site.host}`);
+  await service.refreshSites();
+  const repeated = async () => receiver.calls.map(({ path, body }) => `${path} ${body}`).sort();
+  await eventually(repeated, (calls) => calls.length >= 3);
+  expect(await repeated()).toEqual(began.sort());
+  expect(resultsOf(await convert())).toMatchObject({ crm: { status: 'delivered' } });
+  expect(receiver.calls.at(-1)).toMatchObject({ path: '/v2/events', body: expect.stringMatching(/^\[/) });
+});
+
+it('is sent no more requests than its rate limit, and the others wait', async () => {
+  await connected(`${DEFINITION}rate_limit: { requests: 2, per: 1h }\n`);
+  const replies: Reply[] = [];
+  for (let count = 0; count < 4; count += 1) replies.push(await convert());
+  expect(replies.map((reply) => resultsOf(reply)['crm'])).toEqual([
+    { ok: true, status: 'delivered' },
+    { ok: true, status: 'delivered' },
+    { ok: false, status: 'queued', reason: 'pending' },
+    { ok: false, status: 'queued', reason: 'pending' },
+  ]);
+  expect(receiver.calls).toHaveLength(2);
+});
+
 it('leaves a connection with the version that it has where a setting is missing for the new one', async () => {
   await connected();
   const more = SECOND.replace('settings:', 'settings:\n  list: { required: true, help: Your list. }');

@@ -48,6 +48,7 @@ function orders(count: number): Conversion[] {
   const sample = justNow(SAMPLE_CONVERSIONS['with-click-id']);
   return Array.from({ length: count }, (_, index) => ({
     ...sample,
+    externalId: 'Customer-42',
     id: `019535d0-6b10-7000-8000-00000000200${index}`,
     eventId: `ORD-200${index}`,
     orderId: `ORD-200${index}`,

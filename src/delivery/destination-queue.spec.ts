@@ -35,10 +35,11 @@ class TestQueue {
   token: (stale?: string) => string | undefined | Promise<string> = () => undefined;
   change: Promise<void> = Promise.resolve();
   private readonly queue: DestinationQueue;
+  private readonly platform: Platform;
 
   constructor(platform: Partial<Platform> = {}) {
     let verdict: Answer = DELIVERED;
-    const completePlatform = {
+    this.platform = {
       name: 'meta',
       account: ['pixel_id'],
       batchMax: 100,
@@ -57,11 +58,11 @@ class TestQueue {
       this.state = state;
     };
     this.queue = new DestinationQueue(
-      completePlatform,
+      this.platform,
       {
         nowMs: () => Date.now(),
         destination: () => (this.state === 'gone' ? undefined : { connection: CONNECTION, state: this.state }),
-        request: async (_: PlatformRequest) => {
+        request: async (_: Platform, __: PlatformRequest) => {
           const answer = await this.answer(this.requests.at(-1) as string[], this.requests.length);
           if (answer instanceof Error) throw answer;
           verdict = answer;
@@ -69,7 +70,7 @@ class TestQueue {
           const text = this.response ? JSON.stringify(json) : 'body';
           return { status: 200, headers: {}, text, json } satisfies PlatformResponse;
         },
-        accessToken: async (_, stale) => this.token(stale),
+        accessToken: async (_, __, stale) => this.token(stale),
         changes: async (subjects) => {
           this.checked.push([...subjects]);
           return { optedOut: await this.optedOut(), erased: this.erased };
@@ -106,6 +107,10 @@ class TestQueue {
 
   get capacity(): number {
     return this.queue.capacity;
+  }
+
+  use(platform: Partial<Platform>): void {
+    this.queue.use({ ...this.platform, ...platform } as Platform);
   }
 
   tick(): void {
@@ -197,6 +202,70 @@ describe('DestinationQueue', () => {
       expect(queue.requests).toHaveLength(2_032);
       expect(queue.results.size).toBe(2_033);
       expect(queue.capacity).toBe(2_000);
+    });
+  });
+
+  describe('a rate limit', () => {
+    const LIMITED = { batchMax: 2, rateLimit: { requests: 2, perMs: 1_000 } };
+    beforeEach(() => jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] }));
+    afterEach(() => jest.useRealTimers());
+
+    const pass = async (queue: TestQueue, ms: number) => {
+      jest.advanceTimersByTime(ms);
+      await queue.settle();
+    };
+
+    it('sends no more requests in any second, and the others as soon as it is over', async () => {
+      const queue = new TestQueue(LIMITED);
+      await queue.send(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']);
+      expect(queue.requests).toEqual([
+        ['a', 'b'],
+        ['c', 'd'],
+      ]);
+      await pass(queue, 999);
+      expect(queue.requests).toHaveLength(2);
+      await pass(queue, 1);
+      expect(queue.requests).toHaveLength(4);
+      await pass(queue, 1_000);
+      expect(queue.requests).toHaveLength(5);
+      expect(queue.results.size).toBe(9);
+    });
+
+    it('keeps in memory what is sent within ten seconds, and defers the others', async () => {
+      const queue = new TestQueue(LIMITED);
+      expect(queue.capacity).toBe(44);
+      await queue.send(Array.from({ length: 100 }, (_, index) => `${index}`));
+      expect(queue.results.size).toBe(60);
+      expect(queue.statuses()).toMatchObject({ 44: 'deferred pending', 99: 'deferred pending' });
+      expect(queue.capacity).toBe(0);
+      for (let second = 0; second < 11; second += 1) await pass(queue, 1_000);
+      expect(queue.results.get('43')).toMatchObject({ status: 'delivered' });
+      expect(queue.requests).toHaveLength(22);
+    });
+
+    it('counts the requests that find a rejected payload, whose wait is no hang of the platform', async () => {
+      const queue = new TestQueue({ batchMax: 4, rateLimit: { requests: 1, perMs: 5_000 } });
+      queue.answer = (items) => (items.includes('bad') ? { kind: 'split', reason: 'bad' } : DELIVERED);
+      await queue.send(['bad', 'b', 'c', 'd']);
+      queue.enqueue('later');
+      expect(queue.requests).toHaveLength(1);
+      for (let tick = 0; tick < 25; tick += 1) {
+        await pass(queue, 1_000);
+        queue.tick();
+      }
+      expect(queue.requests).toHaveLength(6);
+      expect(queue.statuses()).toMatchObject({ bad: 'failed bad', b: 'delivered', d: 'delivered', later: 'delivered' });
+    });
+
+    it('changes with the definition, and counts what was sent before', async () => {
+      const queue = new TestQueue(LIMITED);
+      await queue.send(['a', 'b', 'c']);
+      queue.use({ rateLimit: { requests: 3, perMs: 1_000 } });
+      await queue.send(['d', 'e', 'f']);
+      expect(queue.requests).toEqual([['a', 'b'], ['c'], ['d', 'e']]);
+      queue.use({ rateLimit: undefined as never });
+      await queue.send(['g']);
+      expect(queue.requests.slice(3)).toEqual([['f', 'g']]);
     });
   });
 

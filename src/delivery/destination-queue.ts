@@ -1,6 +1,7 @@
 import type { ConversionPersonal } from '../events/conversion.events.js';
 import { TimedOut, withTimeout } from '../kernel/with-timeout.js';
 import { isRequestId, redact, shorten } from '../platforms/common-verdict.js';
+import { versionOf } from '../platforms/defined/compile.js';
 import type { OptionalIdentifier } from '../platforms/optional-identifiers.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { mayHaveBeenAccepted } from '../platforms/unknown-outcome.js';
@@ -13,6 +14,7 @@ import { type Changes, changeOf, type Decided, isOutdated, subjectsOf } from './
 import type { DeferReason } from './delivery.js';
 import { hidePersonal } from './payload/hide-personal.js';
 import { type DeliveryPayload, deliveryRequest } from './payload/payload.js';
+import { RateLimiter } from './rate-limiter.js';
 
 /** Requests in flight per connection, and so its sockets. More where a request carries a single conversion. */
 const REQUESTS_MAX = { batched: 8, single: 32 };
@@ -25,6 +27,8 @@ const STALLED_MS = 2_000;
 const THROTTLED_MS = 1_000;
 /** How long deliveries wait for an access token, or for a change of the connection's state. Either may need the database. */
 const WAIT_MAX_MS = 10_000;
+/** How long deliveries wait in memory for the rate limit of the platform. Those that would wait longer are deferred. */
+const RATE_WAIT_MS = 10_000;
 
 export interface QueuedDelivery {
   readonly payload: Pick<DeliveryPayload, 'body' | 'group' | 'account'>;
@@ -68,9 +72,9 @@ export interface DestinationQueueDependencies {
   nowMs(): number;
   /** As of now: an operator may have changed the connection. Undefined if it is disconnected. */
   destination(): Pick<Destination, 'connection' | 'state'> | undefined;
-  request(request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
+  request(platform: Platform, request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
   /** Undefined if the connection needs no token. With `stale`, a token other than that one. */
-  accessToken(connection: Connection, stale?: string): Promise<string | undefined>;
+  accessToken(platform: Platform, connection: Connection, stale?: string): Promise<string | undefined>;
   /** Which of these people have opted out, and which of these events have lost their personal part, as of now. */
   changes(subjects: readonly string[], positions: readonly number[]): Promise<Changes>;
   park(reason: string): Promise<void>;
@@ -91,15 +95,24 @@ export class DestinationQueue {
   private lastResponse = performance.now();
   private stateChange: Promise<void> | undefined;
   private readonly breaker: CircuitBreaker;
-  private readonly requestsMax: number;
+  private readonly rate = new RateLimiter();
+  private rateTimer: NodeJS.Timeout | undefined;
+  /** Requests that repeat a part of one, and wait for the rate limit. */
+  private waitingForRate = 0;
 
   constructor(
-    private readonly platform: Platform,
+    private platform: Platform,
     private readonly dependencies: DestinationQueueDependencies,
     openMs: number,
   ) {
     this.breaker = new CircuitBreaker(openMs);
-    this.requestsMax = platform.batchMax > 1 ? REQUESTS_MAX.batched : REQUESTS_MAX.single;
+    this.use(platform);
+  }
+
+  /** The newest version of the platform, if it is one with a definition. What was enqueued keeps its own (`versionOf`). */
+  use(platform: Platform): void {
+    this.platform = platform;
+    this.rate.limit = platform.rateLimit;
   }
 
   /** How many retries it can accept now: at most one while a single request decides whether the breaker closes. */
@@ -107,13 +120,21 @@ export class DestinationQueue {
     if (this.stateChange || this.refusal()) return 0;
     const busy = this.pending.length + this.inFlight;
     const isRecovering = this.breaker.concurrency(this.requestsMax) === 1;
-    return isRecovering ? Math.max(0, 1 - busy) : PENDING_MAX - this.pending.length;
+    return isRecovering ? Math.max(0, 1 - busy) : Math.max(0, this.pendingMax - this.pending.length);
+  }
+
+  private get requestsMax(): number {
+    return this.platform.batchMax > 1 ? REQUESTS_MAX.batched : REQUESTS_MAX.single;
+  }
+
+  private get pendingMax(): number {
+    return Math.min(PENDING_MAX, this.rate.possibleIn(RATE_WAIT_MS, performance.now()) * this.platform.batchMax);
   }
 
   enqueue(delivery: QueuedDelivery): void {
     // During a state change the delivery waits for the new state.
     const refusal = delivery.probe || this.stateChange ? undefined : this.refusal();
-    if (refusal || this.pending.length >= PENDING_MAX) {
+    if (refusal || this.pending.length >= this.pendingMax) {
       delivery.done(deferred(refusal ?? 'pending'));
       return;
     }
@@ -124,7 +145,8 @@ export class DestinationQueue {
   /** Defers the pending deliveries of a platform that hangs. */
   tick(): void {
     const now = performance.now();
-    if (this.inFlight === 0 || now - this.lastResponse < STALLED_MS || this.pending.length === 0) return;
+    const isAnswered = this.inFlight === 0 || this.waitingForRate > 0 || now - this.lastResponse < STALLED_MS;
+    if (isAnswered || this.pending.length === 0) return;
     this.breaker.open(now);
     for (const delivery of this.pending.splice(0)) delivery.done(deferred('circuit_open'));
   }
@@ -147,7 +169,14 @@ export class DestinationQueue {
 
   private flush(): void {
     while (!this.stateChange && this.pending.length > 0 && this.inFlight < this.breaker.concurrency(this.requestsMax)) {
-      if (this.inFlight === 0) this.lastResponse = performance.now();
+      const now = performance.now();
+      const waitMs = this.rate.waitMs(now);
+      if (waitMs > 0) {
+        this.flushAfter(waitMs);
+        return;
+      }
+      this.rate.count(now);
+      if (this.inFlight === 0) this.lastResponse = now;
       this.inFlight += 1;
       void this.sendBatch(this.nextBatch()).finally(() => {
         this.inFlight -= 1;
@@ -156,15 +185,40 @@ export class DestinationQueue {
     }
   }
 
+  private flushAfter(ms: number): void {
+    this.rateTimer ??= setTimeout(() => {
+      this.rateTimer = undefined;
+      this.flush();
+    }, Math.ceil(ms)).unref();
+  }
+
+  /** For a request that does not come from `flush`. */
+  private async rateLimited(): Promise<void> {
+    this.waitingForRate += 1;
+    for (;;) {
+      const now = performance.now();
+      const waitMs = this.rate.waitMs(now);
+      if (waitMs <= 0) {
+        this.rate.count(now);
+        this.waitingForRate -= 1;
+        this.lastResponse = now;
+        return;
+      }
+      await new Promise((next) => setTimeout(next, Math.ceil(waitMs)).unref());
+    }
+  }
+
   private nextBatch(): QueuedDelivery[] {
     const [first, ...rest] = this.pending as [QueuedDelivery, ...QueuedDelivery[]];
     const batch = [first];
     let size = first.payload.body.length;
-    if (this.platform.batchMax > 1 && !first.alone) {
+    // An earlier version of a definition may put fewer conversions in a request.
+    const { batchMax } = versionOf(this.platform, first.payload.account.settings);
+    if (batchMax > 1 && !first.alone) {
       const remaining: QueuedDelivery[] = [];
       for (const delivery of rest) {
         const { length } = delivery.payload.body;
-        const hasRoom = batch.length < this.platform.batchMax && size + length <= BATCH_SIZE_MAX;
+        const hasRoom = batch.length < batchMax && size + length <= BATCH_SIZE_MAX;
         const joins = hasRoom && isSameGroup(delivery, first) && !delivery.alone;
         if (joins) size += length;
         (joins ? batch : remaining).push(delivery);
@@ -202,13 +256,14 @@ export class DestinationQueue {
     let isRequested = false;
     try {
       const connection = this.connectionOf(batch);
-      const accessToken = await withTimeout(this.dependencies.accessToken(connection, stale), WAIT_MAX_MS);
+      const platform = versionOf(this.platform, connection.settings);
+      const accessToken = await withTimeout(this.dependencies.accessToken(platform, connection, stale), WAIT_MAX_MS);
       batch = await this.withoutChanges(batch, unknown);
       // The token request may have taken longer than this process may act for a conversion.
       batch = withdrawLate(batch, unknown);
       if (batch.length === 0) return { batch, verdict: NO_VERDICT };
       const request = deliveryRequest(
-        this.platform,
+        platform,
         batch.map(({ payload }) => payload.body),
         {
           connection,
@@ -219,12 +274,14 @@ export class DestinationQueue {
         },
       );
       isRequested = true;
-      const answer = await this.dependencies.request(request, connection);
+      const answer = await this.dependencies.request(platform, request, connection);
       const verdict = this.platform.verdict(answer, batch.length);
       // The token may have been revoked before it expired: repeat the request once with a fresh one.
       const isRefused = firstOf(verdict).kind === 'unauthorized';
-      if (isRefused && accessToken !== undefined && stale === undefined)
+      if (isRefused && accessToken !== undefined && stale === undefined) {
+        await this.rateLimited();
         return this.requestVerdict(batch, unknown, accessToken);
+      }
       const shown = hidePersonal(
         answer,
         batch.map(({ personal }) => personal),
@@ -353,7 +410,10 @@ export class DestinationQueue {
     if (resend.length === 0) return;
     // If the answer identified the rejected payloads, the others go together. Otherwise bisect to find the rejected one.
     const batches = resend.length < batch.length ? [resend] : halve(resend);
-    for (const next of batches) await this.sendBatch(next, unknownResend);
+    for (const next of batches) {
+      await this.rateLimited();
+      await this.sendBatch(next, unknownResend);
+    }
   }
 
   /** Parks or pauses the connection, unless the answer is about an account that it no longer has. */

@@ -12,7 +12,7 @@ import type { Platform } from '../platforms/platform.js';
 import type { SettingsAsOf } from '../sites/connections/connection.js';
 import { isHeld } from '../sites/site.js';
 import { type TraceSpan, Tracing } from '../tracing/tracing.js';
-import { AccessTokens, type TokenOwner } from './connections/access-tokens.js';
+import { AccessTokens } from './connections/access-tokens.js';
 import { Connections, type Destination } from './connections/connections.js';
 import { PlatformClient } from './connections/platform-client.js';
 import {
@@ -48,16 +48,11 @@ export interface DeliveryRequest extends AttemptTerms {
   readonly mayDeliver: () => boolean;
 }
 
-interface OwnedQueue {
-  readonly platform: Platform;
-  readonly queue: DestinationQueue;
-}
-
 /** Delivers conversions to platforms: checks preconditions, builds the payload, enqueues it and reports the outcome. */
 @Injectable()
 export class PlatformDelivery {
   /** By host, then by connection. */
-  private readonly queues = new Map<string, Map<ConnectionName, OwnedQueue>>();
+  private readonly queues = new Map<string, Map<ConnectionName, DestinationQueue>>();
   private readonly rules: RetryRules;
 
   constructor(
@@ -182,7 +177,7 @@ export class PlatformDelivery {
   }
 
   tick(): void {
-    for (const queues of this.queues.values()) for (const { queue } of queues.values()) queue.tick();
+    for (const queues of this.queues.values()) for (const queue of queues.values()) queue.tick();
   }
 
   /** The payload, or the outcome if nothing is to be sent. */
@@ -267,25 +262,24 @@ export class PlatformDelivery {
       queues = new Map();
       this.queues.set(host, queues);
     }
-    let owned = queues.get(name);
-    // Defined anew: the queue before ends with what it holds.
-    if (owned?.platform !== platform) {
-      owned = { platform, queue: this.createQueue({ site: host, name, platform }) };
-      queues.set(name, owned);
+    let queue = queues.get(name);
+    if (!queue) {
+      queue = this.createQueue(host, name, platform);
+      queues.set(name, queue);
     }
-    return owned.queue;
+    queue.use(platform);
+    return queue;
   }
 
-  private createQueue(owner: TokenOwner): DestinationQueue {
+  private createQueue(site: string, name: ConnectionName, first: Platform): DestinationQueue {
     const { connections, tokens, client, findChanges } = this;
-    const { site, name, platform } = owner;
     return new DestinationQueue(
-      platform,
+      first,
       {
         nowMs: () => this.clock.nowMs(),
         destination: () => connections.find(site, name),
-        request: (request, connection) => client.request(platform, request, connection),
-        accessToken: (connection, stale) => tokens.get(owner, connection, stale),
+        request: (platform, request, connection) => client.request(platform, request, connection),
+        accessToken: (platform, connection, stale) => tokens.get({ site, name, platform }, connection, stale),
         changes: (subjects, positions) => findChanges(site, subjects, positions),
         park: (reason) => connections.park(site, name, reason),
         pause: (reason) => connections.pause(site, name, reason),

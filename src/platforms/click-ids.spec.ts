@@ -6,7 +6,7 @@ describe('click ids and cookies of the platforms', () => {
     expect(Object.fromEntries(numbers)).toMatchObject({
       ...{ _fbp: 12, _ttp: 13, _ga: 14, _ga_session: 15, _uetvid: 16, _scid: 17, _rdt_uuid: 18 },
       ...{ gclid: 19, gbraid: 20, wbraid: 21, dclid: 22, fbclid: 23, ttclid: 24, msclkid: 25, twclid: 26 },
-      ...{ li_fat_id: 27, sccid: 28, rdt_cid: 29, epik: 30 },
+      ...{ li_fat_id: 27, sccid: 28, rdt_cid: 29, epik: 30, qclid: 33 },
     });
     expect(ALTERNATIVE_CLICKS).toContainEqual({ number: 31, kinds: ['gclid', 'gbraid', 'wbraid'] });
   });

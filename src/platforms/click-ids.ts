@@ -1,5 +1,5 @@
 import type { ClickId, Cookie, Manifest } from './manifest.js';
-import { type ClickKind, type CookieKind, MANIFESTS, type SentClickId } from './manifests.js';
+import { type ClickKind, type CookieKind, DEFINED_CLICK_IDS, MANIFESTS, type SentClickId } from './manifests.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -10,7 +10,6 @@ const OTHER_CLICK_KINDS = [
   'gad_campaignid',
   'srsltid',
   'igshid',
-  'qclid',
   'irclickid',
   'tblci',
   'ob_click_id',
@@ -35,10 +34,10 @@ function byNumber([, one]: [string, { number: number }], [, other]: [string, { n
 }
 
 /** The click ids and cookies of all platforms, in the order of their numbers. */
-export const CLICK_IDS = ALL.flatMap(({ clickIds = {} }) => Object.entries(clickIds)).sort(byNumber) as [
-  ClickKind,
-  ClickId,
-][];
+export const CLICK_IDS = [
+  ...ALL.flatMap(({ clickIds = {} }) => Object.entries(clickIds)),
+  ...Object.entries(DEFINED_CLICK_IDS),
+].sort(byNumber) as [ClickKind, ClickId][];
 export const COOKIES = ALL.flatMap(({ cookies = {} }) => Object.entries(cookies)).sort(byNumber) as [
   CookieKind,
   Cookie,
@@ -75,7 +74,7 @@ export const TAG_NAMES = {
 
 /** What people call a click with an id of this kind. */
 export const CLICK_TITLES: Readonly<Record<string, string>> = Object.fromEntries(
-  ALL.flatMap(({ label, clickIds = {} }) =>
+  [...ALL, { label: '', clickIds: DEFINED_CLICK_IDS }].flatMap(({ label, clickIds = {} }) =>
     Object.entries(clickIds).map(([kind, { title = label }]) => [kind, title] as const),
   ),
 );

@@ -1,6 +1,7 @@
 import { manifest as ga4 } from './ga4/manifest.js';
 import { manifest as googleAds } from './google_ads/manifest.js';
 import { manifest as linkedin } from './linkedin/manifest.js';
+import type { Manifest } from './manifest.js';
 import { manifest as meta } from './meta/manifest.js';
 import { manifest as microsoftAds } from './microsoft_ads/manifest.js';
 import { manifest as pinterest } from './pinterest/manifest.js';
@@ -27,13 +28,16 @@ export const MANIFESTS = [
   webhook,
 ] as const;
 
+/** Click ids that shipped definitions send: a definition has no manifest. */
+export const DEFINED_CLICK_IDS = { qclid: { number: 33, title: 'Quora Ads' } } as const satisfies Manifest['clickIds'];
+
 type ClickKindOf<Known> = Known extends { readonly clickIds: infer ClickIds } ? keyof ClickIds : never;
 type SentClickIdOf<Known> = Known extends { readonly sentClickIds: readonly (infer Name)[] } ? Name : never;
 type CookieKindOf<Known> = Known extends { readonly cookies: infer Cookies } ? keyof Cookies : never;
 
 type KnownPlatform = (typeof MANIFESTS)[number];
 export type PlatformName = KnownPlatform['name'];
-export type ClickKind = ClickKindOf<KnownPlatform>;
+export type ClickKind = ClickKindOf<KnownPlatform> | keyof typeof DEFINED_CLICK_IDS;
 export type SentClickId = SentClickIdOf<KnownPlatform>;
 /** `_ga` is only the client id (`AAA.BBB`) and `_ga_session` only the session id; the others are the whole cookie value. */
 export type CookieKind = CookieKindOf<KnownPlatform>;

@@ -38,6 +38,8 @@ export interface Platform extends Manifest {
   readonly account: readonly string[];
   /** The maximum number of conversions in one request. */
   readonly batchMax: number;
+  /** The requests that a connection makes at most. Undefined: the platform says by throttling when there are too many. */
+  readonly rateLimit?: RateLimit;
   /** When a conversion may be sent, which may depend on the endpoint that the settings select. Undefined: no limit is known. */
   limits?(settings: Settings, limited: LimitedConversion): DeliveryLimits;
   /** Answers a wrong credential like a right one, so nothing is sent to an account other than the connected one. */
@@ -81,6 +83,12 @@ export interface Platform extends Manifest {
   readonly untested?: string;
   /** Lists what the account has, to pick from. Needs more rights than sending; undefined where it cannot be listed. */
   listAccount?(call: ListingCall, list: OptionList): Listing;
+}
+
+/** At most so many requests in any period of this length. */
+export interface RateLimit {
+  readonly requests: number;
+  readonly perMs: number;
 }
 
 /** What limits depend on besides the settings. */

@@ -41,7 +41,8 @@ describe('the record of a person', () => {
   });
 
   it('contains only click ids that platforms accept', () => {
-    expect(clicksOf([click(JANE, 'gad_source', 1), click(JANE, 'qclid', 1)])).toEqual([]);
+    expect(clicksOf([click(JANE, 'gad_source', 1), click(JANE, 'irclickid', 1)])).toEqual([]);
+    expect(clicksOf([click(JANE, 'qclid', 1)])).toEqual(['qclid']);
   });
 
   it('excludes clicks that happened after the given moment', () => {

@@ -57,8 +57,8 @@ export class ConnectedPlatform {
     const dependencies: DestinationQueueDependencies = {
       nowMs: () => Date.now(),
       destination: () => ({ state: this.state, connection: this.connection }),
-      request: (request, connection) => client.request(platform, request, connection),
-      accessToken: this.accessToken.bind(this),
+      request: (version, request, connection) => client.request(version, request, connection),
+      accessToken: (_, connection, stale) => this.accessToken(connection, stale),
       changes: async () => ({ optedOut: new Set(), erased: new Set() }),
       park: async (reason) => {
         this.state = 'parked';

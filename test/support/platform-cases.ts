@@ -67,6 +67,16 @@ const GA4_CASE = {
   optOut: { consent: { ad_user_data: 'DENIED', ad_personalization: 'DENIED' } },
 } as const;
 
+/** A definition that knows people by the sender's id of the customer only. */
+const BY_EXTERNAL_ID = {
+  skips: {
+    ...everySample('no_identifier', ['with-details', 'server-only', 'by-phone']),
+    'consent-denied': 'consent_denied',
+  },
+  skipsWithoutEmail: 'no_identifier',
+  ledgerId: ({ event, eventId }: Conversion) => derivedUuid(`${event}\n${eventId}`),
+} as const;
+
 export const PLATFORM_CASES: readonly PlatformCase[] = [
   platformCase('google_ads', GOOGLE, { ...GOOGLE_CASE, success: 'accepted', requestsToIsolate: 2 }),
   platformCase(
@@ -216,6 +226,25 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
       invalidate: (body) => body.replace(/"distinct_id":"[^"]*"/, '"distinct_id":""'),
       ledgerId: ({ event, eventId }) => derivedUuid(`${event}\n${eventId}`),
     },
+  ),
+  platformCase(
+    'quora',
+    { account_id: '527745581653587', access_token: 'token' },
+    {
+      indistinguishable: ['html', ...ANY_BODY],
+      skips: { ...UNMAPPED_OR_DENIED, 'without-email': 'no_identifier' },
+    },
+  ),
+  platformCase('klaviyo', { api_key: 'pk_private-key' }, { ...BY_EXTERNAL_ID, success: 'accepted' }),
+  platformCase(
+    'hubspot',
+    {
+      access_token: 'token',
+      'event.purchase': 'pe1234567_purchase',
+      'event.lead': 'pe1234567_lead',
+      'event.signup': 'pe1234567_signup',
+    },
+    { ...BY_EXTERNAL_ID, skips: { ...BY_EXTERNAL_ID.skips, ...UNMAPPED } },
   ),
 ];
 

@@ -1,8 +1,9 @@
 import type { ConnectionName } from '../../platforms/connection-name.js';
+import { parseDefinition } from '../../platforms/defined/parse-definition.js';
 import { platformOf } from '../../platforms/index.js';
 import type { Settings } from '../../platforms/platform.js';
 import type { SiteConnection } from '../../sites/connections/connection.js';
-import { connectionToSameAccount } from './account.js';
+import { accountOf, connectionTo, connectionToSameAccount } from './account.js';
 
 const connection = (platform: ConnectionName, settings: Settings, disconnected?: true) =>
   ({ platform, settings, disconnected }) as SiteConnection;
@@ -31,4 +32,19 @@ describe('connectionToSameAccount', () => {
     const crm = { name: 'crm', account: ['definition', 'account'] };
     expect(connectionToSameAccount(platformOf(made.platform) ?? crm, made, [other])).toBe(expected);
   });
+});
+
+it('has the account that the version of the definition names, whatever a later one names', () => {
+  const definition = (account: string, url: string) =>
+    parseDefinition(
+      JSON.stringify({ name: 'crm', settings: { [account]: { help: 'Account.' } }, url, body: { id: '/event_id' } }),
+      'crm.json',
+    );
+  const first = definition('account', 'https://crm.example/{account}');
+  const second = definition('list', 'https://crm.example/lists/{list}');
+  const settings = { definition: first.definition as string, account: 'shop-7' };
+  const account = accountOf(second, settings);
+  expect(account.settings).toEqual(settings);
+  const connection = { settings: { definition: second.definition as string, list: '5' }, secrets: {} };
+  expect(connectionTo(second, connection, account).settings).toEqual(settings);
 });

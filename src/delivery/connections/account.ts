@@ -1,5 +1,5 @@
 import { type ConnectionName, platformNameOf } from '../../platforms/connection-name.js';
-import { DEFINITION } from '../../platforms/defined/compile.js';
+import { DEFINITION, versionOf } from '../../platforms/defined/compile.js';
 import type { Connection, Platform, Settings } from '../../platforms/platform.js';
 import { isLater, type SettingsAsOf, type SiteConnection } from '../../sites/connections/connection.js';
 
@@ -14,10 +14,11 @@ const NOT_NAMED = '[]';
 /** By the settings that name it: they belong to one connection, and every conversion asks for it. */
 const accounts = new WeakMap<Settings, Account>();
 
-export function accountOf(platform: Pick<Platform, 'account'>, settings: Settings): Account {
+export function accountOf(platform: Pick<Platform, 'account' | 'definition'>, settings: Settings): Account {
   let account = accounts.get(settings);
   if (!account) {
-    account = { key: keyOf(platform, settings), settings: Object.fromEntries(namedIn(platform, settings)) };
+    const version = versionOf(platform, settings);
+    account = { key: keyOf(version, settings), settings: Object.fromEntries(namedIn(version, settings)) };
     accounts.set(settings, account);
   }
   return account;
@@ -57,7 +58,7 @@ export function connectionToSameAccount(
 
 /** The connection with its current credentials, for requests to this account. */
 export function connectionTo(
-  platform: Pick<Platform, 'account'>,
+  platform: Pick<Platform, 'account' | 'definition'>,
   connection: Connection,
   account: Account,
 ): Connection {
@@ -71,7 +72,7 @@ export function connectionTo(
  * and connected to another account since, and it would say so if the credentials were not valid for that account.
  */
 export function isStillConnected(
-  platform: Pick<Platform, 'account' | 'hidesRefusals'>,
+  platform: Pick<Platform, 'account' | 'definition' | 'hidesRefusals'>,
   { versions, settings }: Pick<SiteConnection, 'versions' | 'settings'>,
   account: Account,
   asOf: SettingsAsOf = {},

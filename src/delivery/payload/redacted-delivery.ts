@@ -1,5 +1,6 @@
 import { redactUrl, withRedactedParts } from '../../kernel/redact-url.js';
 import { curlLine } from '../../platforms/curl-line.js';
+import { versionOf } from '../../platforms/defined/compile.js';
 import { type Placeholder, Placeholders } from '../../platforms/placeholders.js';
 import type { Connection, Platform, PlatformRequest } from '../../platforms/platform.js';
 import { redactRequest } from '../../platforms/redact-request.js';
@@ -68,9 +69,10 @@ function requestsWith(marks: Placeholders, wanted: RequestedRequests): PlatformR
     : undefined;
   const bodies = payload.parts?.map(({ body }) => body) ?? [payload.body];
   const requests: PlatformRequest[] = [];
-  for (let from = 0; from < bodies.length; from += platform.batchMax) {
+  const { batchMax } = versionOf(platform, payload.account.settings);
+  for (let from = 0; from < bodies.length; from += batchMax) {
     const call = { connection, group: payload.group, accessToken, nowMs, traceparent };
-    requests.push(deliveryRequest(platform, bodies.slice(from, from + platform.batchMax), call));
+    requests.push(deliveryRequest(platform, bodies.slice(from, from + batchMax), call));
   }
   return requests;
 }

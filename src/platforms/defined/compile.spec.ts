@@ -68,6 +68,11 @@ describe('the body', () => {
     });
   });
 
+  it('leaves out an object without content, unless it is to be kept', () => {
+    const body = { user: { $keep: true, name: '/custom/a' }, device: { name: '/custom/a' }, at: '/time/microseconds' };
+    expect(itemOf(platformWith({ body }))).toEqual({ user: {}, at: PURCHASE.timeMs * 1_000 });
+  });
+
   it('has lists with an element for each, and fields of the connection that replace none of its own', () => {
     const body = {
       $merge: '/fields',
@@ -98,6 +103,7 @@ describe('a conversion', () => {
     ['has no event that is mapped', { other_events: 'skip' }, PURCHASE, { skip: 'event_not_mapped' }],
     ['has no value', { value_required: true }, { ...PURCHASE, value: undefined }, { skip: 'value_required' }],
     ['has no identifier', { identifiers: ['phone'] }, PURCHASE, { skip: 'no_identifier' }],
+    ['has none of its click ids', { identifiers: ['/clicks/qclid', 'phone'] }, PURCHASE, { skip: 'no_identifier' }],
     ['is of a person who opted out', {}, { ...PURCHASE, consent: 'denied' }, { skip: 'consent_denied' }],
     ['may have nothing personal', {}, ANONYMOUS, { skip: 'consent_denied' }],
   ])('is skipped that %s', (_, changes, conversion, skip) => {
@@ -118,6 +124,12 @@ describe('a conversion', () => {
       expect(itemOf(platform, conversion)).toEqual({ id: conversion.eventId });
   });
 
+  it('is sent that has the click id of the destination', () => {
+    const platform = platformWith({ identifiers: ['/clicks/gclid'] });
+    expect(itemOf(platform)).toMatchObject({ id: PURCHASE.eventId });
+    expect(platform.sufficient).toEqual([]);
+  });
+
   it('is marked after an opt-out where the destination has a field for it', () => {
     const body = { email: '/hashes/email', consent: '/consent' };
     expect(itemOf(platformWith({ consent: 'marked', body }), { ...PURCHASE, consent: 'denied' })).toEqual({
@@ -128,6 +140,12 @@ describe('a conversion', () => {
 });
 
 describe('the request', () => {
+  it('is limited in its rate', () => {
+    const rateLimit = { requests: 10, perMs: 60_000 };
+    expect(platformWith({ rate_limit: { requests: 10, per: '1m' } })).toMatchObject({ rateLimit });
+    expect(platformWith({})).not.toHaveProperty('rateLimit');
+  });
+
   it('goes to the address with the settings, which change neither host nor path', () => {
     const { url, headers, method } = requestOf(platformWith({}));
     expect(url).toBe('https://eu.crm.example/v1/a%2Fb%3Fc/events?v=1');
@@ -144,6 +162,7 @@ describe('the request', () => {
     [{ type: 'bearer', secret: 'key' }, { authorization: 'Bearer s3cret-key' }],
     [{ type: 'basic', user: 'account', password: 'key' }, { authorization: `Basic ${btoa('a/b?c:s3cret-key')}` }],
     [{ type: 'basic', user: 'key' }, { authorization: `Basic ${btoa('s3cret-key:')}` }],
+    [{ type: 'header', header: 'Authorization', secret: 'key', prefix: 'Key ' }, { authorization: 'Key s3cret-key' }],
     [{ type: 'header', header: 'X-Key', secret: 'key', prefix: 'Key ' }, { 'x-key': 'Key s3cret-key' }],
     [
       { type: 'hmac', header: 'X-Sig', secret: 'key', hash: 'sha256', encoding: 'hex', prefix: 'sha256=' },

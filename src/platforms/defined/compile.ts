@@ -15,6 +15,13 @@ import { checkElement, checkValue, valuesOf } from './values.js';
 /** The setting of a connection that holds its definition, as JSON. It is not set by people. */
 export const DEFINITION = 'definition';
 
+const PERSON_IDENTIFIERS: ReadonlySet<string> = new Set<PersonIdentifier>([
+  'email',
+  'phone',
+  'external_id',
+  'click_id',
+]);
+
 /** By which people recognise a version of a definition. */
 export function digestOf(text: string): string {
   return hash('sha256', text).slice(0, 12);
@@ -47,6 +54,14 @@ export function definedPlatform(text: string): Platform | undefined {
   }
 }
 
+/** The version of a definition that settings were made for; the platform itself if it is built in. */
+export function versionOf<Part extends Pick<Platform, 'definition'>>(
+  platform: Part,
+  { [DEFINITION]: text }: Settings,
+): Part | Platform {
+  return text === undefined || text === platform.definition ? platform : (definedPlatform(text) ?? platform);
+}
+
 /**
  * A definition as a platform. A payload is built by the definition in the settings that it is built with, which may be an earlier one
  * than the platform's; a request by that in the settings of its connection.
@@ -62,6 +77,7 @@ export function compileDefinition(definition: Definition, text = JSON.stringify(
   };
   const verdict = compileAnswers(definition, report);
   const { name, label = name, settings, identifiers, batch, dedup_window: dedupWindow, age_max: ageMax } = definition;
+  const { rate_limit: rateLimit } = definition;
   const limits = {
     ...(dedupWindow !== undefined && { dedupWindowMs: parseDurationMs(dedupWindow) }),
     ...(ageMax !== undefined && { ageMaxMs: parseDurationMs(ageMax) }),
@@ -70,7 +86,7 @@ export function compileDefinition(definition: Definition, text = JSON.stringify(
     name,
     label,
     definition: text,
-    sufficient: identifiers.filter((identifier): identifier is PersonIdentifier => identifier !== 'visitor'),
+    sufficient: identifiers.filter((identifier): identifier is PersonIdentifier => PERSON_IDENTIFIERS.has(identifier)),
     fields: Object.entries(settings).map(([field, setting]) => fieldOf(field, setting)),
     demo: Object.fromEntries(
       Object.entries(settings).flatMap(([field, { required }]) => (required ? [[field, `sandbox-${name}`]] : [])),
@@ -79,6 +95,7 @@ export function compileDefinition(definition: Definition, text = JSON.stringify(
     // A delivery that may have been accepted keeps its definition and its address.
     account: [DEFINITION, ...Object.keys(settings).filter((field) => !settings[field]?.secret)],
     batchMax: batch?.max ?? 1,
+    ...(rateLimit && { rateLimit: { requests: rateLimit.requests, perMs: parseDurationMs(rateLimit.per) } }),
     eventNames: new Map(Object.entries(definition.events)),
     untested: 'A definition has no test mode: only the settings were checked.',
     limits: () => limits,
@@ -147,14 +164,16 @@ class OwnParts {
   private isIdentified({ hashes, externalId, visit, clickIds }: Conversion): boolean {
     const { identifiers } = this.definition;
     if (identifiers.length === 0) return true;
-    const has: Readonly<Record<Definition['identifiers'][number], boolean>> = {
+    const has: Readonly<Record<string, boolean>> = {
       email: Boolean(hashes.subject),
       phone: Boolean(hashes.phone),
       external_id: Boolean(externalId),
       click_id: Object.keys({ ...visit?.clicks, ...clickIds }).length > 0,
       visitor: Boolean(visit?.visitorId),
     };
-    return identifiers.some((identifier) => has[identifier]);
+    const isClicked = (identifier: string) =>
+      visit !== undefined && Object.hasOwn(visit.clicks, identifier.slice('/clicks/'.length));
+    return identifiers.some((identifier) => has[identifier] ?? isClicked(identifier));
   }
 
   private withDefaults(connection: Connection): Connection {

@@ -4,6 +4,12 @@ import { parseDurationMs } from '../../kernel/durations.js';
 /** Settings that every connection has, or that the service sets. */
 const RESERVED = ['events', 'default_consent', 'definition', 'refund_event', 'refresh_token', 'refresh_state'];
 const BATCH_MAX = 2_000;
+const RATE_MAX = 10_000;
+const HOUR_MS = 3_600_000;
+const IDENTIFIERS = ['email', 'phone', 'external_id', 'click_id', 'visitor'] as const;
+const NO_IDENTIFIER = `must be ${IDENTIFIERS.join(', ')} or a click id such as /clicks/qclid`;
+/** One kind of click id. */
+const CLICK = /^\/clicks\/[a-z0-9_]{1,40}$/;
 const STATUS = 'must be a status such as 429, or a range such as 500-599';
 
 const name = z
@@ -86,7 +92,9 @@ export const definitionSchema = z.strictObject({
   /** Names of events at the destination, by ours. Others are sent under their own name, or not. */
   events: z.record(z.string().min(1).max(100), z.string().min(1).max(100)).default({}),
   other_events: z.enum(['send', 'skip']).default('send'),
-  identifiers: z.array(z.enum(['email', 'phone', 'external_id', 'click_id', 'visitor'])).default([]),
+  identifiers: z
+    .array(z.union([z.enum(IDENTIFIERS), z.string().regex(CLICK, NO_IDENTIFIER)], { error: NO_IDENTIFIER }))
+    .default([]),
   value_required: z.boolean().default(false),
   consent: z.enum(['skip', 'anonymous', 'marked']).default('skip'),
   body: template,
@@ -103,6 +111,13 @@ export const definitionSchema = z.strictObject({
   reason: expression.optional(),
   refused: z.strictObject({ list: expression, index: expression, reason: expression.optional() }).optional(),
   request_id: expression.optional(),
+  /** Requests in any period of this length. */
+  rate_limit: z
+    .strictObject({
+      requests: z.int().min(1).max(RATE_MAX),
+      per: duration.refine((text) => !isDuration(text) || parseDurationMs(text) <= HOUR_MS, 'must be at most 1h'),
+    })
+    .optional(),
   dedup_window: duration.optional(),
   age_max: duration.optional(),
 });

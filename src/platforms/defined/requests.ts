@@ -31,7 +31,7 @@ export function compileRequests(definition: Definition, report: Report): Compile
   const hostPlaceholders = checkUrl(url, report);
   checkPlaceholders(url, ['url'], plain, report);
   for (const [name, value] of Object.entries(headers)) {
-    if (OWN_HEADERS.has(name.toLowerCase())) report(['headers', name], 'is set by the service');
+    if (isOwnHeader(name)) report(['headers', name], 'is set by the service');
     if (!HEADER_TEXT.test(value)) report(['headers', name], 'must be printable ASCII');
     checkPlaceholders(value, ['headers', name], plain, report);
   }
@@ -96,6 +96,10 @@ function checkPlaceholders(text: string, path: readonly string[], plain: readonl
     if (!plain.includes(name)) report(path, `{${name}} is no setting of the definition that is not secret`);
 }
 
+function isOwnHeader(name: string): boolean {
+  return OWN_HEADERS.has(name.toLowerCase());
+}
+
 function checkAuthentication({ authentication, settings }: Definition, report: Report): void {
   if (!authentication) return;
   const named = (field: string, name: string, secret: boolean | undefined) => {
@@ -106,7 +110,7 @@ function checkAuthentication({ authentication, settings }: Definition, report: R
     else if (!setting.required) report(['authentication', field], `${name} must be a required setting`);
   };
   for (const [field, header] of Object.entries(authentication))
-    if (field.endsWith('header') && header !== 'authorization' && OWN_HEADERS.has(String(header).toLowerCase()))
+    if (field.endsWith('header') && isOwnHeader(String(header)) && !/^authorization$/i.test(String(header)))
       report(['authentication', field], `${header} is set by the service`);
   if ('secret' in authentication) named('secret', authentication.secret, true);
   if (authentication.type === 'basic') {

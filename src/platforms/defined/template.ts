@@ -21,6 +21,8 @@ export type Render = (values: unknown) => unknown;
 const NOTHING: Render = () => undefined;
 /** Fields of an object that all fields of a value become. */
 const MERGE = '$merge';
+/** An object that is sent also when it is empty. */
+const KEEP = '$keep';
 /** A list with an element for each of another. */
 const EACH = '$each';
 const OF = '$of';
@@ -68,7 +70,8 @@ export function compileTemplate(template: Template, path: Path, context: Templat
   };
 
   const compileObject = (fields: Readonly<Record<string, Template>>, at: Path, check: CheckPointer): Render => {
-    const { [MERGE]: merged, ...own } = fields;
+    const { [MERGE]: merged, [KEEP]: keep, ...own } = fields;
+    if (keep !== undefined && keep !== true) context.report([...at, KEEP], 'must be true');
     if (merged !== undefined && typeof merged !== 'string') context.report([...at, MERGE], 'must be a pointer');
     const merge =
       typeof merged === 'string' ? compileExpression(merged, [...at, MERGE], { ...context, check }) : NOTHING;
@@ -79,7 +82,7 @@ export function compileTemplate(template: Template, path: Path, context: Templat
         const value = render(values);
         if (value !== undefined) object[field] = value;
       }
-      return filled(object);
+      return keep === true ? object : filled(object);
     };
   };
 

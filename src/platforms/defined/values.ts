@@ -32,7 +32,7 @@ const NAMES: Readonly<Record<string, readonly string[] | undefined>> = {
       .split(' ')
       .map((name) => [name, undefined]),
   ),
-  time: ['iso', 'seconds', 'milliseconds'],
+  time: ['iso', 'seconds', 'milliseconds', 'microseconds'],
   hashes: Object.keys(HASHES),
   address: ['city', 'region', 'postal_code', 'country'],
   visit: ['page_url', 'referrer', 'ip', 'user_agent', 'visitor_id'],
@@ -82,7 +82,12 @@ export function valuesOf(
     value,
     amount: value === undefined ? undefined : amountText(value, currency),
     currency: hasAmount(conversion) ? currency : undefined,
-    time: { iso: new Date(timeMs).toISOString(), seconds: Math.floor(timeMs / 1_000), milliseconds: timeMs },
+    time: {
+      iso: new Date(timeMs).toISOString(),
+      seconds: Math.floor(timeMs / 1_000),
+      milliseconds: timeMs,
+      microseconds: timeMs * 1_000,
+    },
     source: conversion.source,
     items,
     item_count: items && unitsIn(items),
