@@ -13,7 +13,8 @@ const READY_WITHIN_MS = 60_000;
 /** The Node that runs this test is the first in PATH, so that npm and the service use it as well. */
 const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter);
 
-const NPM_START = ['npm', 'start'] as const;
+const NPM_START = { command: 'npm', args: ['start'] };
+const NPX_START = { command: 'npx', args: ['clean-conversions', 'start'] };
 
 describe('the service, started by npm', () => {
   let dataDir: string;
@@ -21,7 +22,7 @@ describe('the service, started by npm', () => {
 
   /** Resolves when the service is ready. In its own process group, so that a signal can reach npm alone or all of it, as Ctrl-C. */
   async function start(
-    [command, ...args]: readonly [string, ...string[]],
+    { command, args }: typeof NPM_START,
     env: Record<string, string>,
   ): Promise<{ npm: ChildProcess; output(): string }> {
     const npm = spawn(command, args, { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -67,10 +68,10 @@ describe('the service, started by npm', () => {
     expect(output()).not.toMatch(/warning|error/i);
   });
 
-  it.each([NPM_START, ['npx', 'clean-conversions', 'start'] as const])(
-    'stops with its database and the management API when npm is terminated: %s',
-    async (...command) => {
-      const { npm } = await start(command, { PATH, HOME: dataDir, DATA_DIR: dataDir, PORT: '0', ADMIN_PORT: '0' });
+  it.each([NPM_START, NPX_START])(
+    'stops with its database and the management API when $command is terminated',
+    async (program) => {
+      const { npm } = await start(program, { PATH, HOME: dataDir, DATA_DIR: dataDir, PORT: '0', ADMIN_PORT: '0' });
       const group = -(npm.pid as number);
       const database = findPostmaster(join(dataDir, 'postgres')) as number;
       process.kill(npm.pid as number, 'SIGTERM');
