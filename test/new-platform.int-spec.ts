@@ -13,9 +13,9 @@ export const manifest = {
   name: 'fake',
   label: 'Fake Ads',
   sufficient: ['email'],
-  clickIds: { fakeclid: { number: 33, days: 7, cookie: true } },
+  clickIds: { fakeclid: { number: 34, days: 7, cookie: true } },
   sentClickIds: ['fakeclid'],
-  cookies: { _fake: { number: 34, sample: 'sample-fake' } },
+  cookies: { _fake: { number: 35, sample: 'sample-fake' } },
 } as const satisfies Manifest;
 `;
 
