@@ -58,6 +58,14 @@ it('a backup is made under load, and its restore contains every event of its mom
   await behave('meta', host, 'throttle');
   expect(JSON.parse((await post(service, site, order('WAITS'))).body).results.meta).toMatchObject({ status: 'queued' });
 
+  const local = commandLine({ DATABASE_URL: databaseUrl, SECRET_KEY, OUTBOUND_ALLOW_PRIVATE: 'true' });
+  const { id: channel } = await local.json('alerts add webhook http://127.0.0.1:1/alerts');
+  await operator.postgres.pool.query(
+    `WITH alert AS (INSERT INTO cc.alerts (id, key, item, seen_at, started_at) VALUES ($1, 'key', '{}', now(), now()) RETURNING id)
+     INSERT INTO cc.alert_messages (id, alert, channel, type, created_at, due)
+     SELECT gen_random_uuid(), id, $1, 'started', now(), now() + interval '1 hour' FROM alert`,
+    [channel],
+  );
   const file = path('load.backup');
   let ended = false;
   const accepted: string[] = [];
@@ -93,7 +101,13 @@ it('a backup is made under load, and its restore contains every event of its mom
   const earlier = events.filter(({ position }) => position < 1_000_000_000);
   expect(earlier).toHaveLength(summary.events);
   expect(earlier).toEqual((await source.lines('events export')).slice(0, summary.events));
-  expect(events.slice(summary.events).map(({ type }) => type)).toEqual(restored.paused.map(() => 'site.paused.v1'));
+  expect(events.slice(summary.events).map(({ type }) => type)).toEqual([
+    ...restored.paused.map(() => 'site.paused.v1'),
+    'log.alert_channel_paused.v1',
+  ]);
+  // Nor is anyone told what the original tells.
+  expect(await copy.json('alerts list')).toMatchObject([{ id: channel, paused: true }]);
+  expect([await rowsOf(target, 'alerts'), await rowsOf(target, 'alert_messages')]).toEqual([[expect.any(String)], []]);
   expect(
     JSON.parse((await copy.run('history verify --json')).stdout).checks.filter(({ ok }: { ok: boolean }) => !ok),
   ).toEqual([]);

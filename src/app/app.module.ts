@@ -11,6 +11,7 @@ import { PlainTextErrors } from '../operations/plain-text-errors.filter.js';
 import { OutboundModule } from '../outbound/outbound.module.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { VisitorsModule } from '../visitors/visitors.module.js';
+import { AlertsModule } from './alerts/alerts.module.js';
 import { type Kernel, KernelModule } from './kernel.module.js';
 import { ManagementCleaning } from './management-cleaning.js';
 import { RetentionScheduler } from './retention.scheduler.js';
@@ -32,6 +33,7 @@ import { RetentionScheduler } from './retention.scheduler.js';
     OutboundModule,
     ForwardingModule,
     OperationsModule,
+    AlertsModule,
   ],
   providers: [ManagementCleaning, RetentionScheduler, { provide: APP_FILTER, useClass: PlainTextErrors }],
 })

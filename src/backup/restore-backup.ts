@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClientBase } from 'pg';
+import { ALERT_CHANNELS_STREAM, LOG, type LogEvent, NO_SITE } from '../events/log.events.js';
 import { SITE, streamIdOf } from '../events/site.events.js';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
@@ -141,12 +142,23 @@ async function finish(
     });
     paused.push(site.host);
   }
+  await pauseAlerts(owner, postgres, actor);
   // What a job does could have been done since.
   await owner.query(
     `UPDATE cc.jobs SET state = 'failed', holder = NULL, until = NULL, finished_at = now(), reason = 'The database was restored.'
       WHERE state IN ('queued', 'running')`,
   );
   return paused;
+}
+
+/** The original tells the same people of what began there, and sends what had to be sent. */
+async function pauseAlerts(owner: ClientBase, postgres: Postgres, actor: Actor): Promise<void> {
+  await owner.query('DELETE FROM cc.alert_messages WHERE settled_at IS NULL');
+  const [channel] = await readEvents(owner, { streams: [ALERT_CHANNELS_STREAM], limit: 1 });
+  if (!channel) return;
+  const event: LogEvent = { type: 'log.alert_channel_paused.v1', data: { channelId: null } };
+  const of = { category: LOG, stream: ALERT_CHANNELS_STREAM, expected: 'any', site: NO_SITE, actor } as const;
+  await appendInTransaction(owner, postgres.clock, { ...of, events: [event] });
 }
 
 /** With the versions of their streams. */

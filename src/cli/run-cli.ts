@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import { Command } from 'commander';
 import { messageOf, SitePaused, UserError } from '../kernel/errors.js';
 import { productVersion } from '../kernel/product-version.js';
+import { addAlerts } from './alerts.commands.js';
 import { SecretInput } from './arguments/secret-input.js';
 import { addBackup } from './backup.commands.js';
 import { addCompletion } from './completion.commands.js';
@@ -67,6 +68,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
     addSources,
     addConversions,
     addWebhook,
+    addAlerts,
     addSync,
     addEvents,
     addReplay,

@@ -1,6 +1,18 @@
 import * as z from 'zod/mini';
 import { derivedUuid } from '../kernel/uuid.js';
-import { amount, count, described, type EventsOf, event, position, sha256, text, time } from './event-declaration.js';
+import {
+  amount,
+  count,
+  described,
+  type EventsOf,
+  event,
+  position,
+  sha256,
+  strings,
+  text,
+  time,
+  uuid,
+} from './event-declaration.js';
 
 /** Category of the streams about the log itself. */
 export const LOG = 'log';
@@ -28,6 +40,11 @@ export const DEFINITIONS_STREAM = derivedUuid('log platform definitions');
 
 /** The stream of the rules by which alerts start. */
 export const ALERT_RULES_STREAM = derivedUuid('log alert rules');
+
+/** The stream of the channels that alerts are sent to. */
+export const ALERT_CHANNELS_STREAM = derivedUuid('log alert channels');
+
+const channelId = described(uuid, 'Id of the channel.');
 
 export const logEvents = {
   'log.clock_stepped.v1': event("The database's clock stepped by more than 5 s.", {
@@ -88,6 +105,18 @@ export const logEvents = {
     name: text('The name that it is connected by.'),
     definition: text('The definition as JSON, without secrets.'),
   }),
+  'log.alert_channel_added.v1': event('Alerts are sent to another channel. Its address is not part of the event.', {
+    channelId,
+    kind: z.enum(['email', 'slack', 'webhook']),
+    sites: described(z.nullable(strings), 'Hosts; null: all sites, and what concerns none.'),
+    kinds: described(z.nullable(strings), 'Of what needs attention; null: the default ones.'),
+    severity: described(z.enum(['error', 'warning']), 'The least severe that it is told of.'),
+  }),
+  'log.alert_channel_paused.v1': event('The channel is told of nothing until it is resumed.', {
+    channelId: described(z.nullable(uuid), 'Null: all channels, because the database was restored.'),
+  }),
+  'log.alert_channel_resumed.v1': event('The channel is told of alerts again.', { channelId }),
+  'log.alert_channel_removed.v1': event('Alerts are no longer sent to the channel.', { channelId }),
   'log.alert_rules_changed.v1': event('The rules by which things need attention, and alerts start, were changed.', {
     refusedPercent: described(amount, 'Refused conversions of a connection in a day, in percent.'),
     silentGaps: described(amount, 'How many times the usual gap between conversions a site may be silent.'),

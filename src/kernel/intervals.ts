@@ -14,6 +14,10 @@ export interface Intervals {
   readonly jobMs: number;
   /** Pushes to webhooks that are due. */
   readonly pushMs: number;
+  /** What needs attention, for those who are told of it. */
+  readonly alertMs: number;
+  /** How long something needs attention, or no longer does, before anyone is told. */
+  readonly alertHoldMs: number;
   /** Batches for Kafka that are not full. */
   readonly relayMs: number;
   readonly attempts: AttemptWindow;
@@ -41,6 +45,8 @@ export const INTERVALS: Intervals = {
   lateMatchMs: 1_000,
   jobMs: 1_000,
   pushMs: 500,
+  alertMs: 30_000,
+  alertHoldMs: 60_000,
   // Larger batches share the cost of a transaction.
   relayMs: 500,
   // A request takes at most 10 s.

@@ -9,11 +9,13 @@ const DEDUP = 'dedup';
 /** SQL: the site of the first parameter is in this cell, or unknown. */
 const NOT_CLOSED = 'NOT EXISTS (SELECT FROM cc.paused_sites p WHERE p.site = $1 AND p.closed)';
 
-/** The owner of a secret: a connection, a source, or the webhook that receives totals. */
-type SecretOwner = ConnectionName | 'outbound' | SourceOwner;
+/** The owner of a secret: a connection, a source, the webhook that receives totals, or a channel of alerts, which belongs to no site. */
+type SecretOwner = ConnectionName | 'outbound' | SourceOwner | ChannelOwner;
 
 /** A source, of which no platform has the name. */
 export type SourceOwner = `source-${string}`;
+
+export type ChannelOwner = `alert-${string}`;
 
 interface SealedSecret {
   readonly site: string;
@@ -188,7 +190,7 @@ export class SiteSecrets {
   /** In one transaction with the event that no longer names them, because they are needed until then. */
   async deleteConnectionSecrets(
     site: string,
-    platform: ConnectionName | SourceOwner,
+    platform: ConnectionName | SourceOwner | ChannelOwner,
     fields: readonly string[],
   ): Promise<void> {
     // What is known about a refresh token goes with it.

@@ -20,6 +20,7 @@ export const ATTENTION_KINDS = [
   'certificate_expiring',
   'projection_parked',
   'projection_lagging',
+  'alerts_failing',
 ] as const;
 
 /** The worst first. */

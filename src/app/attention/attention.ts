@@ -16,11 +16,12 @@ import { type AttentionItem, worstFirst } from './attention-item.js';
 import type { Outcomes, UnmappedEvent } from './connection-items.js';
 import { readMatchRates, readSilences } from './read-conversions.js';
 import { readRules } from './rules.js';
-import { certificateItems, LAG_MAX_MS, projectionItems } from './service-items.js';
+import { certificateItems, channelItems, type FailingChannel, LAG_MAX_MS, projectionItems } from './service-items.js';
 import { siteItems } from './site-items.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const DENIALS_MS = 30 * DAY_MS;
+const ATTEMPTS_MIN = 4;
 const EVENTS_MS = 7 * DAY_MS;
 
 export interface AttentionDependencies {
@@ -99,7 +100,21 @@ export async function serviceAttention({
     if (next) behindSinceMs.set(name, next.getTime());
   }
   const nowMs = postgres.clock.nowMs();
-  return [...projectionItems(statuses, behindSinceMs, nowMs), ...certificateItems(settings.tlsCert, nowMs)];
+  return [
+    ...projectionItems(statuses, behindSinceMs, nowMs),
+    ...certificateItems(settings.tlsCert, nowMs),
+    ...channelItems(await readFailingChannels(postgres, nowMs)),
+  ];
+}
+
+/** Messages that were tried at least so often, which takes a quarter of an hour, or that were given up in the last day. */
+async function readFailingChannels({ pool }: Postgres, nowMs: number): Promise<FailingChannel[]> {
+  const { rows } = await pool.query<FailingChannel>(
+    `SELECT channel, count(*)::int AS count, min(created_at) AS since, max(reason) AS reason FROM cc.alert_messages
+      WHERE settled_at IS NULL AND attempts >= $1 OR NOT delivered AND settled_at > $2 GROUP BY channel ORDER BY channel`,
+    [ATTEMPTS_MIN, new Date(nowMs - DAY_MS)],
+  );
+  return rows;
 }
 
 async function readLastPushes(log: EventLog, sites: readonly Site[]): Promise<Map<string, End>> {

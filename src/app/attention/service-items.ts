@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { counted } from '../../kernel/counted.js';
 import type { ProjectionStatus } from '../../log/projections/projection-runner.js';
 import type { AttentionItem } from './attention-item.js';
 import type { AlertRules } from './rules.js';
@@ -47,6 +48,23 @@ export function certificateItems(pem: string | Buffer | undefined, nowMs: number
       action: { label: 'Check the service', method: 'GET', route: '/health' },
     },
   ];
+}
+
+/** A channel of alerts to which a message waits after several attempts, or was given up. */
+export interface FailingChannel {
+  readonly channel: string;
+  /** Messages. */
+  readonly count: number;
+  readonly since: Date;
+  readonly reason: string;
+}
+
+export function channelItems(channels: readonly FailingChannel[]): AttentionItem[] {
+  return channels.map(({ channel, count, since, reason }) => ({
+    ...{ kind: 'alerts_failing', severity: 'warning', subject: channel, count, time: since.toISOString() },
+    detail: `${counted(count, 'alert')} could not be sent: ${reason}.`,
+    action: { label: 'Test', method: 'POST', route: `/alerts/channels/${channel}/test` },
+  }));
 }
 
 /** `behindSinceMs`: time of the first event that a projection has not folded. */

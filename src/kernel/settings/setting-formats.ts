@@ -82,6 +82,9 @@ export const origin: Format<string> = { text: 'URL without a path', parse: parse
 export const ratio: Format<number> = { text: 'number, 0 to 1', parse: parseRatio };
 
 /** Address of a service that the operator runs, so that http is allowed. It may have a path. */
+/** It contains a password: error messages never contain the value. */
+export const smtpUrl: Format<string> = { text: '`smtps://` or `smtp://` URL', parse: parseSmtpUrl };
+
 export const serviceUrl: Format<string> = { text: '`http://` or `https://` URL', parse: parseServiceUrl };
 
 /** With https, or on this machine. */
@@ -219,6 +222,13 @@ function parseServiceUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || `${url.search}${url.hash}${url.username}${url.password}` !== '')
     throw new Error('must be a URL such as http://127.0.0.1:4318, without a query or credentials');
+  return value;
+}
+
+function parseSmtpUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '')
+    throw new Error('must be a URL such as smtps://user:password@smtp.example:465');
   return value;
 }
 

@@ -31,6 +31,7 @@ import {
   ratio,
   secret,
   serviceUrl,
+  smtpUrl,
   standbyUrl,
   text,
   wholeNumber,
@@ -327,6 +328,12 @@ const DEFINITIONS = {
     cellAddress,
     'Where other cells reach this service, to [forward](operate/move-site.md#forwarding) requests of senders that still arrive there after a site has moved here.',
   ),
+  smtpUrl: optional(
+    'SMTP_URL',
+    smtpUrl,
+    'Server that sends [alerts](operate/alerts.md) by email, such as `smtps://user:password@smtp.example:465`. Requires `ALERT_FROM`.',
+  ),
+  alertFrom: optional('ALERT_FROM', email, 'Address that emails of alerts come from.'),
   kafkaBrokers: optional(
     'KAFKA_BROKERS',
     brokers,
@@ -424,6 +431,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, signIns: readonly s
       'KAFKA_SASL_MECHANISM plain would send the password unencrypted: set KAFKA_SSL to true, or use scram-sha-512.',
     );
   }
+  if (!settings.smtpUrl !== !settings.alertFrom)
+    throw new UserError('SMTP_URL and ALERT_FROM go together: set both, or neither.');
   if (settings.kafkaSslCa && !settings.kafkaSsl) {
     throw new UserError('KAFKA_SSL_CA has no effect without TLS: set KAFKA_SSL to true as well.');
   }
@@ -447,6 +456,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, signIns: readonly s
     identifierTtlMs: Math.min(settings.identifierTtlMs, longest),
     unidentifiedTtlMs: Math.min(settings.unidentifiedTtlMs, longest),
     standby: standby || undefined,
+    smtp: settings.smtpUrl && settings.alertFrom ? { url: settings.smtpUrl, from: settings.alertFrom } : undefined,
     oauthApps: readOauthApps(environment, signIns),
     otherCells: otherCellsOf(settings),
     moveTargets: moveTargetsOf(settings),

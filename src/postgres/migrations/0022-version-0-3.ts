@@ -13,7 +13,7 @@ export class Version03_0000000000022 implements MigrationInterface {
   name = 'Version03_0000000000022';
 
   async up(runner: QueryRunner): Promise<void> {
-    for (const part of [LOG, DELIVERIES, VISITORS, SITES, USERS, JOBS, STATISTICS]) await runner.query(part);
+    for (const part of [LOG, DELIVERIES, VISITORS, SITES, USERS, JOBS, ALERTS, STATISTICS]) await runner.query(part);
     await runner.query('DROP FUNCTION cc.append(json, boolean, boolean)');
     for (const file of readdirSync(FUNCTIONS).sort()) await runner.query(readFileSync(join(FUNCTIONS, file), 'utf8'));
     await runner.query('REVOKE EXECUTE ON FUNCTION cc.follow_lineage(bigint) FROM PUBLIC');
@@ -345,6 +345,40 @@ CREATE TABLE cc.platform_sign_ins (
 CREATE INDEX platform_sign_ins_session ON cc.platform_sign_ins (session_hash);
 CREATE INDEX platform_sign_ins_user ON cc.platform_sign_ins (user_id);
 CREATE INDEX platform_sign_ins_expires ON cc.platform_sign_ins (expires_at);
+`;
+
+const ALERTS = `
+-- What needs attention, from when it was first seen.
+CREATE TABLE cc.alerts (
+  id         uuid PRIMARY KEY,
+  -- What it is about.
+  key        text COLLATE "C" NOT NULL,
+  item       json NOT NULL,
+  seen_at    timestamptz(3) NOT NULL,
+  -- It lasted long enough to be told of.
+  started_at timestamptz(3),
+  missing_at timestamptz(3),
+  ended_at   timestamptz(3)
+);
+CREATE UNIQUE INDEX alerts_open ON cc.alerts (key) WHERE ended_at IS NULL;
+CREATE INDEX alerts_ended ON cc.alerts (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE cc.alert_messages (
+  -- Derived from the others, so that two processes cannot add a message twice.
+  id         uuid PRIMARY KEY,
+  alert      uuid NOT NULL REFERENCES cc.alerts ON DELETE CASCADE,
+  channel    uuid NOT NULL,
+  type       text NOT NULL CHECK (type IN ('started', 'ended')),
+  created_at timestamptz(3) NOT NULL,
+  due        timestamptz(3) NOT NULL,
+  attempts   integer NOT NULL DEFAULT 0,
+  -- Delivered, or given up.
+  settled_at timestamptz(3),
+  delivered  boolean,
+  reason     text
+);
+CREATE INDEX alert_messages_unsettled ON cc.alert_messages (channel, created_at, id) WHERE settled_at IS NULL;
+CREATE INDEX alert_messages_alert ON cc.alert_messages (alert);
 `;
 
 const JOBS = `

@@ -35,6 +35,7 @@ export function attentionTitle({
     certificate_expiring: `The certificate ${expires}`,
     projection_parked: 'Numbers are no longer updated',
     projection_lagging: 'Numbers are behind',
+    alerts_failing: 'Alerts are not delivered',
   };
   return titles[kind] ?? kind;
 }
@@ -48,7 +49,7 @@ export function attentionDetail({ kind, detail, count }: Pick<AttentionItem, 'ki
 function affectedOf(kind: AttentionItem['kind'], count: number): string | undefined {
   // Its title and its text have the numbers.
   if (kind === 'events_unmapped' || kind === 'deliveries_failing') return undefined;
-  if (kind === 'no_conversions' || kind === 'match_rate_down') return undefined;
+  if (kind === 'no_conversions' || kind === 'match_rate_down' || kind === 'alerts_failing') return undefined;
   // The service counts up to 10,000.
   const waiting = count >= 10_000 ? `more than ${formatNumber(10_000)} conversions` : counted(count, 'conversion');
   if (kind === 'connection_parked' || kind === 'connection_paused')
@@ -78,6 +79,7 @@ export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }
   const open = (label: string, path: string): AttentionAction => ({ kind: 'open', label, path });
   if (kind === 'token_expiring') return open('Create a token', '/settings/tokens');
   const isOfService = /^(?:projection|certificate)_/.test(kind);
+  if (mayOperateAll && kind === 'alerts_failing') return open('Show alerts', '/settings/alerts');
   if (mayOperateAll && kind.startsWith('projection_')) return open('Show projections', '/settings/projections');
   if (mayOperateAll && (isOfService || kind === 'deliveries_owed'))
     return open('Check the service', '/settings/health');
