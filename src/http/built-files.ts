@@ -14,6 +14,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.mts': TEXT,
   '.png': 'image/png',
   '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
   '.yml': TEXT,
 };
 /** The names of files in this folder contain a hash of their content. */
@@ -22,7 +23,7 @@ const HASHED = 'assets/';
 /** Headers of pages for people. They load nothing from elsewhere, and nothing may frame them. */
 export const PAGE_HEADERS = {
   'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',

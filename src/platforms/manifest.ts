@@ -3,6 +3,8 @@ export interface Manifest {
   readonly name: string;
   /** Its name for people. */
   readonly label: string;
+  /** What it does with conversions, in one sentence. */
+  readonly about?: string;
   /** Each of them is enough for the platform to recognise a person by, unless a setting says otherwise. */
   readonly sufficient: readonly PersonIdentifier[];
   /** By the parameter of a landing page's address, in lower case. */

@@ -7,11 +7,12 @@ import { ErrorBoundary } from './components/error-boundary.js';
 import { Dialog } from './components/forms/dialog.js';
 import { Choice } from './components/forms/fields.js';
 import { Search } from './components/forms/search.js';
+import { PageIcon } from './components/page-icon.js';
 import { RowKeysHint } from './components/table.js';
 import { useNewPage } from './focus.js';
 import { AttentionContext, useReadAttention } from './hooks/use-attention.js';
 import { useShortcuts } from './hooks/use-shortcuts.js';
-import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
+import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, SITE_PAGES, type SitePage } from './navigation.js';
 import { moveToRow, useRowKeys } from './row-keys.js';
 import { hasAllSites, mayOperateAll, type Site, useSession } from './session.js';
 import { applyTheme, readTheme, THEMES } from './theme.js';
@@ -68,8 +69,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
             Go to … <kbd>/</kbd>
           </button>
           {site && <SiteLinks site={site} path={path} badges={badges} />}
-          <h2>Installation</h2>
-          <NavLink path="/settings" current={path} title="Settings" badge={badges.settings} />
+          <NavLink icon="settings" path="/settings" current={path} title="Settings" badge={badges.settings} />
           <Account />
         </nav>
         <main id="main" tabIndex={-1}>
@@ -127,32 +127,48 @@ function SiteSwitcher({ site }: { site: Site | undefined }) {
 
 function SiteLinks({ site, path, badges }: { site: Site; path: string; badges: Badges }) {
   const groups = [...new Set(SITE_PAGES.map(({ group }) => group))];
+  const current = readPath(path).page;
   return (
     <>
-      {groups.map((group) => (
-        <div key={group ?? ''}>
-          {group && <h2>{group}</h2>}
-          {SITE_PAGES.filter((page) => page.group === group).map(({ page, title }) => (
-            <NavLink key={page} path={pathOf(site.host, page)} current={path} title={title} badge={badges[page]} />
-          ))}
-        </div>
-      ))}
+      {groups.map((group) => {
+        const pages = SITE_PAGES.filter((page) => page.group === group);
+        const links = pages.map(({ page, title }) => (
+          <NavLink
+            key={page}
+            icon={page}
+            path={pathOf(site.host, page)}
+            current={path}
+            title={title}
+            badge={badges[page]}
+          />
+        ));
+        if (group === undefined) return links;
+        const isNeeded = pages.some(({ page }) => page === current || badges[page] !== undefined);
+        return (
+          <details key={group} open={isNeeded}>
+            <summary>{group}</summary>
+            {links}
+          </details>
+        );
+      })}
     </>
   );
 }
 
 interface NavLinkProps {
+  icon: SitePage | 'settings';
   path: string;
   current: string;
   title: string;
   badge: BadgeOfPage | undefined;
 }
 
-function NavLink({ path, current, title, badge }: NavLinkProps) {
+function NavLink({ icon, path, current, title, badge }: NavLinkProps) {
   const isCurrent = current === path || current.startsWith(`${path}/`);
   return (
     <a href={path} class="link" aria-current={isCurrent ? 'page' : undefined}>
-      {title} <Count badge={badge} />
+      <PageIcon page={icon} />
+      <span>{title}</span> <Count badge={badge} />
     </a>
   );
 }

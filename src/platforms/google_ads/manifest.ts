@@ -3,6 +3,7 @@ import type { Manifest } from '../manifest.js';
 export const manifest = {
   name: 'google_ads',
   label: 'Google Ads',
+  about: 'Sales for the campaigns on Google Search, YouTube and Display whose clicks brought them.',
   sufficient: ['email', 'phone', 'click_id'],
   clickIds: {
     gclid: { number: 19 },

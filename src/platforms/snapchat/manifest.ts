@@ -3,6 +3,7 @@ import type { Manifest } from '../manifest.js';
 export const manifest = {
   name: 'snapchat',
   label: 'Snapchat',
+  about: 'Sales for ads on Snapchat, deduplicated against the Snap pixel.',
   sufficient: ['email', 'phone'],
   clickIds: { sccid: { number: 28, cookie: true } },
   sentClickIds: ['ScCid'],

@@ -1,12 +1,14 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { MANIFESTS } from '../../../platforms/manifests.js';
 import { isOnSandbox } from '../../../platforms/on-sandbox.js';
-import { api } from '../api.js';
+import { api, clock } from '../api.js';
 import { Badge, Button, Facts, Time } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
 import { Page, ProblemNote, Show } from '../components/frame.js';
+import { PlatformMark } from '../components/platform-mark.js';
 import { attempt, toast } from '../components/toasts.js';
-import { connectionTitle } from '../format.js';
+import { connectionTitle, formatNumber } from '../format.js';
 import { useAttention } from '../hooks/use-attention.js';
 import { useData } from '../hooks/use-data.js';
 import { changeDialog, leaveDialog, openDialog, useDialog } from '../hooks/use-dialog.js';
@@ -27,21 +29,26 @@ import {
   type Connection,
   connectedNames,
   connectionNamed,
-  fieldTitle,
   orderedConnections,
   withoutCommands,
 } from '../views/connection-view.js';
+import { type PlatformRow, periodsOf, platformRows } from '../views/overview-view.js';
 import { AddConnection } from './add-connection.js';
 import { ConnectDialog } from './connect-dialog.js';
 
 /** A card per platform, with its state in the platform's own words. */
 export function Integrations({ site: { host } }: { site: Site }) {
   const loaded = useData(`connections ${host}`, async () => {
-    const [platforms, connections] = await Promise.all([
+    const site = { site: host };
+    const { from, to, interval } = periodsOf('1', clock.nowMs()).now;
+    const [platforms, { items: connections }, series, waiting] = await Promise.all([
       api.GET('/api/v1/platforms'),
-      api.GET('/api/v1/sites/{site}/connections', { path: { site: host } }),
+      api.GET('/api/v1/sites/{site}/connections', { path: site }),
+      api.GET('/api/v1/sites/{site}/series', { path: site, query: { from, to, interval } }),
+      api.GET('/api/v1/sites/{site}/deliveries/waiting', { path: site }),
     ]);
-    return { platforms: platforms.items, connections: connections.items };
+    const rows = platformRows(series, connectedNames(connections), waiting.items);
+    return { platforms: platforms.items, connections, rows };
   });
   const { isWriter } = useSession();
   const { items } = useAttention();
@@ -62,7 +69,7 @@ export function Integrations({ site: { host } }: { site: Site }) {
     <Page title="Integrations" note={`Where the conversions of ${host} are delivered`}>
       <ProblemNote problem={finished} />
       <Show of={loaded}>
-        {({ platforms, connections }) => {
+        {({ platforms, connections, rows }) => {
           const edited = connectionNamed(connecting, connections, platforms);
           const connected = connectedNames(connections);
           return (
@@ -73,6 +80,7 @@ export function Integrations({ site: { host } }: { site: Site }) {
                     key={connection.platform}
                     site={host}
                     connection={connection}
+                    lastDay={rows.find(({ platform }) => platform === connection.platform)}
                     onChanged={loaded.reload}
                     onConnect={() => openDialog(route, withQuery(path, { connection: connection.platform }))}
                     onAdd={() => dialog.open('add', connection.platform)}
@@ -128,6 +136,7 @@ const OF_STATE: readonly AttentionItem['kind'][] = ['connection_parked', 'connec
 interface CardProps {
   site: string;
   connection: Connection;
+  lastDay: PlatformRow | undefined;
   onChanged(): void;
   onConnect(): void;
   /** Connects the same platform once more. */
@@ -137,27 +146,25 @@ interface CardProps {
 
 function ConnectionCard(props: CardProps) {
   const { isWriter, sandboxUrl } = useSession();
-  const { connection } = props;
+  const { connection, lastDay } = props;
   const [tested, setTested] = useState<TestView>();
-  const { platform, connected, reason, next, since, settings } = connection;
+  const { platform, connected, reason, next, since } = connection;
   const title = connectionTitle(platform);
   const found = itemsAt(useAttention().items, props.site, platform);
   const [tone, words] = connectionHealth(connection, found);
-  const shown = Object.entries(settings).filter(([, value]) => value !== true);
-  const facts = shown.slice(0, 4).map(([name, value]) => ({
-    name: fieldTitle(name),
-    value: <span title={String(value)}>{value}</span>,
-  }));
+  const about = MANIFESTS.find(({ name }) => name === platform.split(':')[0])?.about;
   const step = withoutCommands(next);
   return (
     <section class={connected ? 'panel card' : 'panel card off'} aria-label={title}>
       <div class="panel-head">
+        <PlatformMark connection={platform} />
         <h2>{title}</h2>
         <span>
           {isOnSandbox(connection, sandboxUrl) && <Badge tone="wait">sandbox</Badge>}
           <Badge tone={tone}>{words}</Badge>
         </span>
       </div>
+      {about !== undefined && <p class="dim">{about}</p>}
       {reason !== undefined && (
         <p class="reason">
           <code>{reason}</code>
@@ -173,7 +180,10 @@ function ConnectionCard(props: CardProps) {
         ))}
       {connected && (
         <Facts
-          rows={since === undefined ? facts : [...facts, { name: 'Since', value: <Time time={since} as="day" /> }]}
+          rows={[
+            ...(lastDay ? lastDayFacts(lastDay) : []),
+            ...(since === undefined ? [] : [{ name: 'Since', value: <Time time={since} as="day" /> }]),
+          ]}
         />
       )}
       <div role="status">{connected && tested && <TestResult {...tested} />}</div>
@@ -188,6 +198,15 @@ function ConnectionCard(props: CardProps) {
       )}
     </section>
   );
+}
+
+function lastDayFacts({ accepted, rejected, failed, queued, unconfirmed }: PlatformRow) {
+  return [
+    { name: 'Accepted in 24 h', value: formatNumber(accepted) },
+    { name: 'Refused in 24 h', value: formatNumber(rejected + failed) },
+    { name: 'Waiting', value: formatNumber(queued) },
+    ...(unconfirmed > 0 ? [{ name: 'Not confirmed yet', value: formatNumber(unconfirmed) }] : []),
+  ];
 }
 
 function TestResult({ tone, title, checked, said, next }: TestView) {
