@@ -34,9 +34,26 @@ export function productionDependencies({ packages }) {
   return [...found.keys()].sort().map((key) => found.get(key));
 }
 
+/** What the build of the dashboard copies into the package. */
+const BUILT_IN = [
+  '@fontsource-variable/inter',
+  'lucide',
+  'openapi-fetch',
+  'preact',
+  'preact-iso',
+  'simple-icons',
+  'uplot',
+];
+
+const rowsOf = (dependencies) =>
+  dependencies.map(({ name, version, licence }) => `| ${name} | ${version} | ${licence} |`).join('\n');
+
 export function licencesDocument(lock) {
   const dependencies = productionDependencies(lock);
-  const rows = dependencies.map(({ name, version, licence }) => `| ${name} | ${version} | ${licence} |`);
+  const builtIn = BUILT_IN.map((name) => {
+    const { version, license } = lock.packages[`node_modules/${name}`];
+    return { name, version, licence: license };
+  });
   return `# Licences of the dependencies
 
 <!-- Generated from package-lock.json by "npm run docs:licences". -->
@@ -46,6 +63,12 @@ The list as a CycloneDX document (SBOM): \`npm run -s sbom\`.
 
 | dependency | version | licence |
 | --- | --- | --- |
-${rows.join('\n')}
+${rowsOf(dependencies)}
+
+The dashboard contains parts of these:
+
+| dependency | version | licence |
+| --- | --- | --- |
+${rowsOf(builtIn)}
 `;
 }

@@ -16,6 +16,7 @@ import { ACCOUNT_PATH, FIRST_PAGE, pathOf, readPath, SITE_PAGES, type SitePage }
 import { moveToRow, useRowKeys } from './row-keys.js';
 import { hasAllSites, mayOperateAll, type Site, useSession } from './session.js';
 import { applyTheme, readTheme, THEMES } from './theme.js';
+import { mayLeave, useUnsavedQuestion } from './unsaved.js';
 import { type BadgeOfPage, type Badges, totalOf } from './views/attention-view.js';
 
 /** Sidebar, search and main area. */
@@ -35,11 +36,12 @@ export function Shell({ children }: { children: ComponentChildren }) {
   }, [path, named.site]);
   useNewPage(path);
   useRowKeys();
+  useUnsavedQuestion();
   useShortcuts((shortcut) => {
     if (shortcut.kind === 'search' || shortcut.kind === 'help') setShown(shortcut.kind);
-    else if (shortcut.kind === 'settings') route('/settings');
+    else if (shortcut.kind === 'settings') mayLeave() && route('/settings');
     else if (shortcut.kind === 'row') moveToRow(shortcut.step);
-    else if (site) route(pathOf(site.host, shortcut.page));
+    else if (site && mayLeave()) route(pathOf(site.host, shortcut.page));
   });
   const { badges, items } = attention;
   return (
@@ -109,7 +111,7 @@ function SiteSwitcher({ site }: { site: Site | undefined }) {
       aria-label="Site"
       value={shown}
       onChange={(event) => {
-        choose(event.currentTarget.value);
+        if (mayLeave()) choose(event.currentTarget.value);
         // The page of the new site shows the choice; a page that adds one keeps the present.
         event.currentTarget.value = shown;
       }}

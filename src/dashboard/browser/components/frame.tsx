@@ -69,9 +69,9 @@ export function Page({ title, note, actions, children }: PageProps) {
 
 export function Loading() {
   return (
-    <p class="state" role="status">
-      Loading …
-    </p>
+    <div class="skeleton" role="status">
+      <span class="hidden">Loading …</span>
+    </div>
   );
 }
 

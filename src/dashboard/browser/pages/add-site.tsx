@@ -6,6 +6,11 @@ import { Empty, Page } from '../components/frame.js';
 import { pathOf } from '../navigation.js';
 import { mayOperateAll, useSession } from '../session.js';
 
+/** That of an address, or else the text itself. */
+function hostIn(text: string): string {
+  return /^https?:/i.test(text) && URL.canParse(text) ? new URL(text).hostname : text;
+}
+
 /** Adds a site that accepts conversions, and continues with its first steps. */
 export function AddSite() {
   const { user, sites, reloadSites } = useSession();
@@ -13,7 +18,7 @@ export function AddSite() {
   const [host, setHost] = useState('');
   const [added, setAdded] = useState<{ typed: string; host: string; isReady: boolean }>();
   const add = async () => {
-    const typed = host.trim();
+    const typed = hostIn(host.trim());
     // After an attempt of which only the first request succeeded, the site exists.
     const site = added?.typed === typed ? added : await api.POST('/api/v1/sites', { body: { host: typed } });
     setAdded({ typed, host: site.host, isReady: false });
@@ -48,7 +53,7 @@ export function AddSite() {
           required
           autofocus
           placeholder="shop.example"
-          help="Without https://. Conversions are posted to it, and the tag is loaded from it."
+          help="Or its address, such as https://shop.example/. Conversions are posted to it, and the tag is loaded from it."
           value={host}
           onValue={setHost}
         />

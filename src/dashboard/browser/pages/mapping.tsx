@@ -91,7 +91,13 @@ function Editor({ site, connection, rows, onRows, onSaved }: EditorProps) {
     <>
       <ReceivedEvents site={site} connection={connection} rows={rows} onMap={isReadOnly ? undefined : add} />
       <div class="two">
-        <Form verb="Save" isReadOnly={isReadOnly} isReady={isEdited(settings, rows)} onSubmit={save}>
+        <Form
+          verb="Save"
+          isReadOnly={isReadOnly}
+          isReady={isEdited(settings, rows)}
+          isChanged={isEdited(settings, rows)}
+          onSubmit={save}
+        >
           <Panel title="Events" note="your event → the platform’s name or id">
             {list('event')}
           </Panel>

@@ -189,6 +189,17 @@ function Pushes({ site }: { site: string }) {
           },
           { title: 'Attempt', kind: 'number', isMinor: true, cell: ({ attempt }) => attempt },
           { title: 'Duration', kind: 'number', isMinor: true, cell: ({ durationMs }) => formatDuration(durationMs) },
+          {
+            title: 'Payload',
+            kind: 'text',
+            cell: ({ payload }) =>
+              payload && (
+                <details>
+                  <summary>Show</summary>
+                  <pre tabIndex={0}>{JSON.stringify(payload, null, 2)}</pre>
+                </details>
+              ),
+          },
         ]}
       />
     </Panel>

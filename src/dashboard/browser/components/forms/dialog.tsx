@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { returnFocus } from '../../focus.js';
+import { mayLeave } from '../../unsaved.js';
 import { Button, CopyText } from '../basics.js';
 import { Form, type FormProps, TextField } from './fields.js';
 
@@ -8,12 +9,14 @@ interface DialogProps {
   title: string;
   /** Label of a button that closes it. */
   closeLabel?: string;
+  /** Not by Escape: what it shows would be lost. */
+  isClosedByButton?: boolean;
   onClose(): void;
   children: ComponentChildren;
 }
 
 /** The browser's own dialog: it keeps the focus inside and closes with Escape. */
-export function Dialog({ title, closeLabel, onClose, children }: DialogProps) {
+export function Dialog({ title, closeLabel, isClosedByButton = false, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -29,9 +32,13 @@ export function Dialog({ title, closeLabel, onClose, children }: DialogProps) {
     <dialog
       ref={ref}
       aria-labelledby={id}
+      onKeyDown={(event) => {
+        // The browser closes a dialog at the second Escape, whatever is done about the first.
+        if (event.key === 'Escape' && isClosedByButton) event.preventDefault();
+      }}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        if (!isClosedByButton && mayLeave(event.currentTarget)) onClose();
       }}
     >
       <h2 id={id}>{title}</h2>
@@ -57,7 +64,7 @@ export interface Secret {
 /** A secret that was just generated: it cannot be shown again. */
 export function ShownOnce({ title, note, label, secret, children, onClose }: Secret & { onClose(): void }) {
   return (
-    <Dialog title={title} closeLabel="Done" onClose={onClose}>
+    <Dialog title={title} closeLabel="Done" isClosedByButton onClose={onClose}>
       <p>{note} It is shown this once.</p>
       <CopyText label={label} text={secret} />
       {children}

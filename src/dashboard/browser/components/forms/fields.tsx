@@ -1,7 +1,8 @@
 import { type ComponentChildren, createContext, type JSX } from 'preact';
-import { useContext, useId, useState } from 'preact/hooks';
+import { useContext, useId, useRef, useState } from 'preact/hooks';
 import { type Action, useAction } from '../../hooks/use-data.js';
 import { fieldError, type Problem } from '../../problem.js';
+import { useUnsaved } from '../../unsaved.js';
 import { ProblemNote } from '../frame.js';
 
 /** What fields know of the form around them. */
@@ -18,6 +19,8 @@ export interface FormProps {
   isReadOnly?: boolean;
   /** False while there is nothing to submit. */
   isReady?: boolean;
+  /** Whether leaving it would lose something. Otherwise: since something was entered. */
+  isChanged?: boolean;
   /** Before the one that submits. */
   otherButtons?: ComponentChildren;
   /** Of what else is done in the form and may fail. */
@@ -31,12 +34,21 @@ export function Form(props: FormProps) {
   const { verb, isDangerous, isMinor, isReadOnly = false, isReady = true, otherButtons, onSubmit, children } = props;
   const own = useAction();
   const { isBusy, problem, run } = props.action ?? own;
+  const form = useRef<HTMLFormElement>(null);
+  const [isEntered, setEntered] = useState(false);
+  useUnsaved(form, props.isChanged ?? isEntered);
+  const submit = async () => {
+    await onSubmit();
+    setEntered(false);
+  };
   return (
     <form
+      ref={form}
       class={props.class}
+      onInput={() => setEntered(true)}
       onSubmit={(event) => {
         event.preventDefault();
-        if (isReady) void run(onSubmit);
+        if (isReady) void run(submit);
       }}
     >
       <FormState.Provider value={{ problem, isReadOnly }}>{children}</FormState.Provider>

@@ -32,6 +32,7 @@ export function SettingsForm<Name extends keyof SiteSettings>(props: SettingsFor
         verb="Save"
         isReadOnly={isReadOnly}
         isReady={isChanged}
+        isChanged={isChanged}
         otherButtons={<Button label="Undo" isDisabled={!isChanged} onClick={() => setEdited({})} />}
         onSubmit={async () => {
           if (await onSave(change)) setEdited({});
