@@ -79,6 +79,7 @@ describe('every page of the dashboard', () => {
     const { host } = await test.newSite();
     const { page } = test;
     await test.open(`/sites/${host}/audit`);
+    await page.getByText('Configure', { exact: true }).click();
     await page.getByRole('link', { name: 'Inbound keys' }).click();
     for (const name of ['Create a key', 'Revoke Shop backend']) {
       await test.click(name);
@@ -93,6 +94,58 @@ describe('every page of the dashboard', () => {
     await test.heading('Audit');
   });
 
+  it('asks before a link leads away from changes, and not after they were saved', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    const asked: string[] = [];
+    let isLeft = false;
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.message());
+      void (isLeft ? dialog.accept() : dialog.dismiss());
+    });
+    await test.open(`/sites/${host}/consent`);
+    const required = page.getByLabel('Consent is required');
+    await required.check();
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.keyboard.press('Tab');
+    await test.at(`/sites/${host}/consent`);
+    expect(asked).toEqual(['Leave without saving your changes?']);
+    await test.click('Save');
+    await test.message('saved');
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await test.heading('Overview');
+    await test.open(`/sites/${host}/consent`);
+    await required.uncheck();
+    isLeft = true;
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await test.heading('Overview');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('asks before Escape closes a form with changes, and keeps a secret that is shown once', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    let asked = 0;
+    page.on('dialog', (dialog) => {
+      asked += 1;
+      void dialog.dismiss();
+    });
+    await test.open(`/sites/${host}/keys`);
+    await test.click('Create a key');
+    await test.dialog().getByLabel('Name').fill('Spare');
+    await page.keyboard.press('Escape');
+    expect(await test.dialog().getByLabel('Name').inputValue()).toBe('Spare');
+    expect(asked).toBe(1);
+    await page.keyboard.press('Enter');
+    const shown = test.dialog().getByText('It is shown this once.');
+    await shown.waitFor();
+    for (let press = 0; press < 3; press += 1) await page.keyboard.press('Escape');
+    expect(await shown.isVisible()).toBe(true);
+    await test.dialog().getByRole('button', { name: 'Done' }).click();
+    await test.dialog().waitFor({ state: 'detached' });
+    await test.row('Spare').waitFor();
+  });
+
   it('says that the service cannot be reached, keeps what it shows, and recovers without a reload', async () => {
     const { host } = await test.newSite();
     const { page } = test;
@@ -102,6 +155,7 @@ describe('every page of the dashboard', () => {
     await test.context.setOffline(true);
     await test.message('No connection to the service.');
     expect(await page.getByRole('cell', { name: 'Shop backend', exact: true }).count()).toBe(1);
+    await page.getByText('Records', { exact: true }).click();
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.getByRole('alert').filter({ hasText: 'The service cannot be reached.' }).first().waitFor();
     await test.context.setOffline(false);

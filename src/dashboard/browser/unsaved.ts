@@ -1,4 +1,4 @@
-import { type RefObject } from 'preact';
+import type { RefObject } from 'preact';
 import { useEffect } from 'preact/hooks';
 
 /** The forms with changes that were not saved. */
@@ -10,15 +10,18 @@ export function mayLeave(part: Element = document.body): boolean {
   return !isLost || confirm('Leave without saving your changes?');
 }
 
-/** As long as the form has changes, they are not lost without a question. */
-export function useUnsaved(form: RefObject<HTMLFormElement>, isChanged: boolean): void {
+export function markChanged(form: HTMLFormElement, isChanged: boolean): void {
+  if (isChanged) changed.add(form);
+  else changed.delete(form);
+}
+
+/** The changes of a form, as it knows them or, if undefined, as they are marked, until it is gone. */
+export function useUnsaved(form: RefObject<HTMLFormElement | null>, isChanged: boolean | undefined): void {
   useEffect(() => {
     const { current } = form;
-    if (!current || !isChanged) return;
-    changed.add(current);
-    return () => {
-      changed.delete(current);
-    };
+    if (!current) return;
+    if (isChanged !== undefined) markChanged(current, isChanged);
+    return () => markChanged(current, false);
   }, [form, isChanged]);
 }
 

@@ -196,7 +196,7 @@ function Pushes({ site }: { site: string }) {
               payload && (
                 <details>
                   <summary>Show</summary>
-                  <pre tabIndex={0}>{JSON.stringify(payload, null, 2)}</pre>
+                  <pre>{JSON.stringify(payload, null, 2)}</pre>
                 </details>
               ),
           },

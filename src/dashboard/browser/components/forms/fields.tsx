@@ -2,7 +2,7 @@ import { type ComponentChildren, createContext, type JSX } from 'preact';
 import { useContext, useId, useRef, useState } from 'preact/hooks';
 import { type Action, useAction } from '../../hooks/use-data.js';
 import { fieldError, type Problem } from '../../problem.js';
-import { useUnsaved } from '../../unsaved.js';
+import { markChanged, useUnsaved } from '../../unsaved.js';
 import { ProblemNote } from '../frame.js';
 
 /** What fields know of the form around them. */
@@ -35,17 +35,17 @@ export function Form(props: FormProps) {
   const own = useAction();
   const { isBusy, problem, run } = props.action ?? own;
   const form = useRef<HTMLFormElement>(null);
-  const [isEntered, setEntered] = useState(false);
-  useUnsaved(form, props.isChanged ?? isEntered);
+  useUnsaved(form, props.isChanged);
   const submit = async () => {
     await onSubmit();
-    setEntered(false);
+    if (form.current) markChanged(form.current, false);
   };
   return (
     <form
       ref={form}
       class={props.class}
-      onInput={() => setEntered(true)}
+      // Not a state: rendering between the events "input" and "change" of a checkbox would take its change back.
+      onInput={(event) => props.isChanged === undefined && markChanged(event.currentTarget, true)}
       onSubmit={(event) => {
         event.preventDefault();
         if (isReady) void run(submit);
