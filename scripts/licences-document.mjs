@@ -8,7 +8,8 @@ export const PERMITTED = [
   'BSD-3-Clause',
   'BlueOak-1.0.0',
   'ISC',
-  'MIT', 'MIT-0',
+  'MIT',
+  'MIT-0',
   'Python-2.0',
   'Unlicense',
 ];

@@ -6,7 +6,7 @@ import { startTestAdmin, type TestAdmin } from '../support/admin.js';
 import { createDatabase } from '../support/databases.js';
 
 const SETTINGS = ['users', 'oauth-apps', 'tokens', 'health', 'projections', 'audit'].map((name) => `/settings/${name}`);
-const FIRST_PAGE_MAX_BYTES = 90_000;
+const FIRST_PAGE_MAX_BYTES = 100_000;
 
 let admin: TestAdmin;
 

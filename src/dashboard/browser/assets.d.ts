@@ -1,0 +1,5 @@
+/** Vite writes the file beside the script; the import is its address. */
+declare module '*.svg' {
+  const address: string;
+  export default address;
+}
