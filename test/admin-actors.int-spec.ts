@@ -156,6 +156,11 @@ const WRITES: Readonly<Record<string, readonly Prepare[]>> = {
       return { path: '/oauth-apps/reddit' };
     },
   ],
+  'PUT /definitions': [
+    on(() => '/definitions', '', {
+      definition: 'name: crm\nurl: https://api.crm.example/events\nbody: { id: /event_id }\n',
+    }),
+  ],
   'POST /sites': [
     async () => {
       sites += 1;

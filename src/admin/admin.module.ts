@@ -39,6 +39,7 @@ import { ConversionsController } from './conversions/conversions.controller.js';
 import { DeliveriesController } from './conversions/deliveries.controller.js';
 import { DeliveryRequestController } from './conversions/delivery-request.controller.js';
 import { TestConversionController } from './conversions/test-conversion.controller.js';
+import { DefinitionsController } from './definitions.controller.js';
 import { Dependencies } from './dependencies.js';
 import { ErasuresController } from './erasures.controller.js';
 import { EventStreamController } from './events/event-stream.controller.js';
@@ -115,6 +116,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     InstallationController,
     KeysController,
     OauthAppsController,
+    DefinitionsController,
     PlatformSignInController,
     WebhookController,
     EventStreamController,

@@ -38,6 +38,7 @@ export interface Operation {
   readonly ofMove?: true;
 }
 
+const DEFINITION = 'name: crm\nurl: https://api.crm.example/events\nbody: { id: /event_id }\n';
 const RULES = { botThreshold: 40, blocked: { add: ['@spam.example'] } };
 const read: Operation = { needs: 'read' };
 const write: Operation = { needs: 'write' };
@@ -90,6 +91,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     bodies: () => ({ foreign: [{ clientId: 'theirs', clientSecret: 'theirs' }] }),
   },
   'DELETE /oauth-apps/{platform}': administer,
+
+  'GET /definitions': read,
+  'GET /definitions/{name}': administer,
+  'PUT /definitions': { ...administer, bodies: () => ({ own: [{ definition: DEFINITION }] }) },
 
   'GET /installation': read,
   'GET /cells': read,
