@@ -122,8 +122,10 @@ async function setUpOther(): Promise<ForeignIds> {
   expect(signIn.status).toBe('granted');
   const { id: user } = await admin.addUser('operator', [OTHER]);
   const { id: token } = await required('POST', '/tokens', { name: 'theirs', scopes: ['read'], sites: [OTHER] });
+  const webhook = { kind: 'webhook', to: 'https://127.0.0.1:9/hidden-path', sites: [OTHER] };
+  const { id: channel } = await required('POST', '/alerts/channels', webhook);
   return {
-    ...{ key: key.id, conversion, event: event?.id as string, signIn: signIn.id, user, token },
+    ...{ key: key.id, conversion, event: event?.id as string, signIn: signIn.id, user, token, channel },
     export: await job({ kind: 'export' }),
     dryRun: await job({ kind: 'replay', platform: 'meta', conversion }),
   };
@@ -500,7 +502,13 @@ describe('requests with ids of a site of others', () => {
     for (const route of ROUTES) {
       const { bodies, needs } = operationOf(route);
       if (!bodies || needs === 'anyone' || ACCEPTED_ELSEWHERE.includes(route)) continue;
-      const id = route.includes('/keys/') ? ids.key : route.includes('/users/') ? ids.user : ids.signIn;
+      const id = route.includes('/keys/')
+        ? ids.key
+        : route.includes('/users/')
+          ? ids.user
+          : route.includes('/channels/')
+            ? ids.channel
+            : ids.signIn;
       const requests = requestsOf(route, OTHER).filter(({ path, body }) => {
         const isOfSignIn = path.includes('/sign-in/') || JSON.stringify(body ?? null).includes(ids.signIn);
         const connection = `/connections/${isOfSignIn ? 'meta:new' : 'meta'}/`;

@@ -9,6 +9,7 @@ import { startReceiver } from './support/webhook-receiver.js';
 
 /** Writes without an event, and why. */
 const UNRECORDED: Readonly<Record<string, string>> = {
+  'POST /alerts/channels/{id}/test': 'Sends a test, which changes nothing here.',
   'POST /sites/{site}/arrival': 'Recorded when the site is open; until then the other cell acts for it.',
   'POST /sites/{site}/arrival/erased': 'Erasures that it leads to name the token: moves.full-spec.ts.',
   'POST /sites/{site}/arrival/events': 'The events name who caused them.',
@@ -125,6 +126,8 @@ const changing =
     return { path, body };
   };
 
+const ALERTS = { kind: 'webhook', to: 'https://127.0.0.1:1/alerts' };
+const newChannel = async () => `/alerts/channels/${(await required('POST', '/alerts/channels', ALERTS)).id}`;
 const createToken = async () => (await required('POST', '/tokens', { name: 'CI', scopes: ['read'] })).id;
 const ANOTHER_PASSWORD = { current: PASSWORD, password: `another ${PASSWORD}` };
 
@@ -161,6 +164,27 @@ const WRITES: Readonly<Record<string, readonly Prepare[]>> = {
       definition: 'name: crm\nurl: https://api.crm.example/events\nbody: { id: /event_id }\n',
     }),
   ],
+  'POST /alerts/channels': [on(() => '/alerts/channels', '', ALERTS)],
+  'PATCH /alerts/channels/{id}': [
+    on(newChannel, '', { paused: true }),
+    async () => {
+      const path = await newChannel();
+      await required('PATCH', path, { paused: true });
+      return { path, body: { paused: false } };
+    },
+  ],
+  'DELETE /alerts/channels/{id}': [on(newChannel)],
+  'PATCH /alerts/rules': [
+    'refusedPercent',
+    'silentGaps',
+    'matchRateDropPercent',
+    'connectionExpiryDays',
+    'tokenExpiryDays',
+  ].map((rule) => async () => {
+    // Each request changes it.
+    const rules = await required('GET', '/alerts/rules');
+    return { path: '/alerts/rules', body: { [rule]: rules[rule] + 1 } };
+  }),
   'POST /sites': [
     async () => {
       sites += 1;

@@ -32,6 +32,7 @@ import { SignInProvider } from './access/sign-in-provider.js';
 import { TokensController } from './access/tokens.controller.js';
 import { UsersController } from './access/users.controller.js';
 import { ArrivalController } from './arrival.controller.js';
+import { AlertsController } from './attention/alerts.controller.js';
 import { AttentionController } from './attention/attention.controller.js';
 import { AuditController } from './audit.controller.js';
 import { CellsController } from './cells.controller.js';
@@ -122,6 +123,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     EventStreamController,
     EventsController,
     ConnectionsController,
+    AlertsController,
     AttentionController,
     HealthController,
     SettingsPreviewController,

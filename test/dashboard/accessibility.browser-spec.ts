@@ -4,7 +4,7 @@ import { type DashboardSite, testDashboard } from './dashboard-test.js';
 
 const PAGES = [
   ...['/', '/sites/new', '/account', '/settings/users', '/settings/tokens', '/settings/oauth-apps'],
-  ...['/settings/health', '/settings/projections', '/settings/audit'],
+  ...['/settings/alerts', '/settings/health', '/settings/projections', '/settings/audit'],
   ...SITE_PAGES.map(({ page }) => `/sites/:site/${page}`),
   '/sites/:site/conversions/:conversion',
 ];

@@ -163,6 +163,32 @@ describe('the installation in the dashboard', () => {
     expect((await test.api('/oauth-apps/reddit')).body.clientId).toBeUndefined();
   });
 
+  it('tells a webhook of alerts, tests it, pauses it and removes it, and changes a rule', async () => {
+    const { page } = test;
+    await test.open('/settings/alerts');
+    await page.getByText('No one is told').waitFor();
+    await test.click('Add a channel');
+    await test.dialog().getByLabel('Kind').selectOption('Webhook');
+    await test.dialog().getByLabel('URL').fill(`${test.receiver.url}/alerts`);
+    await test.dialog().getByLabel('Name').fill('On call');
+    await test.dialog().getByRole('button', { name: 'Add' }).click();
+    await test.dialog().getByText('It is shown this once.').waitFor();
+    await test.dialog().getByRole('button', { name: 'Done' }).click();
+    await test.row('On call').getByText('active', { exact: true }).waitFor();
+    await test.click('Send a test On call');
+    await test.message('The test was accepted');
+    expect(JSON.parse(test.receiver.callsTo('/alerts')[0]?.body ?? '').type).toBe('alert.test');
+    await test.click('Pause On call');
+    await test.row('On call').getByText('paused', { exact: true }).waitFor();
+    await page.getByLabel('Silence, in usual gaps').fill('20');
+    await test.click('Save');
+    await eventually(async () => (await test.api('/alerts/rules')).body.silentGaps, 20);
+    await test.click('Remove On call');
+    await test.dialog().getByText('What waits to be sent to it is not sent.').waitFor();
+    await test.dialog().getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('No one is told').waitFor();
+  });
+
   it('says which projection is parked, and rebuilds it after asking', async () => {
     const { page } = test;
     await test.api('/projections');

@@ -5,7 +5,7 @@ import { type DashboardSite, testDashboard } from './dashboard-test.js';
 const test = testDashboard();
 let site: DashboardSite;
 /** Ids of what the dialogs are about. */
-let ids: Record<'key' | 'user' | 'token' | 'conversion', string>;
+let ids: Record<'key' | 'user' | 'token' | 'conversion' | 'channel', string>;
 
 const DIALOGS = [
   ...[
@@ -26,6 +26,8 @@ const DIALOGS = [
     ...['users?dialog=new', 'users?dialog=change&item=:user', 'users?dialog=disable&item=:user'],
     ...['users?dialog=reset&item=:user', 'tokens?dialog=new', 'tokens?dialog=revoke&item=:token'],
     ...['oauth-apps?dialog=set&item=meta', 'oauth-apps?dialog=remove&item=reddit'],
+    'alerts?dialog=new',
+    'alerts?dialog=remove&item=:channel',
     'projections?dialog=rebuild&item=sites',
   ].map((path) => `/settings/${path}`),
   ...['/account?dialog=others', '/account?dialog=everywhere'],
@@ -41,8 +43,9 @@ beforeAll(async () => {
   const { body: keys } = await test.api(`${path}/keys`);
   const { id: token } = await test.succeed('/tokens', 'POST', { name: 'CRM', scopes: ['read'] });
   const { id: user } = await test.admin.addUser('analyst');
+  const { id: channel } = await test.succeed('/alerts/channels', 'POST', { kind: 'webhook', to: test.receiver.url });
   const conversion = await test.sendListedConversion(site, 'ORD-0');
-  ids = { key: keys.items[0].id, user, token, conversion };
+  ids = { key: keys.items[0].id, user, token, conversion, channel };
   // Another session of the administrator, which can be signed out.
   const { body: self } = await test.api('/session');
   await test.admin.openSession(self.id);
@@ -51,7 +54,7 @@ beforeAll(async () => {
 const addressOf = (template: string) =>
   template
     .replace(':site', site.host)
-    .replace(/:(key|user|token|conversion)\b/, (_, name: keyof typeof ids) => ids[name]);
+    .replace(/:(key|user|token|conversion|channel)\b/, (_, name: keyof typeof ids) => ids[name]);
 
 it.each(DIALOGS)('the dashboard has no serious accessibility problem in the dialog %s', async (template) => {
   await test.open(addressOf(template));

@@ -10,6 +10,7 @@ export interface ForeignIds {
   readonly signIn: string;
   readonly user: string;
   readonly token: string;
+  readonly channel: string;
 }
 
 /** The site that the callers may not see, and what its answers could be recognised by. */
@@ -95,6 +96,23 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /definitions': read,
   'GET /definitions/{name}': administer,
   'PUT /definitions': { ...administer, bodies: () => ({ own: [{ definition: DEFINITION }] }) },
+  'GET /alerts/channels': administer,
+  'POST /alerts/channels': {
+    ...administer,
+    bodies: () => ({
+      foreign: [
+        {
+          ...{ kind: 'webhook', to: 'https://127.0.0.1:1/alerts', sites: [OTHER] },
+          ...{ kinds: ['connection_parked'], severity: 'error' },
+        },
+      ],
+    }),
+  },
+  'PATCH /alerts/channels/{id}': { ...administer, bodies: () => ({ foreign: [{ paused: true }] }) },
+  'DELETE /alerts/channels/{id}': administer,
+  'POST /alerts/channels/{id}/test': administer,
+  'GET /alerts/rules': administer,
+  'PATCH /alerts/rules': { ...administer, bodies: () => ({ foreign: [{ silentGaps: 20 }] }) },
 
   'GET /installation': read,
   'GET /cells': read,

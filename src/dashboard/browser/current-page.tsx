@@ -21,6 +21,7 @@ import { Mapping } from './pages/mapping.js';
 import { Overview } from './pages/overview.js';
 import { SettingsAudit } from './pages/settings/settings-audit.js';
 import { SettingsHealth } from './pages/settings/settings-health.js';
+import { SettingsAlerts } from './pages/settings/settings-alerts.js';
 import { SettingsOauthApps } from './pages/settings/settings-oauth-apps.js';
 import { SettingsProjections } from './pages/settings/settings-projections.js';
 import { SettingsTokens } from './pages/settings/settings-tokens.js';
@@ -58,6 +59,7 @@ const SETTINGS_COMPONENTS: Readonly<Record<SettingsPath, () => preact.JSX.Elemen
   '/settings/users': SettingsUsers,
   '/settings/oauth-apps': SettingsOauthApps,
   '/settings/tokens': SettingsTokens,
+  '/settings/alerts': SettingsAlerts,
   '/settings/health': SettingsHealth,
   '/settings/projections': SettingsProjections,
   '/settings/audit': SettingsAudit,

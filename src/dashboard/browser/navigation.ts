@@ -57,6 +57,7 @@ const SETTINGS_HELP: Readonly<Record<string, string>> = {
   '/settings/users': 'api.html#the-first-user',
   '/settings/oauth-apps': 'api.html#sign-in-at-a-platform',
   '/settings/tokens': 'api.html#tokens',
+  '/settings/alerts': 'operate/alerts.html',
   '/settings/health': 'operate/troubleshoot.html',
   '/settings/projections': 'log.html',
   '/settings/audit': 'audit.html',

@@ -5,7 +5,15 @@ const titles = (role: 'admin' | 'operator' | 'analyst', sites: string[] | null) 
 
 describe('what a role sees', () => {
   it('is everything for administrators, and less for the others', () => {
-    expect(titles('admin', null)).toEqual(['Users', 'OAuth apps', 'API tokens', 'Health', 'Projections', 'Audit']);
+    expect(titles('admin', null)).toEqual([
+      'Users',
+      'OAuth apps',
+      'API tokens',
+      'Alerts',
+      'Health',
+      'Projections',
+      'Audit',
+    ]);
     expect(titles('operator', null)).toEqual(['API tokens', 'Health', 'Projections']);
     expect(titles('operator', ['a.example'])).toEqual(['API tokens']);
     expect(titles('analyst', null)).toEqual(['API tokens']);

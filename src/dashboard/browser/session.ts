@@ -85,6 +85,13 @@ const SETTINGS_PAGES = [
     may: () => true,
   },
   {
+    path: '/settings/alerts',
+    title: 'Alerts',
+    note: 'Who is told of what needs attention',
+    may: mayAdminister,
+    refusal: 'Only administrators choose who is told',
+  },
+  {
     path: '/settings/health',
     title: 'Health',
     note: 'Whether the service and what it depends on work',
