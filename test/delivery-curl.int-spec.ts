@@ -27,7 +27,7 @@ function order(): Conversion {
   const sample = SAMPLE_CONVERSIONS['with-click-id'];
   const nowMs = Date.now();
   const orderId = "O'Neil $ACCESS_TOKEN `id` \\ !1\x7f\x9b\u2028\u202e";
-  return { ...sample, timeMs: nowMs, eventId: orderId, orderId };
+  return { ...sample, timeMs: nowMs, eventId: orderId, orderId, externalId: 'Customer-42' };
 }
 
 it.each(PLATFORM_CASES)('the shell command of a delivery to $name sends the same body', async (platformCase) => {

@@ -77,8 +77,8 @@ const TABLES = [
   'identifiers',
   'consent',
 ];
-/** Where events are in one log says nothing about the other one. */
-const OF_ONE_LOG = new Set(['position', 'after', 'until', 'skipped', 'asOf', 'epoch', 'arrivedBy']);
+/** Where events are in one log, and since when it has the site, says nothing about the other one. */
+const OF_ONE_LOG = new Set(['position', 'after', 'until', 'skipped', 'asOf', 'epoch', 'arrivedBy', 'openSince']);
 
 /** One log with the tools of its operator. */
 interface Cell {

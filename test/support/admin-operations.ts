@@ -39,6 +39,10 @@ export interface Operation {
   readonly ofMove?: true;
 }
 
+const ALERT_RULES = {
+  ...{ refusedPercent: 10, silentGaps: 20, matchRateDropPercent: 50 },
+  ...{ connectionExpiryDays: 7, tokenExpiryDays: 14 },
+};
 const DEFINITION = 'name: crm\nurl: https://api.crm.example/events\nbody: { id: /event_id }\n';
 const RULES = { botThreshold: 40, blocked: { add: ['@spam.example'] } };
 const read: Operation = { needs: 'read' };
@@ -112,7 +116,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'DELETE /alerts/channels/{id}': administer,
   'POST /alerts/channels/{id}/test': administer,
   'GET /alerts/rules': administer,
-  'PATCH /alerts/rules': { ...administer, bodies: () => ({ foreign: [{ silentGaps: 20 }] }) },
+  'PATCH /alerts/rules': { ...administer, bodies: () => ({ foreign: [ALERT_RULES] }) },
 
   'GET /installation': read,
   'GET /cells': read,
