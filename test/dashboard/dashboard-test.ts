@@ -24,6 +24,7 @@ export class DashboardTest {
   receiver!: WebhookReceiver;
   context!: BrowserContext;
   page!: Page;
+  private environment!: Readonly<Record<string, string>>;
   private browser!: Browser;
   private cookie!: string;
   /** Requests of the page without streams, which do not end. */
@@ -36,7 +37,8 @@ export class DashboardTest {
     const databaseUrl = await createDatabase();
     const environment = { OUTBOUND_ALLOW_PRIVATE: 'true', ...settings };
     this.service = await startTestService(databaseUrl, environment);
-    this.admin = await startTestAdmin(databaseUrl, { ...environment, PORT: String(this.service.port) });
+    this.environment = { ...environment, PORT: String(this.service.port) };
+    this.admin = await startTestAdmin(databaseUrl, this.environment);
     const { cookie, email } = await this.newSession('admin');
     this.cookie = cookie;
     this.email = email;
@@ -52,6 +54,12 @@ export class DashboardTest {
     await this.sandbox?.stop();
     await this.admin?.stop();
     await this.service?.stop();
+  }
+
+  /** Starts the management API again, at the same address, after it was stopped. */
+  async startAdmin(): Promise<void> {
+    const { databaseUrl, url } = this.admin;
+    this.admin = await startTestAdmin(databaseUrl, { ...this.environment, ADMIN_PORT: new URL(url).port });
   }
 
   /** A user with a password, and the cookie of a session. */

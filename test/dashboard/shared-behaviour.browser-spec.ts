@@ -146,24 +146,6 @@ describe('every page of the dashboard', () => {
     await test.row('Spare').waitFor();
   });
 
-  it('says that the service cannot be reached, keeps what it shows, and recovers without a reload', async () => {
-    const { host } = await test.newSite();
-    const { page } = test;
-    await test.open(`/sites/${host}/keys`);
-    await page.getByRole('cell', { name: 'Shop backend', exact: true }).waitFor();
-    await page.evaluate('globalThis.isSameDocument = true');
-    await test.context.setOffline(true);
-    await test.message('No connection to the service.');
-    expect(await page.getByRole('cell', { name: 'Shop backend', exact: true }).count()).toBe(1);
-    await page.getByText('Records', { exact: true }).click();
-    await page.getByRole('link', { name: 'Audit', exact: true }).click();
-    await page.getByRole('alert').filter({ hasText: 'The service cannot be reached.' }).first().waitFor();
-    await test.context.setOffline(false);
-    await test.row('Shop backend').first().waitFor();
-    await page.getByText('No connection to the service.').waitFor({ state: 'detached' });
-    expect(await page.evaluate('globalThis.isSameDocument')).toBe(true);
-  });
-
   it('leaves the navigation beside it when it has an error', async () => {
     const { host } = await test.newSite();
     const { page } = test;

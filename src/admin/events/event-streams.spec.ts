@@ -49,6 +49,7 @@ describe('event streams', () => {
     const received = textOf(after, 'id: 4\n');
     await log.add(1);
     expect(await received).toMatch(/id: 3\n.*id: 4\ndata: /s);
+    expect(await received).toContain('event: skipped\nid: 3\ndata: {"after":10,"until":3}');
     await log.close();
   });
 

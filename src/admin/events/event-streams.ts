@@ -17,11 +17,10 @@ const RESUME_EVENTS = 50_000;
 const PAGE_EVENTS = 200;
 /** Read at once, at least, to find the newest events that a reader sees. */
 const NEWEST_EVENTS = 100;
-/** How often the access of each reader is checked. */
-const CHECK_EVERY_MS = 1_000;
+/** How often the access of each reader is checked, and each is told how far it is: it notices by that that the service is gone. */
+const TICK_EVERY_MS = 1_000;
 /** Nothing is sent to a reader whose access was not confirmed for so long: the database stalls, or the process was frozen. */
 const STALE_MS = 10_000;
-const HEARTBEAT_EVERY_MS = 15_000;
 /** How long browsers wait before they connect again. */
 const RETRY_MS = 2_000;
 
@@ -45,7 +44,6 @@ export class EventStreams implements OnModuleDestroy {
   private position = 0;
   private timer: NodeJS.Timeout | undefined;
   private checking: Promise<unknown> | undefined;
-  private heartbeatMs = 0;
   private lastRead: Promise<unknown> = Promise.resolve();
   private isClosing = false;
 
@@ -60,15 +58,19 @@ export class EventStreams implements OnModuleDestroy {
     this.streams.add(stream);
     stream.once('close', () => this.remove(stream));
     try {
-      await this.follow();
+      const follower = await this.follow();
+      // The reader may have read the log after the follower did.
+      if (after !== undefined && after > this.position) await follower.poll();
     } catch (error) {
       stream.destroy();
       throw error;
     }
-    // Positions beyond the head are those of another database.
-    stream.position = Math.min(after ?? this.position, this.position);
+    // Positions beyond the head are those of a database that was replaced by its backup.
+    const start = Math.min(after ?? this.position, this.position);
+    stream.position = start;
     stream.write(`retry: ${RETRY_MS}\n`);
     stream.sendPosition();
+    if (after !== undefined && after > start) stream.write(skippedLines(after, start));
     // An error closes the stream: the reader connects again, and continues where it was.
     void this.catchUp(stream, missedMax).catch(() => stream.destroy());
     return stream;
@@ -101,7 +103,7 @@ export class EventStreams implements OnModuleDestroy {
   }
 
   private follow(): Promise<Follower> {
-    this.timer ??= setInterval(() => this.tick(), CHECK_EVERY_MS);
+    this.timer ??= setInterval(() => this.tick(), TICK_EVERY_MS);
     this.following ??= this.startFollowing().catch((error: unknown) => {
       this.following = undefined;
       throw error;
@@ -149,7 +151,7 @@ export class EventStreams implements OnModuleDestroy {
     if (missedMax !== undefined && stream.position < this.position)
       stream.position = await this.startOfNewest(stream, missedMax);
     const { position: until } = stream;
-    if (until > after) stream.write(`event: skipped\nid: ${until}\ndata: ${JSON.stringify({ after, until })}\n\n`);
+    if (until > after) stream.write(skippedLines(after, until));
   }
 
   /** The position after which the reader sees only so many events. */
@@ -181,8 +183,6 @@ export class EventStreams implements OnModuleDestroy {
     this.checking ??= Promise.all([this.checkAccess(), this.checkPosition()]).finally(() => {
       this.checking = undefined;
     });
-    if (performance.now() - this.heartbeatMs < HEARTBEAT_EVERY_MS) return;
-    this.heartbeatMs = performance.now();
     for (const stream of this.streams) if (stream.isLive) stream.sendPosition();
   }
 
@@ -208,6 +208,10 @@ export class EventStreams implements OnModuleDestroy {
       }
     }
   }
+}
+
+function skippedLines(after: number, until: number): string {
+  return `event: skipped\nid: ${until}\ndata: ${JSON.stringify({ after, until })}\n\n`;
 }
 
 function isStale({ checkedMs }: EventStream): boolean {

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, whenSignedOut } from './api.js';
-import { Loading, ProblemNote } from './components/frame.js';
+import { Loading, LoadProblem, ProblemNote } from './components/frame.js';
 import { attempt, Toasts, toast } from './components/toasts.js';
 import { CurrentPage } from './current-page.js';
 import { formatDuration } from './format.js';
@@ -87,7 +87,7 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: bool
   return (
     <SessionContext.Provider value={session}>
       <Shell>
-        <ProblemNote problem={sites.problem} retry={reload} />
+        <LoadProblem problem={sites.problem} retry={reload} />
         {sites.data ? <CurrentPage /> : !sites.problem && <Loading />}
       </Shell>
     </SessionContext.Provider>

@@ -1,4 +1,4 @@
-import { fieldError, noAnswer, toProblem } from './problem.js';
+import { fieldError, isOfProxy, noAnswer, toProblem } from './problem.js';
 
 describe('problems of requests', () => {
   it('distinguish a lost connection, a timeout and an unreadable answer', () => {
@@ -16,6 +16,12 @@ describe('problems of requests', () => {
         status: 502,
         detail: expect.stringMatching(/Try again/),
       });
+  });
+
+  it('are those of a proxy if it does not reach the service, which describes its own', () => {
+    const own = { title: 'Service Unavailable', status: 503, detail: 'The service stops. Connect again.' };
+    expect([isOfProxy(502, '<html>'), isOfProxy(504, undefined), isOfProxy(503, '')]).toEqual([true, true, true]);
+    expect([isOfProxy(503, own), isOfProxy(404, '<html>'), isOfProxy(200, {})]).toEqual([false, false, false]);
   });
 
   it.each([400, 409, 422])(

@@ -44,6 +44,11 @@ export function toProblem(status: number, body: unknown): Problem {
   return { title: `HTTP ${status}`, status, detail };
 }
 
+/** Whether an answer is that of a proxy which does not reach the service: the service describes its own. */
+export function isOfProxy(status: number, body: unknown): boolean {
+  return [502, 503, 504].includes(status) && !isProblem(body);
+}
+
 function isProblem(body: unknown): body is Problem {
   return typeof body === 'object' && body !== null && typeof (body as Problem).detail === 'string';
 }

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { reachability } from './api.js';
-import { Badge, Button } from './components/basics.js';
+import { Badge, Button, Time } from './components/basics.js';
 import { ErrorBoundary } from './components/error-boundary.js';
 import { Dialog } from './components/forms/dialog.js';
 import { Choice } from './components/forms/fields.js';
@@ -27,7 +27,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const [lastSite, setLastSite] = useState(named.site);
   // Pages outside of a site keep the one that was open, so that the sidebar leads back to it.
   const site = sites.find(({ host }) => host === (named.site ?? lastSite)) ?? sites[0];
-  const attention = useReadAttention(site?.host, path);
+  const attention = useReadAttention(site?.host);
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [shown, setShown] = useState<'search' | 'help'>();
   useEffect(() => {
@@ -215,17 +215,19 @@ function Account() {
   );
 }
 
-/** Says that the service does not answer. What is shown stays, and is loaded again when it does. */
+/** Says once that the service does not answer. What is shown stays, and is brought up to date when it does. */
 function ConnectionBanner() {
-  const [isReachable, setReachable] = useState(reachability.isReachable);
-  useEffect(() => reachability.watch(() => setReachable(reachability.isReachable)), []);
+  const [since, setSince] = useState(reachability.since);
+  useEffect(() => reachability.watch(() => setSince(reachability.since)), []);
   return (
     <div role="status">
-      {!isReachable && (
+      {since !== undefined && (
         <div class="problem warn">
           <span>
-            <strong>No connection to the service.</strong> What you see may be out of date. It is asked again and again;
-            this page need not be reloaded.
+            <strong>
+              No connection to the service since <Time time={new Date(since).toISOString()} as="clock" />.
+            </strong>{' '}
+            What you see is as of then. It is asked again and again; this page need not be reloaded.
           </span>
           <Button label="Ask now" onClick={() => reachability.askNow()} />
         </div>

@@ -1,6 +1,7 @@
 import { type ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { reachability } from '../api.js';
 import { useAttention } from '../hooks/use-attention.js';
 import { type Loaded } from '../hooks/use-data.js';
 import { helpOf } from '../navigation.js';
@@ -118,13 +119,22 @@ export function ProblemNote({ problem, retry }: { problem: Problem | undefined; 
   );
 }
 
+/** An error of a request for what is shown. That the service does not answer is said once, above every page. */
+export function LoadProblem({ problem, retry }: { problem: Problem | undefined; retry: () => void }) {
+  return isAway(problem) ? null : <ProblemNote problem={problem} retry={retry} />;
+}
+
+function isAway(problem: Problem | undefined): boolean {
+  return problem?.status === 0 && !reachability.isReachable;
+}
+
 /** Shows what was loaded; before that what is missing, and an error beside earlier data. */
 export function Show<Data>({ of, children }: { of: Loaded<Data>; children: (data: Data) => ComponentChildren }) {
   const { data, problem, reload } = of;
   return (
     <>
-      <ProblemNote problem={problem} retry={reload} />
-      {data === undefined ? !problem && <Loading /> : children(data)}
+      <LoadProblem problem={problem} retry={reload} />
+      {data === undefined ? (!problem || isAway(problem)) && <Loading /> : children(data)}
     </>
   );
 }

@@ -4,8 +4,10 @@ import type { Schemas } from '../api.js';
 import { zoneName } from '../format.js';
 import { useAttention } from '../hooks/use-attention.js';
 import { areSettled, useData } from '../hooks/use-data.js';
+import { useLive } from '../hooks/use-live.js';
 import type { ChosenPeriod } from '../hooks/use-period.js';
 import { withQuery } from '../navigation.js';
+import { CHANGING } from '../stream/changing-types.js';
 import {
   type Grouping,
   groupingOf,
@@ -19,7 +21,7 @@ import { AsOf, Button } from './basics.js';
 import { Chart } from './chart.js';
 import { Figures } from './figures.js';
 import { Choice } from './forms/fields.js';
-import { Loading, Page, Panel, ProblemNote, Show } from './frame.js';
+import { Loading, LoadProblem, Page, Panel, Show } from './frame.js';
 import { SOURCES_SHOWN, Sources } from './sources.js';
 
 interface Span {
@@ -71,7 +73,7 @@ export function PeriodPage<Totals extends { asOf: Schemas['AsOf'] }>(props: Peri
       {!isShown && <Loading />}
       {isShown && (
         <>
-          <ProblemNote problem={attention.problem} retry={attention.reload} />
+          <LoadProblem problem={attention.problem} retry={attention.reload} />
           {attention.data && (
             <Attention
               items={site === undefined ? attention.data.items : attention.items}
@@ -85,7 +87,7 @@ export function PeriodPage<Totals extends { asOf: Schemas['AsOf'] }>(props: Peri
                 {intro?.(totals)}
                 <Figures totals={sum(totals)} before={sum(before)} days={period.days} />
                 <div class="two level">
-                  <Panel title="Conversions" note={intervalTitle(period.now, zoneName())}>
+                  <Panel title="Conversions" note={intervalTitle(period.interval, zoneName())}>
                     <Chart series={series} />
                   </Panel>
                   <Show of={sources}>
@@ -110,29 +112,36 @@ export function PeriodPage<Totals extends { asOf: Schemas['AsOf'] }>(props: Peri
 }
 
 /** Each part on its own, so that one that fails leaves the others. */
-function usePeriodData<Totals>({ site, period, read }: PeriodPageProps<Totals>) {
+function usePeriodData<Totals extends { asOf: Schemas['AsOf'] }>({ site, period, read }: PeriodPageProps<Totals>) {
   const { query } = useLocation();
   const by = groupingOf(query['by']);
-  const { days, now, before, openedMs } = period;
-  const { interval, ...span } = now;
-  const { interval: _, ...earlier } = before;
+  const { days, version } = period;
   const figures = useData(
     `figures ${site} ${days}`,
     async () => {
+      const { now, before: earlier } = period.spans();
+      const { interval, ...span } = now;
       const [totals, before, series] = await Promise.all([
         read.totals(span),
-        read.totals(earlier),
+        read.totals({ from: earlier.from, to: earlier.to }),
         read.series({ ...span, interval, timeZone: zoneName() }),
       ]);
       return { totals, before, series };
     },
-    openedMs,
+    version,
   );
   const sources = useData(
     `sources ${site} ${by} ${days}`,
-    () => read.sources({ ...span, by, limit: SOURCES_SHOWN }),
-    openedMs,
+    () => {
+      const { from, to } = period.spans().now;
+      return read.sources({ from, to, by, limit: SOURCES_SHOWN });
+    },
+    version,
   );
+  useLive(site, CHANGING.figures, figures, ({ totals, series }) =>
+    Math.min(totals.asOf.position, series.asOf.position),
+  );
+  useLive(site, CHANGING.sources, sources, ({ asOf }) => asOf.position);
   return { figures, sources };
 }
 

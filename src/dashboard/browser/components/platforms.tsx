@@ -5,7 +5,14 @@ import { pathOf, withQuery } from '../navigation.js';
 import { connectionHealth, itemsAt } from '../views/attention-view.js';
 import { type AcceptanceSlot, acceptanceSlots, acceptanceTone } from '../views/chart-view.js';
 import { type Connection, connectedNames } from '../views/connection-view.js';
-import { acceptanceText, isOpen, type PlatformRow, platformRows, type Series } from '../views/overview-view.js';
+import {
+  acceptanceText,
+  isOpen,
+  type PlatformRow,
+  platformRows,
+  type Series,
+  waitingText,
+} from '../views/overview-view.js';
 import { AsOf, Badge } from './basics.js';
 import { Empty, Panel } from './frame.js';
 import { type Column, Table } from './table.js';
@@ -55,7 +62,7 @@ export function Platforms({ site, series, connections, waiting }: PlatformsProps
           acceptanceColumn(series),
           ACCEPTED,
           UNCONFIRMED,
-          { title: 'Waiting', kind: 'number', cell: ({ queued }) => formatWaiting(queued) },
+          { title: 'Waiting', kind: 'number', cell: ({ queued }) => waitingText(queued) },
           REFUSED,
           NOT_SENT,
         ]}
@@ -102,7 +109,7 @@ const UNCONFIRMED: Column<PlatformRow> = {
   ...{ title: 'Unconfirmed', kind: 'number', isMinor: true },
   cell: ({ unconfirmed }) => (
     <span title="Accepted by the platform, which has not said yet whether it counts them">
-      {formatWaiting(unconfirmed)}
+      {waitingText(unconfirmed)}
     </span>
   ),
 };
@@ -122,13 +129,6 @@ const NOT_SENT: Column<PlatformRow> = {
   isMinor: true,
   cell: ({ skipped }) => skipped,
 };
-
-/** The service counts up to this. */
-const COUNTED_MAX = 10_000;
-
-function formatWaiting(count: number): string {
-  return count >= COUNTED_MAX ? `${formatNumber(count)}+` : formatNumber(count);
-}
 
 const [WIDTH, GAP, HEIGHT] = [4, 1, 18];
 

@@ -3,7 +3,7 @@ import { formatNumber } from '../format.js';
 import { type Pages, SEARCH_SECONDS } from '../hooks/use-pages.js';
 import { useRowsInSteps } from '../stream/rows-in-steps.js';
 import { Button } from './basics.js';
-import { Empty, Loading, ProblemNote } from './frame.js';
+import { Empty, Loading, LoadProblem } from './frame.js';
 
 export interface Column<Row> {
   readonly title: string;
@@ -110,7 +110,7 @@ export function PagedTable<Row>({ pages, empty, advice, ...table }: PagedTablePr
   const isNothing = items !== undefined && !hasItems && !isLoading;
   return (
     <>
-      <ProblemNote problem={problem} retry={retry} />
+      <LoadProblem problem={problem} retry={retry} />
       {dropped > 0 && (
         <div class="more">
           <Button label="Back to the newest" onClick={reload} />

@@ -3,7 +3,7 @@ import { siteUrl } from '../curl-line.js';
 import { useGet, useInterval } from '../hooks/use-data.js';
 import { useSession } from '../session.js';
 import { Badge, Time } from './basics.js';
-import { ProblemNote } from './frame.js';
+import { LoadProblem } from './frame.js';
 
 const POLL_MS = 5_000;
 
@@ -18,7 +18,7 @@ export function TagCheck({ site, onSeen }: { site: string; onSeen?: () => void }
   const test = `${siteUrl(site, useSession().localUrl)}/?utm_source=tag-check`;
   return (
     <div role="status">
-      <ProblemNote problem={problem} retry={reload} />
+      <LoadProblem problem={problem} retry={reload} />
       {data && isSeen && (
         <p>
           <Badge tone="ok">seen</Badge> <Time time={data.seenAt} as="age" />

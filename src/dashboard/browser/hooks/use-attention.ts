@@ -1,12 +1,13 @@
 import { createContext } from 'preact';
-import { useCallback, useContext, useEffect, useRef } from 'preact/hooks';
+import { useContext, useEffect } from 'preact/hooks';
 import { api, type Schemas, whenChanged } from '../api.js';
+import { whenAttended } from '../attended.js';
+import { CHANGING } from '../stream/changing-types.js';
 import { type AttentionItem, attentionOf, type Badges, badgesOf } from '../views/attention-view.js';
 import { type Loaded, useData, useInterval } from './use-data.js';
+import { useLive, useUpdate } from './use-live.js';
 
 const EVERY_MS = 60_000;
-/** What a change has solved is read once the projections have it; of several changes once. */
-const AFTER_CHANGE_MS = 1_000;
 
 export interface Attention extends Loaded<Schemas['Attention']> {
   /** At the site that is open, and what concerns no site. */
@@ -24,27 +25,15 @@ export function useAttention(): Attention {
   return useContext(AttentionContext);
 }
 
-/** Read when a page is opened, after changes, and every minute while the page is visible. */
-export function useReadAttention(site: string | undefined, path: string): Attention {
+/** Read when the tab is shown, after events of the site that is open and changes, and every minute, because time changes it. */
+export function useReadAttention(site: string | undefined): Attention {
   const loaded = useData('attention', (signal) => api.GET('/api/v1/attention', { signal }));
   const { reload, data } = loaded;
-  const isFirst = useRef(true);
-  useEffect(() => {
-    if (!isFirst.current) reload();
-    isFirst.current = false;
-  }, [path, reload]);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const stop = whenChanged(() => {
-      clearTimeout(timer);
-      timer = setTimeout(reload, AFTER_CHANGE_MS);
-    });
-    return () => {
-      clearTimeout(timer);
-      stop();
-    };
-  }, [reload]);
-  useInterval(useCallback(reload, [reload]), EVERY_MS);
+  useLive(site, CHANGING.attention, loaded, ({ asOf }) => asOf.position);
+  const update = useUpdate(reload);
+  useEffect(() => whenChanged(update), [update]);
+  useEffect(() => whenAttended((isOn) => isOn && update()), [update]);
+  useInterval(reload, EVERY_MS);
   const items = attentionOf(data?.items ?? [], site);
   return { ...loaded, items, badges: badgesOf(items) };
 }

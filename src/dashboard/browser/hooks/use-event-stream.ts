@@ -1,11 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api } from '../api.js';
-import { followEvents, type StreamState } from '../stream/event-stream.js';
+import { api, reachability } from '../api.js';
+import { isAttended, whenAttended } from '../attended.js';
+import type { StreamState } from '../stream/event-stream.js';
 import type { LiveEvent } from '../stream/live-events.js';
-import { WaitingEvents } from '../stream/waiting-events.js';
-
-/** Events are handed over in batches, so that hundreds in a second cost a few renders. */
-const BATCH_EVERY_MS = 200;
+import { SharedStream } from '../stream/shared-stream.js';
 
 interface StreamOptions {
   readonly site: string;
@@ -14,61 +12,45 @@ interface StreamOptions {
   /** The stream starts after this position, once it is known. */
   readonly after: number | undefined;
   onEvents(events: readonly LiveEvent[]): void;
-  /** The service did not send everything that was missed. */
-  onSkipped?(): void;
+  /** The service did not send everything up to this position that was missed. */
+  onSkipped?(until: number): void;
+}
+
+const streams = new Map<string, SharedStream>();
+whenAttended((isOn) => {
+  for (const stream of streams.values()) stream.turn(isOn);
+});
+
+function streamOf(site: string): SharedStream {
+  const stream = streams.get(site) ?? new SharedStream(site, isAttended(), onFailed);
+  streams.set(site, stream);
+  return stream;
+}
+
+/** If the session has ended, the request leads to the sign-in. */
+function onFailed(): void {
+  reachability.askNow();
+  void api.GET('/api/v1/session').catch(() => {});
 }
 
 /**
- * Calls `onEvents` with what happens at a site from `after` on, without gaps; `onSkipped` if there is one after all. In a
- * hidden tab there is no connection, because a browser opens six to a host: the seventh tab would wait for ever.
+ * Calls `onEvents` with what happens at a site from `after` on, without gaps; `onSkipped` if there is one after all. There is one
+ * connection for the whole tab, and none while the tab is hidden.
  */
 export function useEventStream({ site, types, after, onEvents, onSkipped }: StreamOptions): StreamState {
   const [state, setState] = useState<StreamState>('connecting');
-  const isVisible = useIsVisible();
   const latest = useRef({ onEvents, onSkipped });
   latest.current = { onEvents, onSkipped };
   const key = [site, ...(types ?? [])].join(' ');
-  const reached = useRef({ key, after, position: after });
   useEffect(() => {
-    if (after === undefined || !isVisible) return;
-    if (reached.current.key !== key || reached.current.after !== after)
-      reached.current = { key, after, position: after };
-    const waiting = new WaitingEvents();
-    const handOver = () => {
-      const { events, dropped } = waiting.take();
-      // Not of what has arrived: what still waits when the tab is hidden is requested again.
-      reached.current.position = waiting.position ?? reached.current.position;
-      if (dropped > 0) latest.current.onSkipped?.();
-      if (events.length > 0) latest.current.onEvents(events);
-    };
-    const stop = followEvents({ site, types }, reached.current.position ?? after, {
+    if (after === undefined) return;
+    return streamOf(site).add({
+      types,
+      position: after,
+      onEvents: (events) => latest.current.onEvents(events),
+      onSkipped: (until) => latest.current.onSkipped?.(until),
       onState: setState,
-      onEvents: (events) => waiting.add(events),
-      onSkipped: () => latest.current.onSkipped?.(),
-      // If the session has ended, this leads to the sign-in.
-      onFailed: () => void api.GET('/api/v1/session').catch(() => {}),
     });
-    const timer = setInterval(handOver, BATCH_EVERY_MS);
-    return () => {
-      stop();
-      clearInterval(timer);
-      handOver();
-    };
-  }, [key, after, isVisible]);
+  }, [key, after]);
   return state;
-}
-
-/** Whether the tab is shown. */
-function useIsVisible(): boolean {
-  const [isVisible, setVisible] = useState(isShown);
-  useEffect(() => {
-    const update = () => setVisible(isShown());
-    document.addEventListener('visibilitychange', update);
-    return () => document.removeEventListener('visibilitychange', update);
-  }, []);
-  return isVisible;
-}
-
-function isShown(): boolean {
-  return document.visibilityState === 'visible';
 }

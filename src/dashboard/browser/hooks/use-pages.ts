@@ -7,6 +7,7 @@ import { useRecovery } from './use-data.js';
 interface CursorPage<Item, Cursor> {
   readonly items: readonly Item[];
   readonly next?: Cursor | undefined;
+  readonly asOf?: { readonly position: number };
 }
 
 export interface Pages<Item> {
@@ -22,8 +23,13 @@ export interface Pages<Item> {
   readonly loadMore: (() => void) | undefined;
   /** Also while they are loading. */
   readonly hasMore: boolean;
+  /** The position of the log as of which the newest page was read, and the page that was read last. */
+  readonly newestAt: number | undefined;
+  readonly readAt: number | undefined;
   /** The newest page again. What is shown stays until it is there. */
   reload(): void;
+  /** Changes items that are shown. One that stays the same object is not rendered again. */
+  change(changed: (item: Item) => Item): void;
   /** The request that failed again. */
   retry(): void;
 }
@@ -47,6 +53,8 @@ interface State<Item, Cursor> {
   readonly problem?: Problem;
   readonly isLoading: boolean;
   readonly isStale?: boolean;
+  readonly newestAt?: number | undefined;
+  readonly readAt?: number | undefined;
 }
 
 /**
@@ -73,11 +81,13 @@ export function usePages<Item, Cursor extends number | string = number>(
     const { cursor, searching } = request;
     setState((before) => (before.isLoading ? before : { ...before, isLoading: true }));
     load(cursor).then(
-      ({ items, next }) => {
+      ({ items, next, asOf }) => {
         if (!isCurrent) return;
         const goesOn = items.length === 0 && next !== undefined && !searching.aborted;
-        setState(({ items: before = [], dropped = 0 }) => ({
+        setState(({ items: before = [], dropped = 0, newestAt }) => ({
           ...addPage(cursor === undefined ? { items: [], dropped: 0 } : { items: before, dropped }, items),
+          newestAt: cursor === undefined ? asOf?.position : newestAt,
+          readAt: asOf?.position,
           next,
           isLoading: goesOn,
         }));
@@ -94,10 +104,15 @@ export function usePages<Item, Cursor extends number | string = number>(
       isCurrent = false;
     };
   }, [key, request]);
-  const { items, dropped = 0, next, problem, isLoading, isStale = false } = state;
+  const { items, dropped = 0, next, problem, isLoading, isStale = false, newestAt, readAt } = state;
   const reload = useCallback(() => setRequest(({ count }) => ({ count: count + 1, searching: newSearch() })), []);
   const retry = useCallback(
     () => setRequest((before) => ({ ...before, count: before.count + 1, searching: newSearch() })),
+    [],
+  );
+  const change = useCallback(
+    (changed: (item: Item) => Item) =>
+      setState((before) => (before.items ? { ...before, items: before.items.map(changed) } : before)),
     [],
   );
   useRecovery(problem, retry);
@@ -105,7 +120,8 @@ export function usePages<Item, Cursor extends number | string = number>(
     next === undefined || isLoading
       ? undefined
       : () => setRequest(({ count }) => ({ cursor: next, count: count + 1, searching: newSearch() }));
-  return { items, dropped, problem, isLoading, isStale, loadMore, hasMore: next !== undefined, reload, retry };
+  const hasMore = next !== undefined;
+  return { items, dropped, problem, isLoading, isStale, loadMore, hasMore, newestAt, readAt, reload, change, retry };
 }
 
 type ItemOf<Data> = Data extends { items: readonly (infer Item)[] } ? Item : never;

@@ -4,16 +4,20 @@ import { clock } from '../api.js';
 import { withQuery } from '../navigation.js';
 import { periodsOf } from '../views/overview-view.js';
 
-/** The period that the address names, until the time at which the page was opened or refreshed. */
+/** The period that the address names, until now: the time of each request. */
 export function usePeriod() {
   const { path, query, route } = useLocation();
-  const [openedMs, setOpenedMs] = useState(() => clock.nowMs());
+  const [version, setVersion] = useState(0);
+  const spans = () => periodsOf(query['days'], clock.nowMs());
+  const { days, now } = spans();
   return {
-    ...periodsOf(query['days'], openedMs),
+    days,
+    interval: now.interval,
+    spans,
     /** Numbers of an earlier time stay visible until those of this one are there. */
-    openedMs,
+    version,
     choose: (days: string) => route(withQuery(path, { ...query, days })),
-    refresh: () => setOpenedMs(clock.nowMs()),
+    refresh: () => setVersion((before) => before + 1),
   };
 }
 

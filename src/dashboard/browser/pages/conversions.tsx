@@ -1,31 +1,26 @@
 import { useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, clock, type EventType } from '../api.js';
+import { api, clock } from '../api.js';
+import { Arrived } from '../components/arrived.js';
 import { Button, Time } from '../components/basics.js';
 import { ConversionFilterBar } from '../components/conversion-filter-bar.js';
 import { ConversionOutcome } from '../components/conversion-outcome.js';
-import { Empty, Page, Panel, ProblemNote } from '../components/frame.js';
+import { Empty, LoadProblem, Page, Panel } from '../components/frame.js';
 import { OutcomeLegend } from '../components/outcome-legend.js';
 import { type Column, PagedTable } from '../components/table.js';
 import { attempt } from '../components/toasts.js';
 import { amountOf } from '../conversion-story.js';
-import { formatNumber } from '../format.js';
 import { useAction, useGet } from '../hooks/use-data.js';
-import { useEventStream } from '../hooks/use-event-stream.js';
+import { useLiveList } from '../hooks/use-live-list.js';
 import { usePages } from '../hooks/use-pages.js';
 import { conversionPath, pathOf, withQuery } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
 import { type Site, useSession } from '../session.js';
+import { ADDING, CHANGING_ROWS, changedConversion } from '../stream/live-rows.js';
 import { hasFilters, matchText } from '../sync-log-filters.js';
 import { withTimes } from '../time-filter.js';
 import { connectedNames } from '../views/connection-view.js';
 import { type Conversion, mayMatch, readConversionFilters, sourceOf } from '../views/conversions-view.js';
-
-const OPENINGS: readonly EventType[] = [
-  'conversion.received.v1',
-  'conversion.deduplicated.v1',
-  'conversion.filtered.v1',
-];
 
 /** The conversions of a site, newest first, with what became of them. The filters are part of the address. */
 export function Conversions({ site: { host } }: { site: Site }) {
@@ -36,31 +31,25 @@ export function Conversions({ site: { host } }: { site: Site }) {
   const exporting = useAction();
   const of = { site: host };
   const search = withTimes(filters, openedMs);
-  // What the newest page covers, and what has arrived since.
-  const [shown, setShown] = useState<{ readonly after?: number; readonly arrived: number }>({ arrived: 0 });
   const pages = usePages<Conversion>(
     `conversions ${host} ${JSON.stringify(filters)}`,
-    async (cursor) => {
-      const page = await api.GET('/api/v1/sites/{site}/conversions', {
-        path: of,
-        query: { ...search, limit: PAGE_ROWS, cursor },
-      });
-      if (cursor === undefined) setShown({ after: page.asOf.position, arrived: 0 });
-      return page;
-    },
+    (cursor) =>
+      api.GET('/api/v1/sites/{site}/conversions', { path: of, query: { ...search, limit: PAGE_ROWS, cursor } }),
     host,
   );
-  const count = (arrived: number) => setShown((before) => ({ ...before, arrived: before.arrived + arrived }));
-  useEventStream({
-    site: host,
-    types: OPENINGS,
-    after: shown.after,
-    onEvents: (events) => count(events.filter((event) => mayMatch(event, filters)).length),
-  });
   const refresh = () => {
     setOpenedMs(clock.nowMs());
     pages.reload();
   };
+  const arrived = useLiveList({
+    site: host,
+    pages,
+    adding: ADDING.conversions,
+    mayMatch: (event) => mayMatch(event, filters),
+    changing: CHANGING_ROWS.conversions,
+    changed: changedConversion,
+    refresh,
+  });
   const connections = useGet('/api/v1/sites/{site}/connections', { path: of });
   const columns = useMemo(() => columnsOf(host), [host]);
   const startExport = () =>
@@ -94,7 +83,7 @@ export function Conversions({ site: { host } }: { site: Site }) {
         </>
       }
     >
-      <ProblemNote problem={connections.problem} retry={connections.reload} />
+      <LoadProblem problem={connections.problem} retry={connections.reload} />
       <Panel title="Received" note={found && <span role="status">{found}</span>}>
         <ConversionFilterBar
           connected={connectedNames(connections.data?.items)}
@@ -102,13 +91,7 @@ export function Conversions({ site: { host } }: { site: Site }) {
           filters={filters}
           onChange={(change) => route(withQuery(path, { ...filters, ...change }))}
         />
-        <div role="status">
-          {shown.arrived > 0 && (
-            <div class="more">
-              <Button label={`${formatNumber(shown.arrived)} new`} about="conversions: show them" onClick={refresh} />
-            </div>
-          )}
-        </div>
+        <Arrived count={arrived} of="conversions" onShow={refresh} />
         <PagedTable
           label="Conversions"
           pages={pages}

@@ -5,17 +5,19 @@ import { isOnSandbox } from '../../../platforms/on-sandbox.js';
 import { api, clock } from '../api.js';
 import { Badge, Button, Facts, Time } from '../components/basics.js';
 import { Confirm } from '../components/forms/dialog.js';
-import { Page, ProblemNote, Show } from '../components/frame.js';
+import { LoadProblem, Page, ProblemNote, Show } from '../components/frame.js';
 import { PlatformMark } from '../components/platform-mark.js';
 import { attempt, toast } from '../components/toasts.js';
 import { connectionTitle, formatNumber } from '../format.js';
 import { useAttention } from '../hooks/use-attention.js';
-import { useData } from '../hooks/use-data.js';
+import { useData, useGet } from '../hooks/use-data.js';
 import { changeDialog, leaveDialog, openDialog, useDialog } from '../hooks/use-dialog.js';
 import { useFinishedSignIn } from '../hooks/use-finished-sign-in.js';
+import { useLive } from '../hooks/use-live.js';
 import { withQuery } from '../navigation.js';
 import { problemOf } from '../problem.js';
 import { type Site, useSession } from '../session.js';
+import { CHANGING } from '../stream/changing-types.js';
 import { onceForButton } from '../used-button.js';
 import {
   type AttentionItem,
@@ -38,18 +40,20 @@ import { ConnectDialog } from './connect-dialog.js';
 
 /** A card per platform, with its state in the platform's own words. */
 export function Integrations({ site: { host } }: { site: Site }) {
+  const platforms = useGet('/api/v1/platforms');
   const loaded = useData(`connections ${host}`, async () => {
     const site = { site: host };
     const { from, to, interval } = periodsOf('1', clock.nowMs()).now;
-    const [platforms, { items: connections }, series, waiting] = await Promise.all([
-      api.GET('/api/v1/platforms'),
-      api.GET('/api/v1/sites/{site}/connections', { path: site }),
+    // Before the connections, which are then at least as new as their position.
+    const [series, waiting] = await Promise.all([
       api.GET('/api/v1/sites/{site}/series', { path: site, query: { from, to, interval } }),
       api.GET('/api/v1/sites/{site}/deliveries/waiting', { path: site }),
     ]);
+    const { items: connections } = await api.GET('/api/v1/sites/{site}/connections', { path: site });
     const rows = platformRows(series, connectedNames(connections), waiting.items);
-    return { platforms: platforms.items, connections, rows };
+    return { connections, rows, position: Math.min(series.asOf.position, waiting.asOf.position) };
   });
+  useLive(host, CHANGING.connections, loaded, ({ position }) => position);
   const { isWriter } = useSession();
   const { items } = useAttention();
   const { path, query, route } = useLocation();
@@ -68,9 +72,11 @@ export function Integrations({ site: { host } }: { site: Site }) {
   return (
     <Page title="Integrations" note={`Where the conversions of ${host} are delivered`}>
       <ProblemNote problem={finished} />
+      <LoadProblem problem={platforms.problem} retry={platforms.reload} />
       <Show of={loaded}>
-        {({ platforms, connections, rows }) => {
-          const edited = connectionNamed(connecting, connections, platforms);
+        {({ connections, rows }) => {
+          const known = platforms.data?.items ?? [];
+          const edited = platforms.data && connectionNamed(connecting, connections, known);
           const connected = connectedNames(connections);
           return (
             <>
@@ -88,7 +94,7 @@ export function Integrations({ site: { host } }: { site: Site }) {
                   />
                 ))}
               </div>
-              {adding !== undefined && platforms.some(({ platform }) => platform === adding) && (
+              {adding !== undefined && known.some(({ platform }) => platform === adding) && (
                 <AddConnection
                   platform={adding}
                   taken={connected}
@@ -101,7 +107,7 @@ export function Integrations({ site: { host } }: { site: Site }) {
                   key={edited.platform}
                   site={host}
                   connection={edited}
-                  platform={platforms.find(({ platform }) => platform === edited.platform.split(':')[0])}
+                  platform={known.find(({ platform }) => platform === edited.platform.split(':')[0])}
                   signIn={signedIn?.signIn}
                   onClose={closeSettings}
                   onConnected={loaded.reload}

@@ -4,40 +4,39 @@ import { MatchQuality } from '../components/match-quality.js';
 import { PeriodPage } from '../components/period-page.js';
 import { Platforms } from '../components/platforms.js';
 import { UnusedFields } from '../components/unused-fields.js';
+import { useConnections } from '../hooks/use-connections.js';
 import { useData } from '../hooks/use-data.js';
+import { useLive } from '../hooks/use-live.js';
 import { usePeriod } from '../hooks/use-period.js';
 import { useSiteProgress } from '../hooks/use-site-progress.js';
 import { pathOf } from '../navigation.js';
 import { mayOperateAll, type Site, useSession } from '../session.js';
+import { CHANGING } from '../stream/changing-types.js';
 import type { Connection } from '../views/connection-view.js';
 import { firstSteps, nextStep, progressText } from '../views/first-steps-view.js';
 
 /** What needs attention, the figures of a period with their comparison, one chart, and a row per platform. */
 export function Overview({ site }: { site: Site }) {
   const period = usePeriod();
-  const { days, now, openedMs } = period;
+  const { days, version } = period;
   const path = { site: site.host };
-  const platforms = useData(
-    `platforms ${site.host}`,
-    async () => {
-      const [connections, waiting] = await Promise.all([
-        api.GET('/api/v1/sites/{site}/connections', { path }),
-        api.GET('/api/v1/sites/{site}/deliveries/waiting', { path }),
-      ]);
-      return { connections: connections.items, waiting };
-    },
-    openedMs,
-  );
+  const platforms = useConnections(site.host, version);
+  const spanNow = () => {
+    const { from, to } = period.spans().now;
+    return { from, to };
+  };
   const quality = useData(
     `quality ${site.host} ${days}`,
-    () => api.GET('/api/v1/sites/{site}/match-quality', { path, query: { from: now.from, to: now.to } }),
-    openedMs,
+    () => api.GET('/api/v1/sites/{site}/match-quality', { path, query: spanNow() }),
+    version,
   );
   const unused = useData(
     `unused fields ${site.host} ${days}`,
-    () => api.GET('/api/v1/sites/{site}/unused-fields', { path, query: { from: now.from, to: now.to } }),
-    openedMs,
+    () => api.GET('/api/v1/sites/{site}/unused-fields', { path, query: spanNow() }),
+    version,
   );
+  useLive(site.host, CHANGING.sources, quality, ({ asOf }) => asOf.position);
+  useLive(site.host, CHANGING.unusedFields, unused, ({ asOf }) => asOf.position);
   return (
     <PeriodPage
       title="Overview"

@@ -1,8 +1,9 @@
 import { useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, clock, type Schemas } from '../api.js';
+import { Arrived } from '../components/arrived.js';
 import { Badge, Button, StatusBadge, Time } from '../components/basics.js';
-import { Empty, Page, Panel, ProblemNote } from '../components/frame.js';
+import { Empty, LoadProblem, Page, Panel } from '../components/frame.js';
 import { OutcomeLegend } from '../components/outcome-legend.js';
 import { SyncLogFilterBar } from '../components/sync-log-filter-bar.js';
 import { type Column, PagedTable } from '../components/table.js';
@@ -10,11 +11,12 @@ import { attempt } from '../components/toasts.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
 import { useAction, useGet } from '../hooks/use-data.js';
 import { useDialog } from '../hooks/use-dialog.js';
+import { useLiveList } from '../hooks/use-live-list.js';
 import { usePages } from '../hooks/use-pages.js';
 import { conversionPath, pathOf } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
 import { type Site, useSession } from '../session.js';
-import { exportedText, readLines, saveFile, syncLogCsv } from '../sync-log-export.js';
+import { ADDING, CHANGING_ROWS, changedLine, mayMatchAttempt } from '../stream/live-rows.js';
 import { hasFilters, matchText, readFilters, withFilter } from '../sync-log-filters.js';
 import { withTimes } from '../time-filter.js';
 import { connectedNames } from '../views/connection-view.js';
@@ -45,11 +47,23 @@ export function SyncLog({ site }: { site: Site }) {
     setOpenedMs(clock.nowMs());
     pages.reload();
   };
+  const listed = new Set(pages.items?.map(({ conversionId }) => conversionId));
+  const arrived = useLiveList({
+    site: site.host,
+    pages,
+    adding: ADDING.syncLog,
+    mayMatch: (event) => mayMatchAttempt(event, filters, (id) => listed.has(id)),
+    changing: CHANGING_ROWS.syncLog,
+    changed: changedLine,
+    refresh,
+  });
   const connections = useGet('/api/v1/sites/{site}/connections', { path: of });
   const connected = connectedNames(connections.data?.items);
   const exportLines = () =>
     exporting.run(() =>
       attempt(async () => {
+        // Few visits of the page need it.
+        const { exportedText, readLines, saveFile, syncLogCsv } = await import('../sync-log-export.js');
         const exported = await readLines(load);
         saveFile(`sync-log-${site.host}.csv`, 'text/csv', syncLogCsv(exported.lines));
         return exportedText(exported);
@@ -85,7 +99,7 @@ export function SyncLog({ site }: { site: Site }) {
         </>
       }
     >
-      <ProblemNote problem={connections.problem} retry={connections.reload} />
+      <LoadProblem problem={connections.problem} retry={connections.reload} />
       <Panel title="Attempts" note={count && <span role="status">{count}</span>}>
         <SyncLogFilterBar
           connected={connected}
@@ -93,6 +107,7 @@ export function SyncLog({ site }: { site: Site }) {
           filters={filters}
           onChange={(change) => route(withFilter(path, filters, change))}
         />
+        <Arrived count={arrived} of="attempts" onShow={refresh} />
         <PagedTable
           label="Attempts"
           pages={pages}

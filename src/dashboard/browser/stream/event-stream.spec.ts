@@ -92,9 +92,9 @@ describe('the event stream in the browser', () => {
   it('leaves a connection on which nothing arrives', async () => {
     const service = new FakeService();
     const { seen } = follow(service);
-    await jest.advanceTimersByTimeAsync(39_000);
+    await jest.advanceTimersByTimeAsync(1_900);
     expect([service.urls.length, seen.states]).toEqual([1, []]);
-    await jest.advanceTimersByTimeAsync(3_000);
+    await jest.advanceTimersByTimeAsync(1_200);
     expect([service.urls.length, service.signals[0]?.aborted]).toEqual([2, true]);
   });
 
@@ -123,6 +123,16 @@ describe('the event stream in the browser', () => {
     await settled();
     await service.send('event: skipped\nid: 90\ndata: {"after":5,"until":90}\n\n');
     expect([seen.skipped, seen.events]).toEqual([1, []]);
+  });
+
+  it('goes on where a database ends that was replaced by its backup', async () => {
+    const service = new FakeService();
+    const { seen } = follow(service, 90);
+    await settled();
+    await service.send('id: 3\n\nevent: skipped\nid: 3\ndata: {"after":90,"until":3}\n\nid: 4\ndata: {"a":1}\n\n');
+    await service.end();
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect([seen.events, service.urls.at(-1)?.split('after=')[1]]).toEqual([['{"a":1}'], '4']);
   });
 
   it('says that too many streams are open, until one more is accepted', async () => {

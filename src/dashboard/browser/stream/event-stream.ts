@@ -1,8 +1,8 @@
 import { backoffMs } from './backoff.js';
 import { StreamMessages } from './stream-messages.js';
 
-/** The service sends its position every 15 seconds: what is silent for longer is a connection that no one serves. */
-const SILENT_MAX_MS = 40_000;
+/** The service sends its position every second: what is silent for longer is a connection that no one serves. */
+const SILENT_MAX_MS = 2_000;
 
 /** What is sent at most when a connection begins: the page of a tab that was hidden for an hour does not need all of it. */
 const MISSED_MAX = 1_000;
@@ -12,11 +12,11 @@ export type StreamState = 'connecting' | 'open' | 'lost' | 'full';
 
 interface StreamListener {
   onState(state: StreamState): void;
-  /** The data of each event, and the position up to which events were sent. */
+  /** The data of events, and the position up to which they were sent: without an event a sign of life. */
   onEvents(events: readonly string[], position: number): void;
-  /** The service does not send everything that was missed: it was too much. */
-  onSkipped(): void;
-  /** No answer, or one that is an error. */
+  /** The service does not send everything up to a position that was missed: it was too much. */
+  onSkipped(until: number): void;
+  /** No answer, one that is an error, or nothing more for too long. */
   onFailed(): void;
 }
 
@@ -72,11 +72,12 @@ export function followEvents(
       const arrived = messages.read(decoder.decode(part.value, { stream: true }));
       const events: string[] = [];
       for (const { event, id, data } of arrived) {
-        position = Math.max(position, id ?? 0);
-        if (event === 'skipped') listener.onSkipped();
+        // Earlier than what was read if the database was replaced by its backup.
+        position = event === 'skipped' ? (id ?? position) : Math.max(position, id ?? 0);
+        if (event === 'skipped') listener.onSkipped(position);
         else if (data !== undefined) events.push(data);
       }
-      if (events.length > 0) listener.onEvents(events, position);
+      listener.onEvents(events, position);
     }
   };
 

@@ -21,6 +21,10 @@ export class WaitingEvents {
     this.dropped += excess;
   }
 
+  get isEmpty(): boolean {
+    return this.texts.length === 0;
+  }
+
   /** The position of the last event that was taken. What still waits comes after it. */
   get position(): number | undefined {
     return this.last;

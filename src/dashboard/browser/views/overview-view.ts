@@ -51,7 +51,7 @@ export function periodsOf(chosen: string | undefined, nowMs: number): { days: nu
   };
 }
 
-export function intervalTitle({ interval }: Pick<Period, 'interval'>, zone: string): string {
+export function intervalTitle(interval: Period['interval'], zone: string): string {
   return `by the ${interval}, ${zone.replaceAll('_', ' ')}`;
 }
 
@@ -235,4 +235,11 @@ export function sumTotals(items: Schemas['AllTotals']['items']): SummedTotals {
   ) as Record<(typeof SUMMED)[number], number>;
   const matchRate = sums.conversions === 0 ? null : sums.matched / sums.conversions;
   return { ...sums, matchRate, values };
+}
+
+/** The service counts up to this. */
+const COUNTED_MAX = 10_000;
+
+export function waitingText(count: number): string {
+  return count >= COUNTED_MAX ? `${formatNumber(count)}+` : formatNumber(count);
 }
