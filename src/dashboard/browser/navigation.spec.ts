@@ -1,6 +1,10 @@
 import { findDestinations, pathOf, readPath, readShortcut, SITE_PAGES } from './navigation.js';
 
-const SCOPE = { sites: ['a.example', 'b.example'], settings: [{ path: '/settings/tokens', title: 'API tokens' }] };
+const SCOPE = {
+  connections: ['meta', 'ga4:second', 'crm'],
+  sites: ['a.example', 'b.example'],
+  settings: [{ path: '/settings/tokens', title: 'API tokens' }],
+};
 const find = (text: string, site?: string, mayAddSites = false) =>
   findDestinations(text, { ...SCOPE, site, mayAddSites });
 
@@ -56,6 +60,17 @@ describe('navigation of the dashboard', () => {
     ]);
     expect(find('ads', 'a.example').map(({ title }) => title)).toEqual(['Google Ads', 'Microsoft Ads']);
     expect(find('ORD-1', 'a.example')).toEqual([]);
+  });
+
+  it('finds a connection to a platform that is defined by data, and a further one', () => {
+    const named = (text: string) => find(text, 'a.example').filter(({ kind }) => kind === 'platform');
+    expect(named('crm')).toEqual([
+      {
+        ...{ kind: 'platform', title: 'crm', detail: 'its deliveries at a.example' },
+        path: '/sites/a.example/sync-log?platform=crm',
+      },
+    ]);
+    expect(named('second').map(({ title }) => title)).toEqual(['GA4 · second']);
   });
 
   it('reads a conversion from its address', () => {

@@ -1,4 +1,5 @@
 import { MANIFESTS } from '../../platforms/manifests.js';
+import { connectionTitle } from './format.js';
 
 /**
  * The pages of a site, in the order of the sidebar. A page is a part of the address: /sites/shop.example/integrations. `help` is the
@@ -137,12 +138,17 @@ interface SearchScope {
   readonly sites: readonly string[];
   /** The one that is shown. */
   readonly site: string | undefined;
+  /** Names of the connections of that site. */
+  readonly connections: readonly string[];
   readonly settings: readonly { readonly path: string; readonly title: string }[];
   readonly mayAddSites: boolean;
 }
 
 /** The pages, sites and platforms whose names contain every word of the text, the current site first. */
-export function findDestinations(text: string, { sites, site, settings, mayAddSites }: SearchScope): Destination[] {
+export function findDestinations(
+  text: string,
+  { sites, site, connections, settings, mayAddSites }: SearchScope,
+): Destination[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const ordered = [...sites].sort((one, other) => Number(other === site) - Number(one === site));
   const pages = [
@@ -154,8 +160,9 @@ export function findDestinations(text: string, { sites, site, settings, mayAddSi
     { title: 'Account', detail: 'Password and sessions', path: ACCOUNT_PATH },
     ...(mayAddSites ? [{ title: 'Add a site', detail: 'Settings', path: '/sites/new' }] : []),
   ];
-  const platforms = MANIFESTS.map(({ name, label }) => ({
-    title: label,
+  // Also platforms that are defined by data, and further connections of one.
+  const platforms = [...new Set([...MANIFESTS.map(({ name }) => name), ...connections])].map((name) => ({
+    title: connectionTitle(name),
     detail: `its deliveries at ${site}`,
     path: withQuery(pathOf(site ?? '', 'sync-log'), { platform: name }),
   }));

@@ -1,10 +1,12 @@
 import { useId, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { findHits, type Hits } from '../../find-hits.js';
+import { api } from '../../api.js';
+import type { Hits } from '../../find-hits.js';
 import { useData } from '../../hooks/use-data.js';
 import { useSettled } from '../../hooks/use-settled.js';
 import { findDestinations } from '../../navigation.js';
 import { mayOperateAll, settingsOf, useSession } from '../../session.js';
+import { connectedNames } from '../../views/connection-view.js';
 import { Dialog } from './dialog.js';
 
 /** Goes to a page, a site or a platform by its name, or to a conversion by what is known of it. */
@@ -15,12 +17,20 @@ export function Search({ site, onClose }: { site: string | undefined; onClose: (
   const [chosen, setChosen] = useState(0);
   const id = useId();
   const settled = useSettled(text.trim());
-  const looked = useData(`find ${site} ${settled}`, () =>
-    site === undefined ? Promise.resolve({ hits: [] } as Hits) : findHits(site, settled, isWriter),
+  const looked = useData(`find ${site} ${settled}`, async (): Promise<Hits> => {
+    if (site === undefined || settled === '') return { hits: [] };
+    const { findHits } = await import('../../find-hits.js');
+    return findHits(site, settled, isWriter);
+  });
+  const connections = useData(`connections to find ${site}`, async () =>
+    site === undefined
+      ? []
+      : connectedNames((await api.GET('/api/v1/sites/{site}/connections', { path: { site } })).items),
   );
   const isLooking = settled !== text.trim() || (looked.data === undefined && looked.problem === undefined);
   const pages = findDestinations(text, {
     site,
+    connections: connections.data ?? [],
     sites: sites.map(({ host }) => host),
     settings: settingsOf(user),
     mayAddSites: mayOperateAll(user),
