@@ -49,6 +49,21 @@ describe('PERSONAL_RETENTION', () => {
     expect((await operator.conversions(site.host)).at(-1)?.type).toBe('conversion.deduplicated.v1');
   });
 
+  it('forgets what a conversion without an order is recognised by, as if the person were erased', async () => {
+    const claims = await count('dedup');
+    await buy(undefined);
+    expect((await buy(undefined)).body).toContain('"deduped":true');
+    expect(await count('dedup')).toBe((claims ?? 0) + 1);
+    await clock.advance(61 * MINUTE_MS);
+    await retainedTo(['visitor.consent_changed.v1']);
+    expect(await count('dedup')).toBe(claims);
+    expect(await failedChecks()).toEqual([]);
+    const erased = (await operator.log.read()).filter(({ type }) => type === 'visitor.erased.v1').map(({ data }) => data);
+    expect(erased).toContainEqual(expect.objectContaining({ claims: 1, expired: true }));
+    await buy(undefined);
+    expect((await operator.conversions(site.host)).at(-1)?.type).toBe('conversion.received.v1');
+  });
+
   it('waits for deliveries that are queued, and says so', async () => {
     await clock.advance(120 * MINUTE_MS);
     await retainedTo(['visitor.consent_changed.v1']);

@@ -29,10 +29,10 @@ const PART_EVENTS = 1_000;
 const PART_ROWS = 10 * PART_EVENTS;
 
 /**
- * Streams with personal claims. A claim is made with the first event of its stream: if that has a reference, the key was derived from
+ * Events of streams with personal claims. A claim is made with the first event of its stream: if that has a reference, the key was derived from
  * it and reveals nothing about the person, whatever follows in the stream. All other keys were derived from the subject.
  */
-const CLAIMING = 'SELECT stream FROM cc.events WHERE position = ANY ($1) AND version = 1 AND reference IS NULL';
+const CLAIMING = 'position = ANY ($1) AND version = 1 AND reference IS NULL';
 
 export interface Erased {
   /** Events that lost their personal part. */
@@ -96,7 +96,8 @@ export async function countErasable(postgres: Postgres, search: ErasureSearch): 
     const found = await findWithLinked(client, search, subjects, Number.MAX_SAFE_INTEGER);
     const positions = found.map(({ position }) => position);
     const { rows: claims } = await client.query<{ count: number }>(
-      `SELECT count(*)::float8 AS count FROM cc.dedup WHERE site = $2 AND stream = ANY (${CLAIMING})`,
+      `SELECT count(*)::float8 AS count FROM cc.dedup
+        WHERE site = $2 AND stream = ANY (SELECT stream FROM cc.events WHERE ${CLAIMING})`,
       [positions, search.site],
     );
     return {
@@ -150,29 +151,18 @@ async function erasePart(
   const positions = together.map(({ position }) => position);
   await forgetEvents(client, options, foldedPositions, positions);
   const erasedParts = await deletePersonalParts(client, 'position = ANY ($1)', [positions]);
-  const { rows: claiming } = await client.query<{ stream: string }>(CLAIMING, [positions]);
-  let claims = await deleteClaims(
-    client,
-    site,
-    claiming.map(({ stream }) => stream),
-  );
+  const claims = await deleteClaims(client, positions);
   await lockAppends(client);
   if (isLast) {
     const last = await findAppended(client, options, subjects, reached, Number.MAX_SAFE_INTEGER);
     if (!last) return rollBack(client);
     const lastPositions = last.map(({ position }) => position);
     erasedParts.push(...(await deletePersonalParts(client, 'position = ANY ($1)', [lastPositions])));
-    // A claim has the time of its event, and no index has its stream.
-    const newer = await client.query(
-      `DELETE FROM cc.dedup WHERE site = $2 AND stream = ANY (${CLAIMING})
-          AND at >= (SELECT min(time) FROM cc.events WHERE position = ANY ($1))`,
-      [lastPositions, site],
-    );
-    claims += newer.rowCount ?? 0;
+    claims.push(...(await deleteClaims(client, lastPositions)));
   }
   const rows = await eraseRows(client, options, { subjects, isLast, foldedPositions });
   await recordErased(client, erasedParts);
-  const erased = { events: erasedParts.length, claims, rows };
+  const erased = { events: erasedParts.length, claims: claims.length, rows };
   const { position } = await appendInTransaction(client, clock, options.record(erased));
   await client.query('COMMIT');
   return { ...erased, position };
@@ -203,21 +193,26 @@ async function eraseRows(
   return rows;
 }
 
-/** Deletes the claims of these streams; appends wait for the end of the transaction if there are any. Returns their number. */
-async function deleteClaims(client: ClientBase, site: string, streams: readonly string[]): Promise<number> {
-  if (streams.length === 0) return 0;
-  // No index has the stream of a claim, so they are searched for before appends wait.
-  const { rows } = await client.query<{ key: string }>(
-    'SELECT key FROM cc.dedup WHERE site = $1 AND stream = ANY ($2)',
-    [site, streams],
+/**
+ * Deletes the claims that were derived from the subjects of these events; appends wait for the end of the transaction if there are
+ * any. Returns the site of each.
+ */
+async function deleteClaims(client: ClientBase, positions: readonly number[]): Promise<string[]> {
+  // A claim has the time of its event, and no index has its stream. They are searched for before appends wait.
+  const { rows } = await client.query<{ site: string; key: string; stream: string }>(
+    `WITH claiming AS MATERIALIZED (SELECT site, stream, time FROM cc.events WHERE ${CLAIMING})
+     SELECT c.site, c.key, c.stream FROM cc.dedup c JOIN claiming USING (site, stream)
+      WHERE c.at BETWEEN (SELECT min(time) FROM claiming) AND (SELECT max(time) FROM claiming)`,
+    [positions],
   );
-  if (rows.length === 0) return 0;
+  if (rows.length === 0) return [];
   await lockAppends(client);
-  const { rowCount } = await client.query(
-    'DELETE FROM cc.dedup WHERE site = $1 AND key = ANY ($2) AND stream = ANY ($3)',
-    [site, rows.map(({ key }) => key), streams],
+  const deleted = await client.query<{ site: string }>(
+    `DELETE FROM cc.dedup c USING unnest($1::text[], $2::uuid[], $3::uuid[]) AS found (site, key, stream)
+      WHERE c.site = found.site AND c.key = found.key AND c.stream = found.stream RETURNING c.site`,
+    [rows.map(({ site }) => site), rows.map(({ key }) => key), rows.map(({ stream }) => stream)],
   );
-  return rowCount ?? 0;
+  return deleted.rows.map(({ site }) => site);
 }
 
 async function rollBack(client: ClientBase): Promise<undefined> {
@@ -287,7 +282,10 @@ export function expirePersonalPartsAt(
   return expire(postgres, 'position = ANY ($1)', [positions], record);
 }
 
-export type ExpiryRecord = (site: string, events: number) => AppendRequest & { readonly expected: 'new' };
+export type ExpiryRecord = (
+  site: string,
+  expired: Pick<Erased, 'events' | 'claims'>,
+) => AppendRequest & { readonly expected: 'new' };
 
 async function expire(
   postgres: Postgres,
@@ -300,13 +298,20 @@ async function expire(
     await client.query('BEGIN');
     await lockForDeletion(client);
     const deleted = await deletePersonalParts(client, condition, values);
+    const claims = await deleteClaims(
+      client,
+      deleted.map(({ position }) => Number(position)),
+    );
     await lockAppends(client);
     await recordErased(client, deleted);
     for (const site of [...new Set(deleted.map((part) => part.site))].sort())
       await appendInTransaction(
         client,
         postgres.clock,
-        record(site, deleted.filter((part) => part.site === site).length),
+        record(site, {
+          events: deleted.filter((part) => part.site === site).length,
+          claims: claims.filter((each) => each === site).length,
+        }),
       );
     await client.query('COMMIT');
     return deleted.length;

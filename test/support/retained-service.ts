@@ -26,7 +26,8 @@ export async function openRetainedService(receiver: WebhookReceiver, retention: 
   const cli = commandLine({ DATABASE_URL: databaseUrl, SECRET_KEY, ...environment });
   return {
     ...{ clock, operator, service, site },
-    buy: (orderId: string) =>
+    /** Without an order, the customer is what a repeat is recognised by. */
+    buy: (orderId: string | undefined) =>
       post(service, site, { email: EMAIL, event: 'purchase', value: 5, currency: 'EUR', orderId }),
     /** Removes until it has removed what is meant: the scans of the service hold what they have not read yet. */
     retained: async <Answer>(answer: () => Promise<Answer>, isExpected: (answer: Answer) => boolean) =>

@@ -84,8 +84,8 @@ function countsOf({ events, claims, rows }: Erased): ErasedSubject {
 
 /** Accounts for the missing personal parts, as after an erasure. */
 export function expiryOf(reason: 'unidentified' | 'expired'): ExpiryRecord {
-  return (site, events) => {
-    const data = { events, identifiers: 0, claims: 0, [reason]: true as const };
+  return (site, { events, claims }) => {
+    const data = { events, identifiers: 0, claims, [reason]: true as const };
     const event: VisitorEvent = { type: 'visitor.erased.v1', data };
     return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor: 'system', events: [event] };
   };
